@@ -1,0 +1,137 @@
+//! SHA-256 digests and the canonical JSON they are taken over.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// A SHA-256 digest, written `sha256:<64 hex digits>`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("not a digest: expected `sha256:` and 64 hexadecimal digits")]
+pub struct ParseDigestError;
+
+impl Digest {
+    /// The digest that stands before the first entry of a chain.
+    pub const ZERO: Self = Self([0; 32]);
+
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Hashes the parts with their lengths, so that no two different lists of parts collide.
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// The digest of a value's RFC 8785 form: the same whatever order its keys were written in.
+    pub fn of_json(value: &Value) -> Self {
+        Self::of_bytes(&canonical_json(value))
+    }
+
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The 64 hexadecimal digits without the prefix.
+    pub fn hex(&self) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut hex = String::with_capacity(64);
+        for byte in self.0 {
+            hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            hex.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+        hex
+    }
+
+    /// A form for people that have to compare two: never accepted as an approval.
+    pub fn short(&self) -> String {
+        self.hex()[..12].to_owned()
+    }
+}
+
+/// RFC 8785 bytes of a JSON value.
+pub fn canonical_json(value: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).expect("a JSON value has only string keys and finite numbers")
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({})", self.short())
+    }
+}
+
+impl FromStr for Digest {
+    type Err = ParseDigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hex = text.strip_prefix("sha256:").ok_or(ParseDigestError)?.as_bytes();
+        if hex.len() != 64 {
+            return Err(ParseDigestError);
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+            let digit = |b: u8| char::from(b).to_digit(16).ok_or(ParseDigestError);
+            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).expect("two hex digits fit a byte");
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_digest_survives_its_text_form() {
+        let digest = Digest::of_bytes(b"abc");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert_eq!(
+            digest.to_string(),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn key_order_does_not_change_a_digest() {
+        let one: Value = serde_json::from_str(r#"{"b":1,"a":[1.0,2]}"#).unwrap();
+        assert_eq!(Digest::of_json(&one), Digest::of_json(&json!({"a":[1,2],"b":1})));
+    }
+
+    #[test]
+    fn parts_are_separated() {
+        assert_ne!(Digest::of_parts(&[b"ab", b"c"]), Digest::of_parts(&[b"a", b"bc"]));
+    }
+}

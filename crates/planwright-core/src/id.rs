@@ -1,0 +1,162 @@
+//! The names of things. An id that exists is valid: it can be a file name, a URL segment and a log field.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+const MAX_LEN: usize = 64;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseIdError {
+    #[error("an id must not be empty")]
+    Empty,
+    #[error("an id has at most {MAX_LEN} characters, this one has {0}")]
+    TooLong(usize),
+    #[error("an id must start with a letter or a digit{1}, not {0:?}")]
+    BadStart(char, &'static str),
+    #[error("an id must not contain {0:?}: use letters, digits{1}")]
+    BadCharacter(char, &'static str),
+    #[error("an id must not end with a dot")]
+    TrailingDot,
+}
+
+fn check(text: &str, inside: &[char], start_underscore: bool) -> Result<(), ParseIdError> {
+    let (may_start, may_contain) =
+        if start_underscore { (" or `_`", ", `_` and `-`") } else { ("", ", `.`, `_` and `-`") };
+    let first = text.chars().next().ok_or(ParseIdError::Empty)?;
+    let length = text.chars().count();
+    if length > MAX_LEN {
+        return Err(ParseIdError::TooLong(length));
+    }
+    if !(first.is_ascii_alphanumeric() || start_underscore && first == '_') {
+        return Err(ParseIdError::BadStart(first, may_start));
+    }
+    if let Some(bad) = text.chars().find(|c| !c.is_ascii_alphanumeric() && !inside.contains(c)) {
+        return Err(ParseIdError::BadCharacter(bad, may_contain));
+    }
+    if text.ends_with('.') {
+        return Err(ParseIdError::TrailingDot);
+    }
+    Ok(())
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $inside:expr, $start_underscore:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                check(text, $inside, $start_underscore)?;
+                Ok(Self(text.into()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id! {
+    /// Names a plan in every store, file and URL.
+    PlanId, &['.', '_', '-'], false
+}
+id! {
+    /// Names one run of one plan version, `run_` and twelve random characters.
+    RunId, &['.', '_', '-'], false
+}
+id! {
+    /// Names a step within its plan. It has no dot, so that `${step.field}` is unambiguous.
+    StepId, &['_', '-'], true
+}
+
+/// The lower-case base32 alphabet of RFC 4648: no character is mistaken for another in a path or a URL.
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+fn mint(prefix: &str, entropy: u64, characters: u32) -> String {
+    let tail = (0..characters).map(|i| char::from(ALPHABET[(entropy >> (5 * i) & 31) as usize]));
+    prefix.chars().chain(tail).collect()
+}
+
+impl PlanId {
+    /// Makes an id for a plan that came without one. The caller brings the randomness.
+    pub fn mint(entropy: u64) -> Self {
+        Self(mint("plan-", entropy, 8).into())
+    }
+}
+
+impl RunId {
+    /// Makes an id for a run. The caller brings the randomness.
+    pub fn mint(entropy: u64) -> Self {
+        Self(mint("run_", entropy, 12).into())
+    }
+}
+
+/// Counts the attempts of a step from 1.
+pub type AttemptNo = u32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_plan_ids_are_rejected() {
+        for bad in ["", "../escaped", "a/../../b", "a\0", ".hidden", "-flag", "a b", "é", "trailing.", "a\\b"] {
+            assert!(bad.parse::<PlanId>().is_err(), "{bad:?} was accepted");
+        }
+        assert_eq!("x".repeat(65).parse::<PlanId>(), Err(ParseIdError::TooLong(65)));
+        for good in ["PLAN-a1b2c3d4", "refactor-auth-001", "1", "a.b_c-d"] {
+            assert!(good.parse::<PlanId>().is_ok(), "{good:?} was rejected");
+        }
+    }
+
+    #[test]
+    fn step_ids_have_no_dots() {
+        assert!("a.b".parse::<StepId>().is_err());
+        assert!("step_1".parse::<StepId>().is_ok());
+        assert!("_private".parse::<StepId>().is_ok());
+    }
+
+    #[test]
+    fn minted_ids_are_valid() {
+        assert_eq!(PlanId::mint(0).as_str(), "plan-aaaaaaaa");
+        assert!(PlanId::mint(u64::MAX).as_str().parse::<PlanId>().is_ok());
+        assert!(RunId::mint(u64::MAX).as_str().parse::<RunId>().is_ok());
+    }
+}

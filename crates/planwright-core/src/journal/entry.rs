@@ -1,0 +1,93 @@
+//! Entries: records with their event decoded.
+
+use super::{Head, Record, StreamName};
+use crate::time::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of the entry format this program writes. Older ones fold for ever, newer ones are refused.
+pub const VERSION: u32 = 1;
+
+/// Why something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Somebody asked for it. The event says who.
+    Command,
+    /// A slot was free and a step was ready.
+    Schedule,
+    /// A tool answered, or its server failed.
+    Report,
+    /// Time passed.
+    Timer,
+    /// A new owner found work that another one left behind.
+    Recovery,
+}
+
+/// An event that can be journaled.
+pub trait Journaled: Serialize + DeserializeOwned {
+    /// A key that at most one entry of the stream may carry, for what may happen only once.
+    fn unique_key(&self) -> Option<String>;
+}
+
+/// One journaled event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry<E> {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub epoch: u64,
+    pub cause: Cause,
+    pub event: E,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeEntryError {
+    #[error("entry {seq} was written by a newer version of planwright (format {found}, this one reads {VERSION})")]
+    Newer { seq: u64, found: u32 },
+    #[error("entry {seq} cannot be read")]
+    Unreadable { seq: u64, source: serde_json::Error },
+}
+
+#[derive(Serialize)]
+struct BodyOut<'a, E> {
+    v: u32,
+    cause: Cause,
+    #[serde(flatten)]
+    event: &'a E,
+}
+
+#[derive(Deserialize)]
+struct VersionOnly {
+    v: u32,
+}
+
+#[derive(Deserialize)]
+struct BodyIn<E> {
+    cause: Cause,
+    #[serde(flatten)]
+    event: E,
+}
+
+/// Turns an event into the record that follows `head`.
+pub fn encode<E: Journaled>(
+    head: Head,
+    stream: &StreamName,
+    at: Timestamp,
+    epoch: u64,
+    cause: Cause,
+    event: &E,
+) -> Record {
+    let body = serde_json::to_vec(&BodyOut { v: VERSION, cause, event }).expect("events have only string keys");
+    Record::after(head, stream, at, epoch, event.unique_key(), body)
+}
+
+/// Reads a record back. An unknown kind or a newer version is refused, never guessed at.
+pub fn decode<E: Journaled>(record: &Record) -> Result<Entry<E>, DecodeEntryError> {
+    let unreadable = |source| DecodeEntryError::Unreadable { seq: record.seq, source };
+    let VersionOnly { v } = serde_json::from_slice(&record.body).map_err(unreadable)?;
+    if v > VERSION {
+        return Err(DecodeEntryError::Newer { seq: record.seq, found: v });
+    }
+    let BodyIn { cause, event } = serde_json::from_slice(&record.body).map_err(unreadable)?;
+    Ok(Entry { seq: record.seq, at: record.at, epoch: record.epoch, cause, event })
+}

@@ -1,0 +1,9 @@
+//! How lives are written down: streams of hash-chained records whose bodies are versioned events.
+//!
+//! A store keeps [`Record`]s and never looks inside. [`Entry`] is a record with its event decoded.
+
+mod entry;
+mod record;
+
+pub use entry::{Cause, DecodeEntryError, Entry, Journaled, VERSION, decode, encode};
+pub use record::{ChainError, Head, Record, StreamName, check_chain};

@@ -1,0 +1,22 @@
+//! What a plan is, what may happen to a run of it, and what that means.
+//!
+//! This crate is pure: no clock, randomness, environment, files or sockets. The time and fresh ids are handed in,
+//! so that the same journal always folds to the same state, live, after a crash and in a test.
+//!
+//! * [`plan`]: the document, its references, validation, digest and graph.
+//! * [`review`]: the life of a plan: versions, approvals, rejections.
+//! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
+//! * [`journal`]: how both are written down.
+//! * [`tool`]: what is known about tools.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+pub mod digest;
+pub mod id;
+pub mod journal;
+pub mod json;
+pub mod plan;
+pub mod principal;
+pub mod review;
+pub mod run;
+pub mod time;
+pub mod tool;

@@ -1,0 +1,76 @@
+//! Who did something, and how sure we are.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A person, an agent or a service. Only a person's approval is a person's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Principal {
+    pub kind: PrincipalKind,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrincipalKind {
+    Person,
+    /// A program that acts for a person through a model. It proposes; it never approves.
+    Agent,
+    Service,
+    /// A rule of the operator. What policy approves is recorded as policy's.
+    Policy,
+}
+
+/// How we know that the principal is who it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Assurance {
+    /// Read the plan on a terminal and answered there.
+    Terminal,
+    /// Said so on the command line (`--yes`, `approve`) as the operating-system user.
+    CommandLine,
+    /// Used the library from a program.
+    Program,
+    /// A rule, not a person.
+    Policy,
+}
+
+impl Principal {
+    pub fn person(name: impl Into<String>) -> Self {
+        Self { kind: PrincipalKind::Person, name: name.into() }
+    }
+
+    pub fn agent(name: impl Into<String>) -> Self {
+        Self { kind: PrincipalKind::Agent, name: name.into() }
+    }
+
+    pub fn service(name: impl Into<String>) -> Self {
+        Self { kind: PrincipalKind::Service, name: name.into() }
+    }
+
+    /// The rule that lets plans of read-only tools run without being asked about.
+    pub fn read_only_policy() -> Self {
+        Self { kind: PrincipalKind::Policy, name: "read-only".into() }
+    }
+
+    /// An agent proposes, reads and cancels. It never approves.
+    pub fn may_approve(&self) -> bool {
+        match self.kind {
+            PrincipalKind::Person | PrincipalKind::Policy => true,
+            PrincipalKind::Agent | PrincipalKind::Service => false,
+        }
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            PrincipalKind::Person => "person",
+            PrincipalKind::Agent => "agent",
+            PrincipalKind::Service => "service",
+            PrincipalKind::Policy => "policy",
+        };
+        write!(f, "{kind} {}", self.name)
+    }
+}

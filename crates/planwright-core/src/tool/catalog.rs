@@ -1,0 +1,113 @@
+//! All tools known at one moment, and which name means which of them.
+
+use super::{EffectClass, ToolDefinition, ToolName};
+use crate::digest::Digest;
+use jsonschema::Validator;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// A tool that can be called, with what the operator decided about it.
+pub struct KnownTool {
+    pub definition: ToolDefinition,
+    pub name: ToolName,
+    pub digest: Digest,
+    pub class: EffectClass,
+    /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
+    pub key_argument: Option<String>,
+    input_validator: OnceLock<Result<Validator, String>>,
+}
+
+impl fmt::Debug for KnownTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownTool").field("name", &self.name).field("class", &self.class).finish_non_exhaustive()
+    }
+}
+
+impl KnownTool {
+    pub fn new(definition: ToolDefinition, class: EffectClass) -> Self {
+        Self {
+            name: definition.tool_name(),
+            digest: definition.digest(),
+            class,
+            key_argument: None,
+            input_validator: OnceLock::new(),
+            definition,
+        }
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.definition.annotations.is_read_only()
+    }
+
+    /// The compiled input schema, or why it cannot be compiled. Compiled once.
+    pub fn input_validator(&self) -> Result<&Validator, &str> {
+        self.input_validator
+            .get_or_init(|| crate::json::compile_schema(&self.definition.input_schema))
+            .as_ref()
+            .map_err(String::as_str)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveToolError {
+    #[error("unknown tool `{name}`")]
+    Unknown { name: String, nearest: Vec<String> },
+    #[error("the name `{name}` is ambiguous: {}", .candidates.join(", "))]
+    Ambiguous { name: String, candidates: Vec<String> },
+}
+
+/// The tools known at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    tools: BTreeMap<ToolName, Arc<KnownTool>>,
+    by_bare_name: BTreeMap<String, Vec<Arc<KnownTool>>>,
+}
+
+impl Catalog {
+    pub fn new(tools: impl IntoIterator<Item = KnownTool>) -> Self {
+        let mut catalog = Self::default();
+        for tool in tools {
+            let tool = Arc::new(tool);
+            catalog.by_bare_name.entry(tool.name.tool.clone()).or_default().push(Arc::clone(&tool));
+            catalog.tools.insert(tool.name.clone(), tool);
+        }
+        catalog
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownTool>> {
+        self.tools.values()
+    }
+
+    /// Finds a tool by `server.tool`, `mcp__server__tool`, or a bare name that only one server has.
+    /// Names are compared exactly: a look-alike is an unknown tool.
+    pub fn resolve(&self, name: &str) -> Result<&Arc<KnownTool>, ResolveToolError> {
+        if let Some(tool) = self.by_full_name(name) {
+            return Ok(tool);
+        }
+        match self.by_bare_name.get(name).map(Vec::as_slice) {
+            Some([tool]) => Ok(tool),
+            Some(several @ [_, _, ..]) => Err(ResolveToolError::Ambiguous {
+                name: name.to_owned(),
+                candidates: several.iter().map(|tool| tool.name.to_string()).collect(),
+            }),
+            Some([]) | None => {
+                Err(ResolveToolError::Unknown { name: name.to_owned(), nearest: self.nearest(name) })
+            }
+        }
+    }
+
+    fn by_full_name(&self, name: &str) -> Option<&Arc<KnownTool>> {
+        let (server, tool) = match name.strip_prefix("mcp__") {
+            Some(rest) => rest.split_once("__")?,
+            None => name.split_once('.')?,
+        };
+        self.tools.get(&ToolName { server: server.to_owned(), tool: tool.to_owned() })
+    }
+
+    /// Up to three names a person may have meant.
+    fn nearest(&self, name: &str) -> Vec<String> {
+        let names = self.tools.values().flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
+        crate::plan::nearest(name, names)
+    }
+}

@@ -1,0 +1,146 @@
+//! One tool as its server describes it.
+
+use crate::digest::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// The operator's name for the server and the server's exact name for the tool.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ToolName {
+    pub server: String,
+    pub tool: String,
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.server, self.tool)
+    }
+}
+
+impl From<ToolName> for String {
+    fn from(name: ToolName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for ToolName {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (server, tool) = text.split_once('.').ok_or("a full tool name is `server.tool`")?;
+        Ok(Self { server: server.to_owned(), tool: tool.to_owned() })
+    }
+}
+
+/// What happens to a call whose outcome was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectClass {
+    /// Read-only or idempotent: called again.
+    Safe,
+    /// Takes an idempotency key: called again with the same key.
+    Keyed,
+    /// Never called again by itself: a person says what happened.
+    Unsafe,
+}
+
+impl EffectClass {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Keyed => "keyed",
+            Self::Unsafe => "unsafe",
+        }
+    }
+}
+
+/// Hints a server gives about a tool. An absent hint means the dangerous answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Annotations {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+impl Annotations {
+    pub fn read_only() -> Self {
+        Self {
+            read_only_hint: Some(true),
+            destructive_hint: Some(false),
+            idempotent_hint: Some(true),
+            open_world_hint: Some(false),
+        }
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only_hint == Some(true)
+    }
+
+    pub fn is_destructive(&self) -> bool {
+        !self.is_read_only() && self.destructive_hint != Some(false)
+    }
+
+    pub fn is_idempotent(&self) -> bool {
+        self.idempotent_hint == Some(true)
+    }
+}
+
+/// A tool as its server describes it. Its digest is what an approval pins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolDefinition {
+    #[serde(flatten)]
+    pub name: ToolNameParts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub input_schema: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    #[serde(default)]
+    pub annotations: Annotations,
+}
+
+/// A [`ToolName`] spelt as two fields, as tools are listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolNameParts {
+    pub server: String,
+    pub name: String,
+}
+
+impl ToolDefinition {
+    pub fn tool_name(&self) -> ToolName {
+        ToolName { server: self.name.server.clone(), tool: self.name.name.clone() }
+    }
+
+    /// The digest of everything a person or a model could read about the tool.
+    pub fn digest(&self) -> Digest {
+        Digest::of_json(&json!({
+            "server": self.name.server,
+            "name": self.name.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations,
+        }))
+    }
+
+    /// The class that follows from the annotations, for servers whose word is trusted.
+    pub fn annotated_class(&self) -> EffectClass {
+        if self.annotations.is_read_only() || self.annotations.is_idempotent() {
+            EffectClass::Safe
+        } else {
+            EffectClass::Unsafe
+        }
+    }
+}

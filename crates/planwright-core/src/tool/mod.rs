@@ -1,0 +1,7 @@
+//! What is known about tools: their definitions, how dangerous a call is, and which name means which tool.
+
+mod catalog;
+mod definition;
+
+pub use catalog::{Catalog, KnownTool, ResolveToolError};
+pub use definition::{Annotations, EffectClass, ToolDefinition, ToolName};

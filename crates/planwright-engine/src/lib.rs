@@ -1,0 +1,3 @@
+//! Runs plans: command → decide → append → effects. Async, but knows no vendor.
+
+pub mod port;

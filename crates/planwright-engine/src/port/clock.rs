@@ -1,0 +1,17 @@
+//! The time and fresh ids.
+
+use planwright_core::time::Timestamp;
+use std::fmt;
+
+/// Tells the time. Within one process it never runs backwards.
+pub trait Clock: Send + Sync + fmt::Debug {
+    fn now(&self) -> Timestamp;
+
+    /// Waits until [`Clock::now`] has reached `at`.
+    fn sleep_until(&self, at: Timestamp) -> super::BoxFuture<'static, ()>;
+}
+
+/// Brings randomness for ids.
+pub trait Ids: Send + Sync + fmt::Debug {
+    fn entropy(&self) -> u64;
+}

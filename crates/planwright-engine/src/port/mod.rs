@@ -1,0 +1,17 @@
+//! What the engine needs from the outside, as traits. Adapters implement them; the engine knows no vendor.
+
+mod artifacts;
+mod clock;
+mod store;
+mod tools;
+
+pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
+pub use clock::{Clock, Ids};
+pub use store::{
+    AcquireError, Append, AppendError, Lease, LeaseRule, Message, MessageId, OwnerId, Store, StoreError, StreamInfo,
+    StreamStatus,
+};
+pub use tools::{Call, CallError, Outcome, Tools};
+
+/// A boxed future, so that ports can be used as `dyn`.
+pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

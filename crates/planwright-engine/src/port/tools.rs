@@ -1,0 +1,76 @@
+//! Calling tools.
+
+use super::BoxFuture;
+use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
+use planwright_core::tool::{Catalog, ToolName};
+use serde_json::{Map, Value};
+use std::fmt;
+use tokio_util::sync::CancellationToken;
+
+/// One tool call, exactly as it is sent.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub tool: ToolName,
+    pub args: Map<String, Value>,
+    pub plan: PlanId,
+    pub run: RunId,
+    pub step: StepId,
+    /// Counts from 1. A retry is a new attempt; the key stays the same.
+    pub attempt: AttemptNo,
+    /// The same for every attempt of this step in this run.
+    pub idempotency_key: String,
+    /// Cancelled when the answer is no longer wanted. A tool that can stop early does, and says so with
+    /// [`CallError::Cancelled`] only if it is certain that nothing happened.
+    pub cancelled: CancellationToken,
+}
+
+/// Why a call gave no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The tool answered that it failed: nothing is unknown.
+    #[error("{message}")]
+    Failed { code: String, message: String, retryable: bool },
+    /// The call was not made: there is no such tool or its server is gone.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The call was stopped before it had any effect.
+    #[error("cancelled before it had any effect")]
+    Cancelled,
+    /// The connection broke while the call was under way: what happened is unknown.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl CallError {
+    /// A failure that will not go away by trying again.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed { code: "tool_error".into(), message: message.into(), retryable: false }
+    }
+
+    /// A failure that may go away by trying again.
+    pub fn transient(message: impl Into<String>) -> Self {
+        Self::Failed { code: "tool_error".into(), message: message.into(), retryable: true }
+    }
+}
+
+/// What came of a call.
+pub type Outcome = Result<Value, CallError>;
+
+/// All tools that can be called, behind one door.
+pub trait Tools: Send + Sync + fmt::Debug {
+    /// The tools known now.
+    fn catalog(&self) -> Catalog;
+
+    /// Makes the call. The future may be dropped once [`Call::cancelled`] fired and a grace period passed.
+    fn call(&self, call: Call) -> BoxFuture<'static, Outcome>;
+
+    /// How many calls one server takes at once; `None` for no limit of its own.
+    fn server_limit(&self, _server: &str) -> Option<usize> {
+        None
+    }
+
+    /// Whether calls of this server's tools that are not read-only run one at a time.
+    fn serial_writes(&self, _server: &str) -> bool {
+        true
+    }
+}
