@@ -139,12 +139,13 @@ fn collect<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>, names: &mut B
         Expr::List(list) => list.elements.iter().for_each(|element| collect(element, bound, names)),
         Expr::Map(map) => entries(&map.entries, bound, names),
         Expr::Struct(structure) => entries(&structure.entries, bound, names),
-        Expr::Select(select) => match &select.operand.expr {
-            Expr::Ident(root) if root == "steps" => {
+        Expr::Select(select) => {
+            if matches!(&select.operand.expr, Expr::Ident(root) if root == "steps") {
                 names.insert(format!("steps.{}", select.field));
+            } else {
+                collect(&select.operand, bound, names);
             }
-            _ => collect(&select.operand, bound, names),
-        },
+        }
         Expr::Comprehension(parts) => {
             collect(&parts.iter_range, bound, names);
             collect(&parts.accu_init, bound, names);

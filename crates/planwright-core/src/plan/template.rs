@@ -18,8 +18,8 @@ pub enum Template {
     Reference(Reference),
     /// References with text around them: the result is a string.
     Text(Vec<Segment>),
-    List(Vec<Template>),
-    Object(Vec<(String, Template)>),
+    List(Vec<Self>),
+    Object(Vec<(String, Self)>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
