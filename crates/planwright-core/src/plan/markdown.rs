@@ -6,6 +6,7 @@
 use super::printable::is_invisible;
 use super::{Document, Plan, Step, printable};
 use crate::time::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
@@ -45,7 +46,7 @@ pub fn to_markdown(plan: &Plan, meta: &MarkdownMeta) -> String {
     let settings = settings(document);
     if !settings.is_empty() {
         page.heading("## Settings");
-        page.fence(&Value::Object(settings), "");
+        page.fence(&settings, "");
     }
     page.list("## Success Criteria", &document.success_criteria);
     context(&mut page, document);
@@ -72,6 +73,7 @@ impl Page {
         self.text.push('\n');
     }
 
+    /// A line between blank lines.
     fn heading(&mut self, heading: &str) {
         self.line("");
         self.line(heading);
@@ -89,8 +91,8 @@ impl Page {
     }
 
     /// JSON in a fence that nothing inside can close.
-    fn fence(&mut self, value: &Value, indent: &str) {
-        let json = serde_json::to_string_pretty(value).expect("JSON values have only string keys");
+    fn fence(&mut self, value: &impl Serialize, indent: &str) {
+        let json = serde_json::to_string_pretty(value).expect("plans have only string keys");
         let longest = json.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat((longest + 1).max(3));
         self.line(&format!("{indent}{fence}json"));
@@ -136,25 +138,22 @@ fn frontmatter(page: &mut Page, plan: &Plan, meta: &MarkdownMeta) {
 }
 
 fn steps(page: &mut Page, plan: &Plan) {
-    page.heading("## Steps");
+    page.line("");
+    page.line("## Steps");
     for (number, ix) in plan.indices().enumerate() {
         let step = plan.step(ix);
         let title = step.title.as_deref().unwrap_or_default();
         let label = escape(&printable(step.action_label()));
-        page.line(&format!("{}. {} ({label})", number + 1, escape(&printable(title))));
-        page.line("");
+        page.heading(&format!("{}. {} ({label})", number + 1, escape(&printable(title))));
         page.fence(&step_fields(step, title), "   ");
-        page.line("");
     }
 }
 
 /// What the line above does not say. The title is repeated only where the line had to change it.
-fn step_fields(step: &Step, title: &str) -> Value {
-    let mut fields = serde_json::to_value(step).expect("steps have only string keys");
-    if let Some(object) = fields.as_object_mut()
-        && printable(title) == title
-    {
-        object.remove("title");
+fn step_fields(step: &Step, title: &str) -> Step {
+    let mut fields = step.clone();
+    if printable(title) == title {
+        fields.title = None;
     }
     fields
 }
@@ -175,7 +174,7 @@ fn context(page: &mut Page, document: &Document) {
     page.line("## Context");
     if !context.tool_outputs.is_empty() {
         page.heading("### Tool Outputs");
-        page.fence(&Value::Object(context.tool_outputs.clone()), "");
+        page.fence(&context.tool_outputs, "");
     }
     if let Some(notes) = &context.notes {
         page.heading("### Notes");

@@ -9,7 +9,7 @@ pub fn json_schema() -> Value {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Document>();
     let mut schema = Value::from(schema);
     if let Some(object) = schema.as_object_mut() {
-        object.insert("$id".to_owned(), json!("https://planwright.dev/schema/plan.json"));
+        object.insert("$id".to_owned(), json!("urn:planwright:schema:plan"));
         object.insert("title".to_owned(), json!("Planwright plan"));
     }
     schema

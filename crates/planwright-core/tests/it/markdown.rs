@@ -51,15 +51,14 @@ result_summary:
 
    ```json
    {
+     "id": "1",
      "agent": {
        "instruction": "Fetch invoice 2024-0847 from Odoo",
-       "operation": "read",
-       "tool": "odoo-toolbox"
-     },
-     "id": "1"
+       "tool": "odoo-toolbox",
+       "operation": "read"
+     }
    }
    ```
-
 
 ## Context
 
