@@ -3,7 +3,7 @@
 use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
-use super::validate::{matches_name, missing_inputs};
+use super::validate::{ToolNames, missing_inputs};
 use super::{Action, Bounds, Document, Finding, Graph, ResolveError, Root, Step, StepIx, Template, Values};
 use crate::id::{PlanId, StepId};
 use crate::tool::{Catalog, ResolveToolError};
@@ -132,13 +132,13 @@ impl Plan {
     pub fn missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let steps = self.document.steps.iter().filter(|step| !step.optional);
         let named = steps.filter_map(|step| step.tool.as_deref());
-        let optional: Vec<&str> = {
+        let optional: ToolNames<'_> = {
             let steps = self.document.steps.iter().filter(|step| step.optional);
             steps.filter_map(|step| step.tool.as_deref()).collect()
         };
         let required = self.document.tools_required.iter().map(String::as_str);
         // A tool that only optional steps use may be missing, though it is in the scope.
-        let required = required.filter(|name| !optional.iter().any(|tool| matches_name(tool, name)));
+        let required = required.filter(|name| !optional.matches(name));
         let names: BTreeSet<&str> = named.chain(required).collect();
         let is_missing = |name: &&str| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. }));
         names.into_iter().filter(is_missing).map(str::to_owned).collect()
