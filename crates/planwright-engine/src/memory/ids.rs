@@ -1,0 +1,20 @@
+//! Ids that come out the same in every execution.
+
+use crate::port::Ids;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts up from a start value. The ids are readable and reproducible, and not secret at all.
+#[derive(Debug, Default)]
+pub struct SequentialIds(AtomicU64);
+
+impl SequentialIds {
+    pub fn starting_at(first: u64) -> Self {
+        Self(AtomicU64::new(first))
+    }
+}
+
+impl Ids for SequentialIds {
+    fn entropy(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
