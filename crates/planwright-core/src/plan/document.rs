@@ -7,7 +7,7 @@ use crate::id::{PlanId, StepId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -53,6 +53,32 @@ pub struct Document {
     /// Seconds the planner expects the plan to take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_duration: Option<f64>,
+}
+
+impl Document {
+    /// Gives every step without an id the number of its position, or the next number that is free.
+    pub fn number_steps(&mut self) {
+        if self.steps.iter().all(|step| step.id.is_some()) {
+            return;
+        }
+        let taken: BTreeSet<StepId> = self.steps.iter().filter_map(|step| step.id.clone()).collect();
+        let mut next = 1;
+        for (index, step) in self.steps.iter_mut().enumerate() {
+            if step.id.is_some() {
+                continue;
+            }
+            // The numbers only grow, so that no number is tried twice for two steps.
+            next = next.max(index + 1);
+            let id = loop {
+                let id: StepId = next.to_string().parse().expect("a number is a valid step id");
+                next += 1;
+                if !taken.contains(&id) {
+                    break id;
+                }
+            };
+            step.id = Some(id);
+        }
+    }
 }
 
 /// What the planner knew, for people and for the model. It changes nothing that is executed.

@@ -18,3 +18,14 @@ impl Ids for SequentialIds {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 }
+
+/// Ids that nobody can guess, from the randomness the standard library seeds its hash maps with.
+#[derive(Debug, Default)]
+pub struct RandomIds;
+
+impl Ids for RandomIds {
+    fn entropy(&self) -> u64 {
+        use std::hash::{BuildHasher as _, RandomState};
+        RandomState::new().hash_one(0_u64)
+    }
+}

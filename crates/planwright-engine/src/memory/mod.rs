@@ -10,5 +10,5 @@ mod transaction;
 
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
-pub use ids::SequentialIds;
+pub use ids::{RandomIds, SequentialIds};
 pub use store::MemoryStore;

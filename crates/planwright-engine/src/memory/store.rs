@@ -315,6 +315,13 @@ impl Store for MemoryStore {
         ready(Ok(self.send_now(run, body)))
     }
 
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
+        let state = self.state();
+        let open = state.messages.iter().filter(|(_, row)| row.answer.is_none());
+        let open = open.map(|(id, row)| Message { id: *id, run: row.run.clone(), body: row.body.clone() });
+        ready(Ok(open.collect()))
+    }
+
     fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
         let state = self.state();
         let open = state.messages.iter().filter(|(_, row)| row.run == *run && row.answer.is_none());

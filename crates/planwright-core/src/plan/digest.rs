@@ -1,0 +1,86 @@
+//! What an approval is bound to: the digest of everything that changes what is executed.
+
+use super::{Document, Plan, Step};
+use crate::digest::Digest;
+use crate::tool::Catalog;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Plan {
+    /// The digest of what this plan executes, with the tools as they are defined and under a policy.
+    ///
+    /// Titles, goals, notes and labels are left out: people may reword a plan without asking again. Everything else
+    /// is in, also what this version does not execute, so that a field can never be smuggled past an approval.
+    pub fn digest(&self, catalog: &Catalog, policy_version: &str) -> Digest {
+        let steps = self.indices().map(|ix| {
+            let after: BTreeSet<&str> = self
+                .graph
+                .dependencies(ix)
+                .iter()
+                .map(|&dependency| self.step_id(dependency).as_str())
+                .collect();
+            executable_step(self.step(ix), after.into_iter().collect())
+        });
+        Digest::of_json(&json!({
+            "plan": executable_document(&self.document, steps.collect()),
+            "tools": self.tool_digests(catalog),
+            "policy": policy_version,
+        }))
+    }
+
+    /// The definition each used name stands for: `null` while nobody has such a tool.
+    fn tool_digests(&self, catalog: &Catalog) -> BTreeMap<&str, Value> {
+        let steps = self.document.steps.iter();
+        let names = steps.flat_map(|step| {
+            let undo = step.undo.as_deref().map(|undo| undo.tool.as_str());
+            let agent = step.agent.as_deref().and_then(|agent| agent.tool.as_deref());
+            step.tool.as_deref().into_iter().chain(undo).chain(agent)
+        });
+        let names: BTreeSet<&str> =
+            names.chain(self.document.tools_required.iter().map(String::as_str)).collect();
+        let digest = |name: &str| match catalog.resolve(name) {
+            Ok(tool) => json!({"name": tool.name.to_string(), "digest": tool.digest}),
+            Err(_) => Value::Null,
+        };
+        names.into_iter().map(|name| (name, digest(name))).collect()
+    }
+}
+
+fn executable_document(document: &Document, steps: Vec<Value>) -> Value {
+    // Every field is named, so that a new one has to be decided on.
+    let Document {
+        id: _,
+        title: _,
+        goal: _,
+        inputs,
+        variables,
+        steps: _,
+        tools_required,
+        success_criteria: _,
+        context: _,
+        risks: _,
+        limits,
+        planner_model: _,
+        executor_model,
+        estimated_duration: _,
+    } = document;
+    json!({
+        "inputs": inputs,
+        "variables": variables,
+        "steps": steps,
+        "toolsRequired": tools_required.iter().collect::<BTreeSet<_>>(),
+        "limits": limits,
+        "executorModel": executor_model,
+    })
+}
+
+fn executable_step(step: &Step, after: Vec<&str>) -> Value {
+    let Value::Object(mut fields) = serde_json::to_value(step).expect("steps have only string keys") else {
+        return Value::Object(Map::new());
+    };
+    for words in ["title", "labels", "capabilityLabel", "dependsOn"] {
+        fields.remove(words);
+    }
+    fields.insert("after".to_owned(), json!(after));
+    Value::Object(fields)
+}

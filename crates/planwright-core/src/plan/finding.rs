@@ -1,0 +1,113 @@
+//! What validation has to say about a plan.
+
+use super::Code;
+use crate::id::StepId;
+use serde::Serialize;
+use std::fmt;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+/// One thing that is wrong, where it is and what may help.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    pub code: Code,
+    pub severity: Severity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
+    /// JSON pointer into the canonical document.
+    pub pointer: String,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+impl Finding {
+    pub fn new(code: Code, pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity(),
+            step: None,
+            pointer: pointer.into(),
+            message: message.into(),
+            suggestion: None,
+        }
+    }
+
+    pub(crate) fn of_step(mut self, step: Option<&StepId>) -> Self {
+        self.step = step.cloned();
+        self
+    }
+
+    pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
+        self.suggestion = suggestion;
+        self
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code)?;
+        if let Some(step) = &self.step {
+            write!(f, " step {step}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Findings as they are made, bounded: a plan of a hundred thousand broken steps is not a hundred thousand messages.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    left_out: usize,
+    blocked: bool,
+}
+
+impl Findings {
+    const MAX: usize = 1_000;
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        self.blocked |= finding.code.blocks_import();
+        // An error takes the place of nothing, but warnings never crowd out errors.
+        if self.list.len() < Self::MAX || finding.is_error() && self.list.len() < 2 * Self::MAX {
+            self.list.push(finding);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Makes a suggestion, unless there are so many findings that nobody reads them all: looking for near names is
+    /// the one costly part of a finding.
+    pub(crate) fn hint(&self, make: impl FnOnce() -> Option<String>) -> Option<String> {
+        if self.list.len() < 100 { make() } else { None }
+    }
+
+    pub(crate) fn has(&self, code: Code) -> bool {
+        self.list.iter().any(|finding| finding.code == code)
+    }
+
+    /// Whether something was found that no further knowledge can mend.
+    pub(crate) fn blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// All findings, errors first, otherwise in the order they were made.
+    pub(crate) fn into_vec(mut self) -> Vec<Finding> {
+        self.list.sort_by_key(|finding| finding.severity);
+        if self.left_out > 0
+            && let Some(last) = self.list.last_mut()
+        {
+            last.message = format!("{} (and {} more findings)", last.message, self.left_out);
+        }
+        self.list
+    }
+}

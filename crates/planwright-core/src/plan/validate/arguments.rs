@@ -1,0 +1,214 @@
+//! Arguments against the input schema of their tool.
+//!
+//! Arguments with references are only known when the plan runs. What is written literally is checked all the same:
+//! the schema is applied to the arguments as they stand, and what it says about a part that depends on a reference
+//! is left out. Where the tool that produces the value declares what it returns, a value of that type stands in.
+
+use super::super::compile::Compiled;
+use super::super::finding::Findings;
+use super::super::{Code, Finding, PathSegment, Reference, Root, Step, StepIx, Template};
+use super::tools::Tools;
+use crate::json::pointer_token;
+use crate::tool::KnownTool;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The arguments of one call.
+pub(super) struct Arguments<'a> {
+    pub(super) compiled: &'a Compiled,
+    pub(super) step: &'a Step,
+    pub(super) ix: StepIx,
+    pub(super) tool: &'a KnownTool,
+    pub(super) args: &'a Map<String, Value>,
+    /// Where the arguments stand in the document.
+    pub(super) at: &'a str,
+}
+
+/// What is known about a part of the arguments that has references in it.
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// Nothing: the value could be anything.
+    Unknown,
+    /// A text, but not which.
+    Text,
+    /// A value of this type, by the word of the tool that produces it.
+    Typed { reference: String, type_name: &'static str },
+    /// An object or a list with such parts somewhere inside.
+    Contains,
+}
+
+impl Arguments<'_> {
+    pub(super) fn check(&self, tools: &mut Tools<'_>, findings: &mut Findings) {
+        let validator = match self.tool.input_validator() {
+            Ok(validator) => validator,
+            Err(problem) => {
+                let message = format!("the input schema of `{}` cannot be used: {problem}", self.tool.name);
+                findings.add(Finding::new(Code::BadSchema, self.at, message).of_step(self.step.id.as_ref()));
+                return;
+            }
+        };
+        let mut parts = BTreeMap::new();
+        let instance = match self.template() {
+            None => Value::Object(self.args.clone()),
+            Some(template) => self.stand_in(template, String::new(), &mut parts, tools),
+        };
+        // Each value is blamed once for its type: `anyOf` and friends would repeat it.
+        let mut blamed = BTreeSet::new();
+        for error in validator.iter_errors(&instance) {
+            let path = error.instance_path().to_string();
+            let message = match parts.get(&path) {
+                None => describe(&error),
+                Some(Part::Contains) if concerns_the_container(error.kind()) => describe(&error),
+                Some(Part::Text) if matches!(error.kind(), Kind::Type { .. }) => describe(&error),
+                Some(Part::Typed { reference, type_name }) if matches!(error.kind(), Kind::Type { .. }) => {
+                    format!("`${{{reference}}}` is of type {type_name}, but {}", expected(error.kind()))
+                }
+                Some(Part::Unknown | Part::Text | Part::Typed { .. } | Part::Contains) => continue,
+            };
+            if blamed.insert((path.clone(), message.clone())) {
+                let finding = Finding::new(Code::InvalidArgs, format!("{}{path}", self.at), message);
+                findings.add(finding.of_step(self.step.id.as_ref()).suggest(self.suggestion(error.kind())));
+            }
+        }
+    }
+
+    fn template(&self) -> Option<&Template> {
+        let templates = self.compiled.templates.get(&self.ix)?;
+        if self.at.ends_with("/undo/args") { templates.undo.as_ref() } else { templates.args.as_ref() }
+    }
+
+    /// A value of the arguments' shape; `parts` notes what in it is not literal.
+    fn stand_in(
+        &self,
+        template: &Template,
+        path: String,
+        parts: &mut BTreeMap<String, Part>,
+        tools: &mut Tools<'_>,
+    ) -> Value {
+        match template {
+            Template::Literal(value) => value.clone(),
+            Template::Text(_) => {
+                parts.insert(path, Part::Text);
+                json!("text")
+            }
+            Template::Reference(reference) => match self.declared_type(reference, tools) {
+                Some((type_name, sample)) => {
+                    let reference = reference.source.to_string();
+                    parts.insert(path, Part::Typed { reference, type_name });
+                    sample
+                }
+                None => {
+                    parts.insert(path, Part::Unknown);
+                    Value::Null
+                }
+            },
+            Template::List(list) => {
+                let inside = |(i, element)| self.stand_in(element, format!("{path}/{i}"), parts, tools);
+                let list = list.iter().enumerate().map(inside).collect();
+                parts.insert(path, Part::Contains);
+                Value::Array(list)
+            }
+            Template::Object(entries) => {
+                let mut map = Map::new();
+                for (key, element) in entries {
+                    let inside = format!("{path}/{}", pointer_token(key));
+                    map.insert(key.clone(), self.stand_in(element, inside, parts, tools));
+                }
+                parts.insert(path, Part::Contains);
+                Value::Object(map)
+            }
+        }
+    }
+
+    /// The type of what a reference stands for, where the producer's output schema says it.
+    fn declared_type(&self, reference: &Reference, tools: &mut Tools<'_>) -> Option<(&'static str, Value)> {
+        let document = &self.compiled.document;
+        let type_name = match &reference.root {
+            Root::Step(ix) => {
+                let tool = tools.resolve(document.steps[ix.index()].tool.as_deref()?).as_ref().ok()?;
+                type_at(tool.definition.output_schema.as_ref()?, &reference.path)?
+            }
+            // The value given at run time wins, but it must fit the plan's inputs all the same.
+            Root::Variable(name) => {
+                let schema = document.inputs.as_ref()?.get("properties")?.get(&**name)?;
+                type_at(schema, &reference.path)?
+            }
+            Root::Secret(_) => "string".to_owned(),
+        };
+        Some(match type_name.as_str() {
+            "string" => ("string", json!("text")),
+            "integer" => ("integer", json!(0)),
+            "number" => ("number", json!(0)),
+            "boolean" => ("boolean", json!(false)),
+            "null" => ("null", Value::Null),
+            "array" => ("array", json!([])),
+            "object" => ("object", json!({})),
+            _ => return None,
+        })
+    }
+
+    fn suggestion(&self, kind: &Kind) -> Option<String> {
+        let properties = self.tool.definition.input_schema.get("properties").and_then(Value::as_object)?;
+        if let Kind::AdditionalProperties { unexpected } = kind {
+            let near = unexpected
+                .iter()
+                .flat_map(|name| super::super::nearest(name, properties.keys().cloned().collect::<Vec<_>>()));
+            return super::super::nearest::did_you_mean(&near.take(3).collect::<Vec<_>>());
+        }
+        None
+    }
+}
+
+/// Follows a path through the plain parts of a schema. Anything that needs more thought is unknown.
+fn type_at(schema: &Value, path: &[PathSegment]) -> Option<String> {
+    let mut schema = schema;
+    for segment in path {
+        let is_list = schema.get("type").and_then(Value::as_str) == Some("array");
+        schema = match segment {
+            PathSegment::Field(name) if !is_list => schema.get("properties")?.get(&**name)?,
+            PathSegment::Field(_) | PathSegment::Index(_) if is_list => schema.get("items")?,
+            PathSegment::Field(_) | PathSegment::Index(_) => return None,
+        };
+    }
+    schema.get("type").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Whether an error is about an object or a list as such, whatever the values inside will be.
+fn concerns_the_container(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Type { .. }
+            | Kind::Required { .. }
+            | Kind::AdditionalProperties { .. }
+            | Kind::FalseSchema
+            | Kind::MinItems { .. }
+            | Kind::MaxItems { .. }
+            | Kind::MinProperties { .. }
+            | Kind::MaxProperties { .. }
+            | Kind::PropertyNames { .. }
+    )
+}
+
+fn describe(error: &jsonschema::ValidationError<'_>) -> String {
+    const SHOWN: usize = 300;
+    let message = error.to_string();
+    if message.chars().count() <= SHOWN {
+        return message;
+    }
+    // The message quotes the value, which may be a whole file.
+    error.masked_with("the value").to_string().chars().take(SHOWN).collect()
+}
+
+fn expected(kind: &Kind) -> String {
+    if let Kind::Type { kind } = kind {
+        let types = match kind {
+            jsonschema::error::TypeKind::Single(one) => one.to_string(),
+            jsonschema::error::TypeKind::Multiple(several) => {
+                several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+            }
+        };
+        return format!("the tool takes {types} here");
+    }
+    "the tool takes something else here".to_owned()
+}

@@ -1,0 +1,79 @@
+//! The schemas an author brings: the plan's parameters, questions to people, answers of models.
+
+use super::super::compile::Compiled;
+use super::super::finding::Findings;
+use super::super::{Code, Finding};
+use crate::json::{compile_schema, pointer_token};
+use serde_json::Value;
+
+pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
+    if let Some(schema) = &compiled.document.inputs {
+        check_inputs(compiled, schema, findings);
+    }
+    for (index, step) in compiled.document.steps.iter().enumerate() {
+        let schemas = [
+            step.input.as_deref().map(|input| ("input", &input.schema)),
+            step.think.as_deref().and_then(|think| Some(("think", think.schema.as_ref()?))),
+        ];
+        for (action, schema) in schemas.into_iter().flatten() {
+            if let Err(problem) = compile_schema(schema) {
+                let message = format!("the schema cannot be used: {problem}");
+                let finding =
+                    Finding::new(Code::BadSchema, format!("/steps/{index}/{action}/schema"), message);
+                findings.add(finding.of_step(step.id.as_ref()));
+            }
+        }
+    }
+}
+
+fn check_inputs(compiled: &Compiled, schema: &Value, findings: &mut Findings) {
+    if let Err(problem) = compile_schema(schema) {
+        findings.add(Finding::new(
+            Code::BadSchema,
+            "/inputs",
+            format!("the schema cannot be used: {problem}"),
+        ));
+        return;
+    }
+    let variables = &compiled.document.variables;
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in variables {
+        let Some(property) = properties.and_then(|properties| properties.get(name)) else { continue };
+        // Property by property: a template is checked before all of its inputs are there.
+        let Ok(validator) = compile_schema(&with_definitions(property, schema)) else { continue };
+        for error in validator.iter_errors(value) {
+            let pointer = format!("/variables/{}{}", pointer_token(name), error.instance_path());
+            let message = format!("the variable `{name}` does not fit `inputs`: {error}");
+            findings.add(Finding::new(Code::VariableMismatch, pointer, message));
+        }
+    }
+    for name in missing(schema, variables) {
+        let message = format!("the input `{name}` has no value yet");
+        let hint = format!("give it when the plan is run, or in `variables`: \"{name}\": …");
+        findings.add(Finding::new(Code::InputMissing, "/inputs", message).suggest(Some(hint)));
+    }
+}
+
+/// The schema of one property can refer to definitions of the whole.
+fn with_definitions(property: &Value, schema: &Value) -> Value {
+    let mut property = property.clone();
+    if let Some(object) = property.as_object_mut() {
+        for key in ["$schema", "$defs", "definitions"] {
+            if let Some(value) = schema.get(key) {
+                object.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    property
+}
+
+/// The required inputs that have neither a value nor a default.
+pub(crate) fn missing(schema: &Value, variables: &serde_json::Map<String, Value>) -> Vec<String> {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let default = |name: &str| schema.get("properties")?.get(name)?.get("default");
+    required
+        .filter_map(Value::as_str)
+        .filter(|name| !variables.contains_key(*name) && default(name).is_none())
+        .map(str::to_owned)
+        .collect()
+}

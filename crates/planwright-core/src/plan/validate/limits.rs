@@ -1,0 +1,35 @@
+//! Limits that are in range but make no sense for this plan.
+
+use super::super::compile::Compiled;
+use super::super::finding::Findings;
+use super::super::nearest::{did_you_mean, nearest};
+use super::super::{Code, Finding};
+use super::tools::matches_name;
+use crate::json::pointer_token;
+use std::collections::BTreeSet;
+
+pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
+    let document = &compiled.document;
+    if document.steps.is_empty() {
+        findings.add(Finding::new(Code::NoSteps, "/steps", "the plan has no steps and completes at once"));
+        return;
+    }
+    let budget = &document.limits.budget;
+    let nothing = [("calls", budget.calls == Some(0)), ("seconds", budget.seconds == Some(0.0))];
+    for (name, _) in nothing.into_iter().filter(|(_, nothing)| *nothing) {
+        let message = format!("a budget of 0 {name} lets no step run");
+        findings.add(Finding::new(Code::PointlessLimit, format!("/limits/budget/{name}"), message));
+    }
+    let used: BTreeSet<&str> = document.steps.iter().filter_map(|step| step.tool.as_deref()).collect();
+    for name in budget.per_tool.keys() {
+        if used.iter().any(|tool| matches_name(tool, name))
+            || document.steps.iter().any(|step| step.agent.is_some())
+        {
+            continue;
+        }
+        let message = format!("the budget is for `{name}`, which no step uses");
+        let pointer = format!("/limits/budget/perTool/{}", pointer_token(name));
+        let near = did_you_mean(&nearest(name, used.iter().map(|&tool| tool.to_owned())));
+        findings.add(Finding::new(Code::PointlessLimit, pointer, message).suggest(near));
+    }
+}

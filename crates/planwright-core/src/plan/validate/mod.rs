@@ -1,0 +1,64 @@
+//! Everything that is wrong with a plan, at once.
+//!
+//! The structure is checked by compiling. Here is what needs more: the tools that are there, what they take, what
+//! the author promised about scope and inputs. One file per concern.
+
+mod arguments;
+mod expressions;
+mod inputs;
+mod limits;
+mod tools;
+
+use super::compile::{Compiled, compile};
+use super::finding::Findings;
+use super::{Bounds, Code, Document, Finding, Plan};
+use crate::tool::Catalog;
+
+pub(crate) use inputs::missing as missing_inputs;
+pub(crate) use tools::matches_name;
+
+/// What validation found, and the plan if it can be kept.
+#[derive(Debug)]
+pub struct Validated {
+    /// The plan, unless a finding [blocks the import](Code::blocks_import). It may still have errors that keep it
+    /// from running.
+    pub plan: Option<Plan>,
+    /// Errors first.
+    pub findings: Vec<Finding>,
+}
+
+impl Validated {
+    /// Whether nothing stands in the way of running the plan.
+    pub fn is_sound(&self) -> bool {
+        self.plan.is_some() && !self.findings.iter().any(Finding::is_error)
+    }
+}
+
+/// Checks a document against itself and against the tools there are.
+pub fn validate(document: Document, catalog: &Catalog, bounds: &Bounds) -> Validated {
+    let mut findings = Findings::default();
+    let Some(compiled) = compile(document, bounds, &mut findings) else {
+        return Validated { plan: None, findings: findings.into_vec() };
+    };
+    tools::check(&compiled, catalog, &mut findings);
+    expressions::check(&compiled, &mut findings);
+    inputs::check(&compiled, &mut findings);
+    limits::check(&compiled, &mut findings);
+    unused_results(&compiled, &mut findings);
+    let plan = if findings.blocked() { None } else { compiled.into_plan(bounds) };
+    Validated { plan, findings: findings.into_vec() }
+}
+
+/// A result name nobody uses. The last steps of a plan are left out: their values are what the plan is for.
+fn unused_results(compiled: &Compiled, findings: &mut Findings) {
+    let Some(graph) = &compiled.graph else { return };
+    for (index, step) in compiled.document.steps.iter().enumerate() {
+        let Some(name) = &step.result else { continue };
+        let ix = super::StepIx::new(index);
+        if !compiled.used[index] && !graph.dependants(ix).is_empty() {
+            let message = format!("no step uses the result `{name}`");
+            let finding = Finding::new(Code::UnusedResult, format!("/steps/{index}/result"), message);
+            findings.add(finding.of_step(step.id.as_ref()));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Whether the tools of a plan are there, are the ones meant, and are in its scope.
+
+use super::super::compile::Compiled;
+use super::super::finding::Findings;
+use super::super::nearest::{did_you_mean, nearest};
+use super::super::{Code, Finding, Step, StepIx};
+use super::arguments::Arguments;
+use crate::tool::{Catalog, KnownTool, ResolveToolError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Resolves each name once: the steps of a large plan use few tools, and looking for near names is slow.
+pub(super) struct Tools<'a> {
+    catalog: &'a Catalog,
+    resolved: BTreeMap<String, Result<&'a Arc<KnownTool>, ResolveToolError>>,
+}
+
+impl<'a> Tools<'a> {
+    pub(super) fn resolve(&mut self, name: &str) -> &Result<&'a Arc<KnownTool>, ResolveToolError> {
+        if !self.resolved.contains_key(name) {
+            self.resolved.insert(name.to_owned(), self.catalog.resolve(name));
+        }
+        &self.resolved[name]
+    }
+}
+
+pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findings) {
+    let mut tools = Tools { catalog, resolved: BTreeMap::new() };
+    for (index, step) in compiled.document.steps.iter().enumerate() {
+        let uses = [
+            step.tool.as_deref().map(|name| (name, "tool", "args", &step.args)),
+            step.undo.as_deref().map(|undo| (&*undo.tool, "undo/tool", "undo/args", &undo.args)),
+        ];
+        for (name, name_at, args_at, args) in uses.into_iter().flatten() {
+            check_scope(compiled, step, &format!("/steps/{index}/{name_at}"), name, findings);
+            let known = match tools.resolve(name) {
+                Ok(tool) => Arc::clone(tool),
+                Err(error) => {
+                    unknown(step, &format!("/steps/{index}/{name_at}"), error, findings);
+                    continue;
+                }
+            };
+            let ix = StepIx::new(index);
+            Arguments { compiled, step, ix, tool: &known, args, at: &format!("/steps/{index}/{args_at}") }
+                .check(&mut tools, findings);
+        }
+    }
+    check_required(compiled, &mut tools, findings);
+}
+
+fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut Findings) {
+    let finding = match error {
+        ResolveToolError::Unknown { name, nearest } => {
+            let (code, message) = if step.optional {
+                (
+                    Code::OptionalToolMissing,
+                    format!("the tool `{name}` is not available: the step will be skipped"),
+                )
+            } else {
+                (Code::UnknownTool, format!("no server has a tool `{name}`"))
+            };
+            Finding::new(code, pointer, message).suggest(did_you_mean(nearest))
+        }
+        ResolveToolError::Ambiguous { candidates, .. } => {
+            let hint = format!("write {}", candidates.join(" or "));
+            Finding::new(Code::AmbiguousTool, pointer, error.to_string()).suggest(Some(hint))
+        }
+    };
+    findings.add(finding.of_step(step.id.as_ref()));
+}
+
+/// Every tool a step names is one the plan says it uses.
+fn check_scope(compiled: &Compiled, step: &Step, pointer: &str, name: &str, findings: &mut Findings) {
+    let scope = &compiled.document.tools_required;
+    if scope.is_empty() || scope.iter().any(|allowed| matches_name(allowed, name)) {
+        return;
+    }
+    let message = format!("the tool `{name}` is not in `toolsRequired`");
+    let near = findings.hint(|| did_you_mean(&nearest(name, scope.iter().cloned())));
+    let hint = near.or_else(|| Some(format!("add `{name}` to `toolsRequired`")));
+    findings.add(Finding::new(Code::OutOfScope, pointer, message).of_step(step.id.as_ref()).suggest(hint));
+}
+
+/// Tools the plan says it needs beyond those of its steps, for agents to use.
+fn check_required(compiled: &Compiled, tools: &mut Tools<'_>, findings: &mut Findings) {
+    let steps = &compiled.document.steps;
+    let named: Vec<&str> = steps.iter().filter_map(|step| step.tool.as_deref()).collect();
+    for (index, name) in compiled.document.tools_required.iter().enumerate() {
+        // The step that uses it has said so already.
+        if named.iter().any(|used| matches_name(name, used)) {
+            continue;
+        }
+        if let Err(ResolveToolError::Unknown { nearest, .. }) = tools.resolve(name) {
+            let message = format!("no server has the required tool `{name}`");
+            let finding = Finding::new(Code::UnknownTool, format!("/toolsRequired/{index}"), message);
+            findings.add(finding.suggest(did_you_mean(nearest)));
+        }
+    }
+}
+
+/// Whether two names can mean the same tool: the same text, or one the bare name of the other.
+pub(crate) fn matches_name(one: &str, other: &str) -> bool {
+    let bare = |name: &str, of: &str| {
+        of.split_once('.').is_some_and(|(_, tool)| tool == name)
+            || of
+                .strip_prefix("mcp__")
+                .and_then(|rest| rest.split_once("__"))
+                .is_some_and(|(_, tool)| tool == name)
+    };
+    one == other || bare(one, other) || bare(other, one)
+}

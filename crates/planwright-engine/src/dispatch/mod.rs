@@ -1,0 +1,12 @@
+//! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
+
+mod call;
+mod limiter;
+mod run_loop;
+mod schedule;
+mod values;
+
+pub use limiter::{Limiter, Limits};
+pub use run_loop::RunError;
+pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
+pub use values::{read_value, store_value};
