@@ -1,0 +1,9 @@
+//! Files that are whole or not there: artifacts named by their content, and projections written for people.
+
+mod artifacts;
+mod atomic;
+mod ids;
+
+pub use artifacts::FileArtifacts;
+pub use atomic::{WriteFileError, atomic_write};
+pub use ids::RandomIds;
