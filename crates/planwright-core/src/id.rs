@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn hostile_plan_ids_are_rejected() {
-        for bad in ["", "../escaped", "a/../../b", "a\0", ".hidden", "-flag", "a b", "é", "trailing.", "a\\b"] {
+        for bad in ["", "../escaped", "a/../../b", "a\0", ".hidden", "-flag", "a b", "é", "trailing.", "a\\b"]
+        {
             assert!(bad.parse::<PlanId>().is_err(), "{bad:?} was accepted");
         }
         assert_eq!("x".repeat(65).parse::<PlanId>(), Err(ParseIdError::TooLong(65)));

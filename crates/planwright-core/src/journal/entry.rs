@@ -42,7 +42,9 @@ pub struct Entry<E> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeEntryError {
-    #[error("entry {seq} was written by a newer version of planwright (format {found}, this one reads {VERSION})")]
+    #[error(
+        "entry {seq} was written by a newer version of planwright (format {found}, this one reads {VERSION})"
+    )]
     Newer { seq: u64, found: u32 },
     #[error("entry {seq} cannot be read")]
     Unreadable { seq: u64, source: serde_json::Error },
@@ -77,7 +79,8 @@ pub fn encode<E: Journaled>(
     cause: Cause,
     event: &E,
 ) -> Record {
-    let body = serde_json::to_vec(&BodyOut { v: VERSION, cause, event }).expect("events have only string keys");
+    let body =
+        serde_json::to_vec(&BodyOut { v: VERSION, cause, event }).expect("events have only string keys");
     Record::after(head, stream, at, epoch, event.unique_key(), body)
 }
 

@@ -150,6 +150,9 @@ mod tests {
         records[1].body[0] ^= 1;
         assert_eq!(check_chain(Head::EMPTY, &stream, &records), Err(ChainError::Changed { seq: 2 }));
         records.remove(1);
-        assert_eq!(check_chain(Head::EMPTY, &stream, &records), Err(ChainError::Gap { expected: 2, found: 3 }));
+        assert_eq!(
+            check_chain(Head::EMPTY, &stream, &records),
+            Err(ChainError::Gap { expected: 2, found: 3 })
+        );
     }
 }

@@ -102,8 +102,7 @@ impl Graph {
 
 fn topological_order(dependencies: &[Vec<StepIx>], dependants: &[Vec<StepIx>]) -> Vec<StepIx> {
     let mut missing: Vec<usize> = dependencies.iter().map(Vec::len).collect();
-    let mut order: Vec<StepIx> =
-        (0..missing.len()).filter(|&i| missing[i] == 0).map(StepIx::new).collect();
+    let mut order: Vec<StepIx> = (0..missing.len()).filter(|&i| missing[i] == 0).map(StepIx::new).collect();
     let mut next = 0;
     while let Some(&ix) = order.get(next) {
         next += 1;
@@ -152,14 +151,19 @@ mod tests {
 
     #[test]
     fn a_diamond_has_levels_of_one_two_one() {
-        let sizes: Vec<usize> = graph(&[&[], &[0], &[0], &[1, 2]]).unwrap().levels().iter().map(Vec::len).collect();
+        let sizes: Vec<usize> =
+            graph(&[&[], &[0], &[0], &[1, 2]]).unwrap().levels().iter().map(Vec::len).collect();
         assert_eq!(sizes, [1, 2, 1]);
     }
 
     #[test]
     fn five_roots_and_a_join_have_levels_of_five_one() {
-        let sizes: Vec<usize> =
-            graph(&[&[], &[], &[], &[], &[], &[0, 1, 2, 3, 4]]).unwrap().levels().iter().map(Vec::len).collect();
+        let sizes: Vec<usize> = graph(&[&[], &[], &[], &[], &[], &[0, 1, 2, 3, 4]])
+            .unwrap()
+            .levels()
+            .iter()
+            .map(Vec::len)
+            .collect();
         assert_eq!(sizes, [5, 1]);
     }
 

@@ -20,7 +20,10 @@ pub struct KnownTool {
 
 impl fmt::Debug for KnownTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KnownTool").field("name", &self.name).field("class", &self.class).finish_non_exhaustive()
+        f.debug_struct("KnownTool")
+            .field("name", &self.name)
+            .field("class", &self.class)
+            .finish_non_exhaustive()
     }
 }
 
