@@ -1,4 +1,7 @@
-//! The outside: one folder per outside system, the only place where its types appear.
+//! The outside: one folder per outside system, and the only place where its types appear.
 
+pub mod demo;
 pub mod files;
+pub mod local;
 pub mod sqlite;
+pub mod toolbox;
