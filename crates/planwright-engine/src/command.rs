@@ -85,11 +85,18 @@ impl Engine {
                 drop(tokio::time::timeout(Duration::from_secs(1), changes.changed()).await);
             }
         };
-        tokio::time::timeout(ANSWER_TIMEOUT, waiting).await.unwrap_or(Err(CommandError::NoAnswer(run.clone())))
+        tokio::time::timeout(ANSWER_TIMEOUT, waiting)
+            .await
+            .unwrap_or(Err(CommandError::NoAnswer(run.clone())))
     }
 
     /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go again.
-    async fn command_unowned(&self, id: &RunId, lease: Lease, command: RunCommand) -> Result<(), CommandError> {
+    async fn command_unowned(
+        &self,
+        id: &RunId,
+        lease: Lease,
+        command: RunCommand,
+    ) -> Result<(), CommandError> {
         let result = self.write_command(id, &lease, command).await;
         if result.is_err() {
             self.env.store.release(&lease).await?;
@@ -97,13 +104,22 @@ impl Engine {
         result
     }
 
-    async fn write_command(&self, id: &RunId, lease: &Lease, command: RunCommand) -> Result<(), CommandError> {
+    async fn write_command(
+        &self,
+        id: &RunId,
+        lease: &Lease,
+        command: RunCommand,
+    ) -> Result<(), CommandError> {
         let plan = plan_of_run(&*self.env.store, id).await?;
         let (review, _) = load_review(&*self.env.store, &plan).await?;
         let (mut run, expected) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
         let (mut head, mut records) = (expected, Vec::new());
         let given = command.into_command();
-        let commands = [(Command::Recover, Cause::Recovery), (given, Cause::Command), (Command::Settle, Cause::Schedule)];
+        let commands = [
+            (Command::Recover, Cause::Recovery),
+            (given, Cause::Command),
+            (Command::Settle, Cause::Schedule),
+        ];
         for (command, cause) in commands {
             let at = self.env.clock.now();
             for event in run.decide(&command, at)? {
@@ -130,7 +146,12 @@ fn damaged(id: &RunId, error: &planwright_core::run::Corrupt) -> LoadError {
     LoadError::Damaged { stream: StreamName::Run(id.clone()), reason: error.to_string() }
 }
 
-fn unowned_append(run: &Run, expected: Head, records: Vec<planwright_core::journal::Record>, lease: &Lease) -> Append {
+fn unowned_append(
+    run: &Run,
+    expected: Head,
+    records: Vec<planwright_core::journal::Record>,
+    lease: &Lease,
+) -> Append {
     Append {
         stream: StreamName::Run(run.id().clone()),
         expected,
@@ -166,7 +187,9 @@ async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
                                 delivered.remove(&message.id);
                             }
                         }
-                        Err(error) => tracing::warn!(run = %message.run, %error, "an unreadable message is ignored"),
+                        Err(error) => {
+                            tracing::warn!(run = %message.run, %error, "an unreadable message is ignored")
+                        }
                     }
                 }
             }

@@ -112,13 +112,19 @@ pub async fn load_run(
 }
 
 /// The plan whose run begins with `first`.
-fn run_plan(stream: &StreamName, review: &Review, bounds: &Bounds, first: &RunEvent) -> Result<Plan, LoadError> {
+fn run_plan(
+    stream: &StreamName,
+    review: &Review,
+    bounds: &Bounds,
+    first: &RunEvent,
+) -> Result<Plan, LoadError> {
     let damaged = |reason: String| LoadError::Damaged { stream: stream.clone(), reason };
     let RunEvent::RunStarted { version, variables, .. } = first else {
         return Err(damaged(Corrupt::NoStart.to_string()));
     };
     let found = review.version(*version);
-    let found = found.ok_or_else(|| damaged(format!("it runs version {version}, which the plan does not have")))?;
+    let found =
+        found.ok_or_else(|| damaged(format!("it runs version {version}, which the plan does not have")))?;
     Plan::compile(effective_document(&found.document, variables), bounds).map_err(LoadError::Plan)
 }
 

@@ -1,7 +1,7 @@
 //! Runs plans: command → decide → append → effects. Async, but knows no vendor.
 
-pub mod crash;
 mod command;
+pub mod crash;
 mod dispatch;
 mod engine;
 mod history;

@@ -39,7 +39,11 @@ pub struct Candidate {
 impl Engine {
     /// Stores a document as a new plan or as the next version of a known one. The same content again changes nothing.
     /// Findings that more knowledge can mend (a tool that is not there yet) do not stand in the way of proposing.
-    pub async fn propose(&self, document: Document, by: &Principal) -> Result<(Review, Vec<Finding>), ReviewError> {
+    pub async fn propose(
+        &self,
+        document: Document,
+        by: &Principal,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let mut document = document;
         if document.id.is_none() {
             document.id = Some(PlanId::mint(self.env.ids.entropy()));
@@ -88,7 +92,8 @@ impl Engine {
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
         let candidate = self.candidate(&review, &Map::new())?;
-        let command = Command::Reject { shown, digest: candidate.digest, by: by.clone(), reason: reason.to_owned() };
+        let command =
+            Command::Reject { shown, digest: candidate.digest, by: by.clone(), reason: reason.to_owned() };
         self.review(review, head, &command).await
     }
 
@@ -99,7 +104,11 @@ impl Engine {
     }
 
     /// The current version as it would run now. Structural errors are refused; the rest is for the caller to judge.
-    pub fn candidate(&self, review: &Review, variables: &Map<String, Value>) -> Result<Candidate, ReviewError> {
+    pub fn candidate(
+        &self,
+        review: &Review,
+        variables: &Map<String, Value>,
+    ) -> Result<Candidate, ReviewError> {
         self.tolerant_candidate(effective_document(&review.current().document, variables))
     }
 
@@ -160,15 +169,22 @@ impl Engine {
         events: Vec<ReviewEvent>,
     ) -> Result<(Append, Review), ReviewError> {
         let stream = StreamName::Plan(id.clone());
-        let corrupt = |error: planwright_core::run::Corrupt| {
-            LoadError::Damaged { stream: StreamName::Plan(id.clone()), reason: error.to_string() }
+        let corrupt = |error: planwright_core::run::Corrupt| LoadError::Damaged {
+            stream: StreamName::Plan(id.clone()),
+            reason: error.to_string(),
         };
         let (mut review, mut last, mut records) = (review, head, Vec::new());
         for event in events {
             let at = self.env.clock.now();
             let record = encode(last, &stream, at, 0, Cause::Command, &event);
             last = record.head();
-            let entry = planwright_core::journal::Entry { seq: record.seq, at, epoch: 0, cause: Cause::Command, event };
+            let entry = planwright_core::journal::Entry {
+                seq: record.seq,
+                at,
+                epoch: 0,
+                cause: Cause::Command,
+                event,
+            };
             match &mut review {
                 Some(review) => review.apply(&entry).map_err(corrupt)?,
                 None => review = Some(Review::open(id.clone(), &entry).map_err(corrupt)?),

@@ -15,7 +15,8 @@ use planwright_core::plan::{Finding, Plan, StepIx};
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, estimates_by_tool, priorities, reusable_results,
+    Command, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, estimates_by_tool, priorities,
+    reusable_results,
 };
 use serde_json::{Map, Value};
 use std::fmt;
@@ -40,13 +41,23 @@ pub struct RunOptions {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunOptions").field("by", &self.by).field("variables", &self.variables).finish_non_exhaustive()
+        f.debug_struct("RunOptions")
+            .field("by", &self.by)
+            .field("variables", &self.variables)
+            .finish_non_exhaustive()
     }
 }
 
 impl RunOptions {
     pub fn new(by: Principal) -> Self {
-        Self { by, variables: Map::new(), max_concurrency: None, guards: true, linger: false, observers: Vec::new() }
+        Self {
+            by,
+            variables: Map::new(),
+            max_concurrency: None,
+            guards: true,
+            linger: false,
+            observers: Vec::new(),
+        }
     }
 }
 
@@ -187,7 +198,11 @@ impl Engine {
     }
 
     /// What would run, or every reason why it cannot.
-    pub fn runnable(&self, review: &Review, variables: &Map<String, Value>) -> Result<Candidate, StartRunError> {
+    pub fn runnable(
+        &self,
+        review: &Review,
+        variables: &Map<String, Value>,
+    ) -> Result<Candidate, StartRunError> {
         let candidate = self.candidate(review, variables)?;
         let missing = candidate.plan.missing_tools(&self.catalog());
         if !missing.is_empty() {
@@ -211,7 +226,10 @@ impl Engine {
     async fn refuse_while_executing(&self, review: &Review) -> Result<(), StartRunError> {
         let Some(opened) = review.runs().last() else { return Ok(()) };
         if self.status(review).await?.is_executing() {
-            return Err(StartRunError::AlreadyExecuting { plan: review.id().clone(), run: opened.run.clone() });
+            return Err(StartRunError::AlreadyExecuting {
+                plan: review.id().clone(),
+                run: opened.run.clone(),
+            });
         }
         Ok(())
     }
@@ -243,13 +261,16 @@ impl Engine {
             version,
             digest,
             variables: options.variables.clone(),
-            max_concurrency: options.max_concurrency.unwrap_or_else(|| plan.document().limits.max_concurrency()),
+            max_concurrency: options
+                .max_concurrency
+                .unwrap_or_else(|| plan.document().limits.max_concurrency()),
             guards: options.guards,
             by: options.by.clone(),
             forked_from: fork,
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
-        let (run, run_append) = self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
+        let (run, run_append) =
+            self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
         let head = run_append.records.last().map_or(Head::EMPTY, planwright_core::journal::Record::head);
         self.env.store.append(vec![plan_append, run_append]).await?;
         let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
@@ -309,7 +330,14 @@ impl Engine {
         (run, append)
     }
 
-    fn execute(&self, run: Run, head: Head, lease: Lease, options: RunOptions, first: Vec<Command>) -> RunHandle {
+    fn execute(
+        &self,
+        run: Run,
+        head: Head,
+        lease: Lease,
+        options: RunOptions,
+        first: Vec<Command>,
+    ) -> RunHandle {
         let (sender, inbox) = mpsc::channel(64);
         let run_id = run.id().clone();
         self.active.insert(run_id.clone(), sender.clone());

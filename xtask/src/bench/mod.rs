@@ -25,7 +25,11 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     let after = disk::commits_per_second(work.path(), 3000)?;
     table.note("disk again, after the chain", format!("{after:.0}/s"));
     let commits = chain.steps as f64 / chain.elapsed.as_secs_f64();
-    table.bar("chain of 1,000: commits per second / disk", commits / f64::midpoint(limit, after), Bar::AtLeast(0.8));
+    table.bar(
+        "chain of 1,000: commits per second / disk",
+        commits / f64::midpoint(limit, after),
+        Bar::AtLeast(0.8),
+    );
     table.note("chain of 1,000", format!("{commits:.0} steps/s"));
 
     let fan_out = best_of(3, "fan-out", work.path())?;
@@ -36,7 +40,11 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
 
     let unbalanced = best_of(1, "unbalanced", work.path())?;
     let critical = shapes::UNBALANCED_CRITICAL_PATH.as_secs_f64();
-    table.bar("unbalanced: time / critical path", unbalanced.elapsed.as_secs_f64() / critical, Bar::AtMost(1.03));
+    table.bar(
+        "unbalanced: time / critical path",
+        unbalanced.elapsed.as_secs_f64() / critical,
+        Bar::AtMost(1.03),
+    );
 
     let small = best_of(5, "layered-1000", work.path())?;
     let large = best_of(1, "layered-100000", work.path())?;
@@ -64,7 +72,8 @@ fn best_of(times: usize, shape: &str, dir: &Path) -> Result<Measured> {
     let mut best: Option<Measured> = None;
     for _ in 0..times {
         let store = tempfile::tempdir_in(dir)?;
-        let output = Command::new(std::env::current_exe()?).args(["bench-one", shape]).arg(store.path()).output()?;
+        let output =
+            Command::new(std::env::current_exe()?).args(["bench-one", shape]).arg(store.path()).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         ensure!(output.status.success(), "{shape} failed: {}", String::from_utf8_lossy(&output.stderr));
         let measured = Measured::from_line(&text).with_context(|| format!("{shape} printed {text:?}"))?;

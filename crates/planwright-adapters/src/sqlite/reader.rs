@@ -116,17 +116,22 @@ impl Reader {
         self.with_rows(|connection| lease::current(connection, &self.owners_directory, run))
     }
 
-    pub(super) fn messages(&self, run: &RunId) -> Result<Vec<Message>, StoreError> {
-        let sql = "SELECT id, body, hash FROM messages WHERE run = ?1 AND answered = 0 ORDER BY id";
-        let rows: Vec<(i64, Vec<u8>, [u8; 32])> = self.with_rows(|connection| {
+    /// The unanswered messages of one run, or of all.
+    pub(super) fn messages(&self, run: Option<&RunId>) -> Result<Vec<Message>, StoreError> {
+        let sql = "SELECT id, run, body, hash FROM messages \
+                   WHERE answered = 0 AND (?1 IS NULL OR run = ?1) ORDER BY id";
+        let rows: Vec<(i64, String, Vec<u8>, [u8; 32])> = self.with_rows(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            statement.query_map([run.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+            let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            statement.query_map([run.map(RunId::as_str)], columns)?.collect()
         })?;
-        let message = |(id, body, hash): (i64, Vec<u8>, [u8; 32])| {
-            if *message_hash(run.as_str(), &body).as_bytes() != hash {
-                return Err(StoreError::Failed(format!("message {id} for run {run} was changed on disk")));
+        let message = |(id, run, body, hash): (i64, String, Vec<u8>, [u8; 32])| {
+            let changed = || StoreError::Failed(format!("message {id} for run {run} was changed on disk"));
+            if *message_hash(&run, &body).as_bytes() != hash {
+                return Err(changed());
             }
-            Ok(Message { id: MessageId(id), run: run.clone(), body })
+            let run = run.parse().map_err(|_| changed())?;
+            Ok(Message { id: MessageId(id), run, body })
         };
         rows.into_iter().map(message).collect()
     }

@@ -166,7 +166,11 @@ impl Store for SqliteStore {
     }
 
     fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
-        Box::pin(async { self.reader.messages(run) })
+        Box::pin(async { self.reader.messages(Some(run)) })
+    }
+
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
+        Box::pin(async { self.reader.messages(None) })
     }
 
     fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {

@@ -120,7 +120,8 @@ fn segment_text(plan: &Plan, segment: &Segment) -> String {
         Segment::Text(text) => text.clone(),
         Segment::Reference(reference) => match fill(plan, &Template::Reference(reference.clone())) {
             Value::String(text) => text,
-            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            other
+            @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                 other.to_string()
             }
         },

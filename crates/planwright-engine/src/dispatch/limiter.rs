@@ -71,7 +71,9 @@ impl Limiter {
         let count = |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or_default();
         let full = counts.global >= self.limits.global
             || per_server.is_some_and(|limit| count(&counts.servers, server) >= limit)
-            || per_tool.is_some_and(|limit| count(&counts.tools, full_name.as_deref().unwrap_or_default()) >= *limit)
+            || per_tool.is_some_and(|limit| {
+                count(&counts.tools, full_name.as_deref().unwrap_or_default()) >= *limit
+            })
             || writes && count(&counts.writers, server) > 0;
         if full {
             return None;

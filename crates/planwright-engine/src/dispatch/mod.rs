@@ -6,7 +6,8 @@ mod run_loop;
 mod schedule;
 mod values;
 
-pub use limiter::{Limiter, Limits};
+pub(crate) use limiter::Limiter;
+pub use limiter::Limits;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
 pub use values::{read_value, store_value};

@@ -204,7 +204,9 @@ impl RunLoop {
         };
         match request.reply {
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
-            Reply::Message(id) => self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string()))),
+            Reply::Message(id) => {
+                self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())))
+            }
         }
         Ok(())
     }
@@ -259,7 +261,11 @@ impl RunLoop {
             return None;
         }
         self.status = status;
-        Some(StreamStatus { plan: self.run.plan().id().clone(), status: status.to_owned(), label: String::new() })
+        Some(StreamStatus {
+            plan: self.run.plan().id().clone(),
+            status: status.to_owned(),
+            label: String::new(),
+        })
     }
 
     fn dispatch(&mut self, prepared: Prepared) {

@@ -138,11 +138,15 @@ pub(crate) fn call_digest(tool: &ToolName, args: &Value) -> Digest {
 
 fn check_args(tool: &KnownTool, args: Map<String, Value>) -> Result<Map<String, Value>, StepError> {
     let validator = tool.input_validator().map_err(|error| {
-        StepError::new("invalid_schema", format!("the input schema of `{}` cannot be used: {error}", tool.name))
+        StepError::new(
+            "invalid_schema",
+            format!("the input schema of `{}` cannot be used: {error}", tool.name),
+        )
     })?;
     let args = Value::Object(args);
     if let Err(error) = validator.validate(&args) {
-        let message = format!("`{}` does not take these arguments: at {}: {error}", tool.name, error.instance_path());
+        let message =
+            format!("`{}` does not take these arguments: at {}: {error}", tool.name, error.instance_path());
         return Err(StepError::new("invalid_args", message));
     }
     let Value::Object(args) = args else { return Ok(Map::new()) };

@@ -76,7 +76,10 @@ pub async fn read_value(artifacts: &dyn Artifacts, value: &StoredValue) -> Resul
 }
 
 /// Stores a value: in the journal if it is small, as an artifact if it is large.
-pub async fn store_value(artifacts: &dyn Artifacts, value: Value) -> Result<(StoredValue, Arc<Value>), ArtifactError> {
+pub async fn store_value(
+    artifacts: &dyn Artifacts,
+    value: Value,
+) -> Result<(StoredValue, Arc<Value>), ArtifactError> {
     let bytes = serde_json::to_vec(&value).expect("a JSON value can be written");
     let value = Arc::new(value);
     let stored = if bytes.len() > StoredValue::MAX_INLINE_BYTES {

@@ -65,7 +65,8 @@ pub struct DryRunStep {
 impl RunResult {
     /// The result of a run, with large values read back.
     pub async fn read(run: &Run, artifacts: &dyn Artifacts, now: Timestamp) -> Result<Self, ArtifactError> {
-        let RunReport { plan, run: run_id, version, digest, status, success, duration, steps } = run.report(now);
+        let RunReport { plan, run: run_id, version, digest, status, success, duration, steps } =
+            run.report(now);
         let mut results = Vec::with_capacity(steps.len());
         for step in steps {
             results.push(StepResult::read(step, artifacts).await?);

@@ -25,8 +25,15 @@ impl ValidationResult {
         if let Some(plan) = plan {
             let names = |level: &Vec<StepIx>| level.iter().map(|ix| name(plan, ix)).collect();
             levels = plan.graph().levels().iter().map(names).collect();
-            critical_path = plan.graph().critical_path(unit_estimate).iter().map(|ix| name(plan, ix)).collect();
+            critical_path =
+                plan.graph().critical_path(unit_estimate).iter().map(|ix| name(plan, ix)).collect();
         }
-        Self { ok, digest: digest.filter(|_| ok).map(|digest| digest.to_string()), levels, critical_path, findings }
+        Self {
+            ok,
+            digest: digest.filter(|_| ok).map(|digest| digest.to_string()),
+            levels,
+            critical_path,
+            findings,
+        }
     }
 }
