@@ -1,1 +1,5 @@
-//! placeholder
+//! The outside: one folder per outside system, and the only place where its types appear.
+
+pub mod demo;
+pub mod local;
+pub mod toolbox;
