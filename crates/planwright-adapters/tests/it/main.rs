@@ -1,0 +1,3 @@
+//! Tests of the adapters against the real outside.
+
+mod laws;
