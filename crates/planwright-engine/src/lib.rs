@@ -1,5 +1,6 @@
 //! Runs plans: command → decide → append → effects. Async, but knows no vendor.
 
+mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod crash;

@@ -2,8 +2,6 @@
 
 mod artifacts;
 mod atomic;
-mod ids;
 
 pub use artifacts::FileArtifacts;
 pub use atomic::{WriteFileError, atomic_write};
-pub use ids::RandomIds;
