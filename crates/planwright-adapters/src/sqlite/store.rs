@@ -52,14 +52,14 @@ impl SqliteStore {
         let anchor = Arc::new(Anchor::new(promises, &connection)?);
         let count = Arc::new(watch::Sender::new(0));
         let (queue, requests) = mpsc::channel(options.queue);
-        let writer =
-            Writer::new(connection, Arc::clone(&options), heads, Arc::clone(&anchor), Arc::clone(&count));
+        let changes = Changes::new(Arc::clone(&count), heads.seen());
+        let writer = Writer::new(connection, Arc::clone(&options), heads, Arc::clone(&anchor), count);
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
         let writer = thread.spawn(move || writer.run(requests)).map_err(OpenStoreError::Thread)?;
         Ok(Self {
             reader: Arc::new(Reader::new(Arc::clone(&options), anchor)),
             options,
-            changes: Changes::new(count),
+            changes,
             queue: Some(queue),
             writer: Some(writer),
         })
