@@ -1,1 +1,28 @@
-fn main() {}
+//! What developers run: `check` is what CI runs, `bench` measures.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to the terminal")]
+
+mod bench;
+mod check;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
+       cargo run --release -p xtask -- bench [--dir DIR]
+                                  speed, next to the disk's own limit, on DIR's file system
+";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["check"] => check::run(),
+        ["bench"] => bench::run(None),
+        ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
+        ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
+        _ => {
+            eprint!("{USAGE}");
+            bail!("unknown command {args:?}")
+        }
+    }
+}

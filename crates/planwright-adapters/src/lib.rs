@@ -1,1 +1,7 @@
-//! placeholder
+//! The outside: one folder per outside system, and the only place where its types appear.
+
+pub mod demo;
+pub mod files;
+pub mod local;
+pub mod sqlite;
+pub mod toolbox;

@@ -1,5 +1,237 @@
-//! The life of a run: `decide` says what may happen, `apply` notes what happened.
+//! The life of a run: [`Run::decide`] says what may happen, [`Run::apply`] notes what happened, and
+//! [`Run::effects`] says what the outside has to do about it.
+//!
+//! `decide` changes nothing and `apply` is the only mutation, so that a live run and one read back from its
+//! journal go through the same code. All costs are per event, never per step of the plan.
 
+mod apply;
+mod decide;
+mod effect;
+mod event;
+mod fork;
+mod guard;
+mod preview;
+mod refusal;
+mod report;
+mod state;
 mod value;
 
+pub use decide::{Answer, Command};
+pub use effect::{Effect, idempotency_key};
+pub use event::{Fork, Resolution, RunEvent, StepError};
+pub use fork::{ReusedResult, reusable_results};
+pub use guard::GuardBlock;
+pub use preview::{PLACEHOLDER, Preview, PreviewStep, Verdict, preview, verdict};
+pub use refusal::{Corrupt, Refusal, Shown};
+pub use report::{RunReport, StepReport};
+pub use state::{RunState, StepEvent, StepState, Tally};
 pub use value::{ArtifactRef, StoredValue};
+
+use crate::digest::Digest;
+use crate::id::RunId;
+use crate::plan::{OnFailure, Plan, StepIx};
+use crate::time::Timestamp;
+use guard::Usage;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One run, folded from its journal.
+#[derive(Debug, Clone)]
+pub struct Run {
+    id: RunId,
+    plan: Arc<Plan>,
+    start: Start,
+    state: RunState,
+    steps: Vec<StepState>,
+    /// The number of the last entry applied.
+    seq: u64,
+    /// When the last entry was written.
+    updated_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    index: Index,
+    usage: Usage,
+    /// The first critical step that a person denied: the run goes on, but cannot succeed.
+    denied: Option<StepIx>,
+}
+
+/// What the first entry of a run says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    pub at: Timestamp,
+    pub version: u32,
+    pub digest: Digest,
+    pub max_concurrency: u32,
+    pub guards: bool,
+    pub forked_from: Option<Fork>,
+}
+
+/// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision has to look
+/// at every step.
+#[derive(Debug, Clone, Default)]
+struct Index {
+    /// Longest remaining path first, then plan order.
+    priority: Arc<[u64]>,
+    ready: BTreeSet<(Reverse<u64>, StepIx)>,
+    /// Ready, but a person has to be asked first.
+    unasked: BTreeSet<StepIx>,
+    running: BTreeSet<StepIx>,
+    /// Retries that fall due and deadlines of calls in flight.
+    timers: BTreeSet<(Timestamp, StepIx)>,
+    /// Waiting for a person: approval, input, unknown outcome.
+    waiting: BTreeSet<StepIx>,
+    /// Steps that have not ended.
+    open: usize,
+    completed: usize,
+}
+
+impl Run {
+    /// The most a crash may interrupt one step before the run stops calling it.
+    pub const MAX_INTERRUPTIONS: u16 = 5;
+
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn step(&self, ix: StepIx) -> &StepState {
+        &self.steps[ix.index()]
+    }
+
+    /// Steps that may start now: retries that are due, then the most urgent. The caller takes as many as
+    /// [`Run::free_slots`] and its own limits allow; it may pass over some, so all are offered.
+    pub fn startable(&self, now: Timestamp) -> impl Iterator<Item = StepIx> + '_ {
+        let offered = if self.free_slots() == 0 { 0 } else { usize::MAX };
+        let due = self.index.timers.iter().take_while(move |&&(at, _)| at <= now).map(|&(_, ix)| ix);
+        let due = due.filter(|&ix| matches!(self.step(ix), StepState::RetryDue { .. }));
+        due.chain(self.index.ready.iter().map(|&(_, ix)| ix)).take(offered)
+    }
+
+    /// How many more steps may start now.
+    pub fn free_slots(&self) -> usize {
+        match self.state {
+            RunState::Running => {
+                (self.start.max_concurrency as usize).saturating_sub(self.index.running.len())
+            }
+            RunState::Paused
+            | RunState::Stopping { .. }
+            | RunState::Cancelling
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::Cancelled => 0,
+        }
+    }
+
+    /// Steps whose approval has to be asked for now.
+    pub fn unasked(&self) -> impl Iterator<Item = StepIx> + '_ {
+        let asking = matches!(self.state, RunState::Running | RunState::Paused);
+        self.index.unasked.iter().copied().filter(move |_| asking)
+    }
+
+    /// Calls in flight, or in flight when the last owner died.
+    pub fn running(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
+        self.index.running.iter().copied()
+    }
+
+    /// Steps that wait for a person.
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
+        self.index.waiting.iter().copied()
+    }
+
+    /// How many steps have not ended.
+    pub fn open_steps(&self) -> usize {
+        self.index.open
+    }
+
+    pub fn completed_steps(&self) -> usize {
+        self.index.completed
+    }
+
+    /// The next instant after `now` at which a retry falls due or a call has taken too long.
+    pub fn next_timer(&self, now: Timestamp) -> Option<Timestamp> {
+        let later = now.plus(Duration::from_millis(1));
+        self.index.timers.range((later, StepIx::new(0))..).next().map(|&(at, _)| at)
+    }
+
+    /// Nothing is in flight and nothing can start without a person: approval, input, an unknown outcome, a resume.
+    pub fn is_parked(&self) -> bool {
+        if self.state.is_terminal() || !self.index.running.is_empty() {
+            return false;
+        }
+        match self.state {
+            RunState::Paused => true,
+            RunState::Running => {
+                self.index.ready.is_empty() && self.index.unasked.is_empty() && self.index.timers.is_empty()
+            }
+            RunState::Stopping { .. }
+            | RunState::Cancelling
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::Cancelled => false,
+        }
+    }
+
+    /// The word for the run's state that lists and other programs see.
+    pub fn status(&self) -> &'static str {
+        match self.state {
+            RunState::Running if self.is_parked() && !self.index.waiting.is_empty() => "waiting",
+            RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => "executing",
+            RunState::Paused => "paused",
+            RunState::Completed => "completed",
+            RunState::Failed { .. } => "failed",
+            RunState::Cancelled => "cancelled",
+        }
+    }
+
+    /// A digest of where every step ended. The terminal entry records it; a replay must reach it.
+    pub fn steps_digest(&self) -> Digest {
+        let mut text = Vec::new();
+        for ix in self.plan.indices() {
+            let state = self.step(ix);
+            let line = (self.plan.step_id(ix), state.name(), state.tally().attempts, state.value());
+            serde_json::to_writer(&mut text, &line).expect("writing JSON to memory cannot fail");
+        }
+        Digest::of_bytes(&text)
+    }
+
+    /// Whether the failure of this step ends the run.
+    fn is_critical(&self, ix: StepIx) -> bool {
+        let limits = &self.plan.document().limits;
+        self.plan.step(ix).is_critical() && limits.on_failure != Some(OnFailure::Continue)
+    }
+}
+
+/// The priority of each step: the longest time from its start to the end of the plan, in microseconds.
+pub fn priorities(plan: &Plan, estimate: impl Fn(StepIx) -> Duration) -> Arc<[u64]> {
+    let remaining = plan.graph().remaining(estimate);
+    remaining.into_iter().map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)).collect()
+}
+
+/// Every step takes equally long: the estimate when nothing is known.
+pub fn unit_estimate(_: StepIx) -> Duration {
+    Duration::from_secs(1)
+}
+
+/// Estimates by tool name, from history.
+pub fn estimates_by_tool<'a>(
+    plan: &'a Plan,
+    history: &'a BTreeMap<String, Duration>,
+) -> impl Fn(StepIx) -> Duration + 'a {
+    move |ix| history.get(plan.step(ix).action_label()).copied().unwrap_or(Duration::from_secs(1))
+}

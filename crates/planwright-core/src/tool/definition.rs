@@ -118,6 +118,30 @@ pub struct ToolNameParts {
 }
 
 impl ToolDefinition {
+    /// A tool whose annotations say nothing, which means the dangerous answer to every question.
+    pub fn new(server: &str, name: &str, description: &str, input_schema: Value) -> Self {
+        Self {
+            name: ToolNameParts { server: server.to_owned(), name: name.to_owned() },
+            title: None,
+            description: Some(description.to_owned()),
+            input_schema,
+            output_schema: None,
+            annotations: Annotations::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_output(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = annotations;
+        self
+    }
+
     pub fn tool_name(&self) -> ToolName {
         ToolName { server: self.name.server.clone(), tool: self.name.name.clone() }
     }

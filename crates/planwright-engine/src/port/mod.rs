@@ -8,8 +8,8 @@ mod tools;
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
 pub use store::{
-    AcquireError, Append, AppendError, Lease, LeaseRule, Message, MessageId, OwnerId, Store, StoreError, StreamInfo,
-    StreamStatus,
+    AcquireError, Append, AppendError, Lease, LeaseRule, Message, MessageId, OwnerId, Store, StoreError,
+    StreamInfo, StreamStatus,
 };
 pub use tools::{Call, CallError, Outcome, Tools};
 

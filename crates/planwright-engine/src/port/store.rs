@@ -171,6 +171,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Leaves a command for a run's owner.
     fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>>;
 
+    /// The unanswered messages of all runs, in order.
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>>;
+
     /// The unanswered messages of a run, in order.
     fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>>;
 

@@ -1,0 +1,115 @@
+//! Replacing a file so that every reader, also one after a power loss, sees the old or the new content.
+
+use planwright_engine::crash;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum WriteFileError {
+    #[error("{0} has no directory or no file name")]
+    NoName(PathBuf),
+    #[error("{0} is a symbolic link or not a directory: it is not followed")]
+    NotADirectory(PathBuf),
+    #[error("{0} is there and is not a regular file: it is not replaced")]
+    NotAFile(PathBuf),
+    #[error("cannot write {path}")]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Writes `bytes` to `path`: a temporary file in the same directory, synced, renamed over it, the directory synced.
+///
+/// The directory must exist and must not be a symbolic link, nor may the target be one: a link planted there must not
+/// lead the write elsewhere.
+pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), WriteFileError> {
+    let (Some(directory), Some(_)) = (path.parent(), path.file_name()) else {
+        return Err(WriteFileError::NoName(path.into()));
+    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let failed = |source| WriteFileError::Io { path: path.into(), source };
+    if !std::fs::symlink_metadata(directory).map_err(failed)?.is_dir() {
+        return Err(WriteFileError::NotADirectory(directory.into()));
+    }
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => return Err(WriteFileError::NotAFile(path.into())),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    replace(directory, path, bytes).map_err(failed)
+}
+
+fn replace(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = Temporary::create(directory)?;
+    (&temporary.file).write_all(bytes)?;
+    temporary.file.sync_all()?;
+    crash::point("file: after the temporary file");
+    std::fs::rename(&temporary.path, path)?;
+    crash::point("file: after the rename");
+    File::open(directory)?.sync_all()
+}
+
+/// A file nobody else knows the name of; removed unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    fn create(directory: &Path) -> io::Result<Self> {
+        let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        let path = directory.join(format!(".tmp-{random:016x}"));
+        // `create_new` is O_EXCL: it fails on anything that is there already, also on a link.
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { path, file })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After the rename there is nothing under this name, and that is fine.
+        drop(std::fs::remove_file(&self.path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("plan.json");
+        atomic_write(&path, b"one").unwrap();
+        atomic_write(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let victim = outside.path().join("victim");
+        std::fs::write(&victim, "untouched").unwrap();
+        let link = directory.path().join("link");
+        symlink(&victim, &link).unwrap();
+        assert!(matches!(atomic_write(&link, b"x"), Err(WriteFileError::NotAFile(_))));
+        let linked_directory = directory.path().join("linked");
+        symlink(outside.path(), &linked_directory).unwrap();
+        let through = linked_directory.join("victim");
+        assert!(matches!(atomic_write(&through, b"x"), Err(WriteFileError::NotADirectory(_))));
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("taken")).unwrap();
+        assert!(atomic_write(&directory.path().join("taken"), b"x").is_err());
+        assert!(atomic_write(&directory.path().join("absent/file"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

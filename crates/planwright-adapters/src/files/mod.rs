@@ -1,0 +1,7 @@
+//! Files that are whole or not there: artifacts named by their content, and projections written for people.
+
+mod artifacts;
+mod atomic;
+
+pub use artifacts::FileArtifacts;
+pub use atomic::{WriteFileError, atomic_write};

@@ -1,0 +1,67 @@
+//! SQLite's errors in words that say what to do.
+
+use planwright_core::journal::StreamName;
+use planwright_engine::port::StoreError;
+use rusqlite::{Error, ErrorCode};
+
+/// Why a request did not happen: the store refused it, or SQLite failed.
+pub(super) enum Stop<E> {
+    Refused(E),
+    Sqlite(Error),
+}
+
+impl<E> From<Error> for Stop<E> {
+    fn from(error: Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl<E: From<StoreError>> Stop<E> {
+    pub(super) fn failed(reason: String) -> Self {
+        Self::Refused(StoreError::Failed(reason).into())
+    }
+
+    pub(super) fn into_error(self) -> E {
+        match self {
+            Self::Refused(error) => error,
+            Self::Sqlite(error) => failed(&error).into(),
+        }
+    }
+}
+
+pub(super) fn describe(error: &Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "the database is locked by another process".to_owned()
+        }
+        Some(ErrorCode::ReadOnly) => "the database is read-only".to_owned(),
+        Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
+        Some(ErrorCode::NotADatabase) => "the file is not a database".to_owned(),
+        Some(ErrorCode::DatabaseCorrupt) => "the database file is damaged".to_owned(),
+        Some(ErrorCode::SystemIoFailure) => format!("reading or writing the database file failed ({error})"),
+        _ => error.to_string(),
+    }
+}
+
+pub(super) fn failed(error: &Error) -> StoreError {
+    StoreError::Failed(describe(error))
+}
+
+/// The error of reading one stream. A damaged page concerns only those who read it.
+pub(super) fn of_stream(stream: &StreamName, error: &Error) -> StoreError {
+    let damaged = match error {
+        Error::FromSqlConversionFailure(..)
+        | Error::InvalidColumnType(..)
+        | Error::IntegralValueOutOfRange(..) => true,
+        _ => error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt),
+    };
+    if damaged {
+        StoreError::Damaged { stream: stream.clone(), reason: describe(error) }
+    } else {
+        failed(error)
+    }
+}
+
+pub(super) fn is_io_failure(error: &Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
+}

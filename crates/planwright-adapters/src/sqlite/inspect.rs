@@ -1,0 +1,54 @@
+//! What `verify` needs to look at everything, also at what is damaged.
+
+use super::anchor::Loss;
+use super::fault::failed;
+use super::reader::read_remains;
+use super::store::SqliteStore;
+use planwright_core::journal::{Record, StreamName};
+use planwright_engine::port::StoreError;
+use rusqlite::Connection;
+
+impl SqliteStore {
+    /// Every stream there is, oldest first.
+    pub async fn streams(&self) -> Result<Vec<StreamName>, StoreError> {
+        let names =
+            self.look(|reader| reader.with(|db| texts(db, "SELECT name FROM streams ORDER BY id"))).await?;
+        let parse = |name: String| {
+            name.parse().map_err(|error| StoreError::Failed(format!("{name:?} cannot be a stream: {error}")))
+        };
+        names.into_iter().map(parse).collect()
+    }
+
+    /// The streams that lost acknowledged entries, found by comparing the heads file with the database.
+    pub async fn damage(&self) -> Result<Vec<Loss>, StoreError> {
+        self.look(|reader| {
+            reader.with(|connection| reader.anchor().losses(connection).map_err(|error| failed(&error)))
+        })
+        .await
+    }
+
+    /// What SQLite finds wrong with the file; empty if it is sound. Reads all of it.
+    pub async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let lines = self.look(|reader| reader.with(|db| texts(db, "PRAGMA integrity_check"))).await?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    /// Reads what is left of a stream, even if its tail is lost.
+    pub async fn read_remains(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let stream = stream.clone();
+        self.look(move |reader| reader.with(|connection| read_remains(connection, &stream, after, limit)))
+            .await
+    }
+}
+
+/// The first column of every row.
+fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare(sql).map_err(|error| failed(&error))?;
+    let rows = statement.query_map([], |row| row.get(0)).map_err(|error| failed(&error))?;
+    rows.collect::<Result<_, _>>().map_err(|error| failed(&error))
+}

@@ -1,0 +1,180 @@
+//! Reading, on connections that cannot write and never wait for the writer.
+
+use super::anchor::Anchor;
+use super::fault::{failed, of_stream};
+use super::lease;
+use super::open::{self, Options};
+use super::transaction::{head_of, message_hash, records_of, stream_id};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{Lease, Message, MessageId, StoreError, StreamInfo, StreamStatus};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Connections kept for the next reader. More are opened when more read at once.
+const MAX_IDLE: usize = 4;
+
+const INFO_COLUMNS: &str = "name, plan, status, label, created_at, updated_at";
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    options: Arc<Options>,
+    owners_directory: PathBuf,
+    anchor: Arc<Anchor>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Reader {
+    pub(super) fn new(options: Arc<Options>, anchor: Arc<Anchor>) -> Self {
+        let owners_directory = options.beside(".owners");
+        Self { options, owners_directory, anchor, idle: Mutex::default() }
+    }
+
+    /// Lends a connection to `work`.
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open::reader(&self.options).map_err(|error| failed(&error))?,
+        };
+        let result = work(&connection);
+        let mut idle = self.idle();
+        if idle.len() < MAX_IDLE {
+            idle.push(connection);
+        }
+        result
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().expect("nothing panics while it holds the connections")
+    }
+
+    fn with_rows<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
+        self.with(|connection| work(connection).map_err(|error| failed(&error)))
+    }
+
+    pub(super) fn anchor(&self) -> &Anchor {
+        &self.anchor
+    }
+
+    pub(super) fn read(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.with(|connection| {
+            self.anchor.check(connection, stream, &stream.to_string())?;
+            read_remains(connection, stream, after, limit)
+        })
+    }
+
+    pub(super) fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
+        self.with(|connection| {
+            let name = stream.to_string();
+            self.anchor.check(connection, stream, &name)?;
+            let head = match stream_id(connection, &name) {
+                Ok(Some(id)) => head_of(connection, id),
+                Ok(None) => Ok(Head::EMPTY),
+                Err(error) => Err(error),
+            };
+            head.map_err(|error| of_stream(stream, &error))
+        })
+    }
+
+    pub(super) fn plans(&self) -> Result<Vec<StreamInfo>, StoreError> {
+        let sql = format!(
+            "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND plan IS NOT NULL
+             ORDER BY updated_at DESC, id DESC"
+        );
+        self.with_rows(|connection| connection.prepare_cached(&sql)?.query_map([], info)?.collect())
+    }
+
+    pub(super) fn runs(&self, plan: &PlanId) -> Result<Vec<StreamInfo>, StoreError> {
+        let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND plan = ?1 ORDER BY id");
+        self.with_rows(|connection| {
+            connection.prepare_cached(&sql)?.query_map([plan.as_str()], info)?.collect()
+        })
+    }
+
+    pub(super) fn info(&self, stream: &StreamName) -> Result<Option<StreamInfo>, StoreError> {
+        let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE name = ?1 AND plan IS NOT NULL");
+        self.with_rows(|connection| {
+            connection.prepare_cached(&sql)?.query_row([stream.to_string()], info).optional()
+        })
+    }
+
+    pub(super) fn lease(&self, run: &RunId) -> Result<Option<Lease>, StoreError> {
+        self.with_rows(|connection| lease::current(connection, &self.owners_directory, run))
+    }
+
+    /// The unanswered messages of one run, or of all.
+    pub(super) fn messages(&self, run: Option<&RunId>) -> Result<Vec<Message>, StoreError> {
+        let sql = "SELECT id, run, body, hash FROM messages \
+                   WHERE answered = 0 AND (?1 IS NULL OR run = ?1) ORDER BY id";
+        let rows: Vec<(i64, String, Vec<u8>, [u8; 32])> = self.with_rows(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            statement.query_map([run.map(RunId::as_str)], columns)?.collect()
+        })?;
+        let message = |(id, run, body, hash): (i64, String, Vec<u8>, [u8; 32])| {
+            let changed = || StoreError::Failed(format!("message {id} for run {run} was changed on disk"));
+            if *message_hash(&run, &body).as_bytes() != hash {
+                return Err(changed());
+            }
+            let run = run.parse().map_err(|_| changed())?;
+            Ok(Message { id: MessageId(id), run, body })
+        };
+        rows.into_iter().map(message).collect()
+    }
+
+    pub(super) fn answer(&self, message: MessageId) -> Result<Option<Result<(), String>>, StoreError> {
+        let sql = "SELECT refusal FROM messages WHERE id = ?1 AND answered = 1";
+        self.with_rows(|connection| {
+            let answer =
+                connection.prepare_cached(sql)?.query_row([message.0], |row| row.get(0)).optional()?;
+            Ok(answer.map(|refusal: Option<String>| refusal.map_or(Ok(()), Err)))
+        })
+    }
+}
+
+/// What is left of a stream, even if its tail is lost.
+pub(super) fn read_remains(
+    connection: &Connection,
+    stream: &StreamName,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Record>, StoreError> {
+    let records = match stream_id(connection, &stream.to_string()) {
+        Ok(Some(id)) => records_of(connection, id, after, limit),
+        Ok(None) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    };
+    records.map_err(|error| of_stream(stream, &error))
+}
+
+fn info(row: &Row<'_>) -> Result<StreamInfo, rusqlite::Error> {
+    let name: String = row.get(0)?;
+    let plan: String = row.get(1)?;
+    let unreadable = |column, error| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+    };
+    Ok(StreamInfo {
+        stream: name.parse().map_err(|error| unreadable(0, error))?,
+        status: StreamStatus {
+            plan: plan.parse().map_err(|error| unreadable(1, error))?,
+            status: row.get(2)?,
+            label: row.get(3)?,
+        },
+        created_at: Timestamp::from_millis(row.get(4)?),
+        updated_at: Timestamp::from_millis(row.get(5)?),
+    })
+}

@@ -1,0 +1,32 @@
+//! The schema and its migrations. The version is kept in SQLite's `user_version`.
+
+use super::open::OpenStoreError;
+use rusqlite::{Connection, TransactionBehavior};
+
+/// The n-th script leads from version n to n + 1. A script that was released is never edited.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_journal.sql")];
+
+/// Brings the schema up to date. Of several processes that open at once, one does it and the others find it done.
+/// Returns whether anything was changed.
+pub(super) fn migrate(connection: &mut Connection) -> Result<bool, OpenStoreError> {
+    let known = MIGRATIONS.len();
+    if version(connection)? == known {
+        return Ok(false);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    for script in &MIGRATIONS[found..] {
+        transaction.execute_batch(script)?;
+    }
+    transaction.pragma_update(None, "user_version", i64::try_from(known).expect("a few migrations"))?;
+    transaction.commit()?;
+    Ok(found != known)
+}
+
+fn version(connection: &Connection) -> Result<usize, OpenStoreError> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    match usize::try_from(found) {
+        Ok(version) if version <= MIGRATIONS.len() => Ok(version),
+        _ => Err(OpenStoreError::NewerSchema { found, known: MIGRATIONS.len() }),
+    }
+}

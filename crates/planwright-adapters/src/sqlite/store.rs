@@ -1,0 +1,183 @@
+//! The store as the engine sees it: writes go to the writer's queue, reads to a connection of their own.
+
+use super::anchor::Anchor;
+use super::changes::Changes;
+use super::heads::Heads;
+use super::open::{self, OpenStoreError, Options};
+use super::reader::Reader;
+use super::writer::{Request, Writer};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Head, Record, StreamName};
+use planwright_engine::port::{
+    AcquireError, Append, AppendError, BoxFuture, Lease, Message, MessageId, OwnerId, Store, StoreError,
+    StreamInfo,
+};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// A journal in an SQLite file. Several stores, also in several processes, may be open on one file.
+///
+/// Its futures need a Tokio runtime. Dropping it waits for the writes that are queued.
+pub struct SqliteStore {
+    options: Arc<Options>,
+    reader: Arc<Reader>,
+    changes: Changes,
+    /// `None` only while the store is being dropped.
+    queue: Option<mpsc::Sender<Request>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.options.path).finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store in `path`, creating it if there is none.
+    pub fn open(path: &Path) -> Result<Self, OpenStoreError> {
+        Self::open_with(Options::new(path))
+    }
+
+    pub fn open_with(options: Options) -> Result<Self, OpenStoreError> {
+        let connection = open::writer(&options)?;
+        let heads_path = options.beside("-heads");
+        let heads = Heads::open(&heads_path);
+        let (heads, promises) = heads.map_err(|source| OpenStoreError::File { path: heads_path, source })?;
+        let options = Arc::new(options);
+        let anchor = Arc::new(Anchor::new(promises, &connection)?);
+        let count = Arc::new(watch::Sender::new(0));
+        let (queue, requests) = mpsc::channel(options.queue);
+        let changes = Changes::new(Arc::clone(&count), heads.seen());
+        let writer = Writer::new(connection, Arc::clone(&options), heads, Arc::clone(&anchor), count);
+        let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
+        let writer = thread.spawn(move || writer.run(requests)).map_err(OpenStoreError::Thread)?;
+        Ok(Self {
+            reader: Arc::new(Reader::new(Arc::clone(&options), anchor)),
+            options,
+            changes,
+            queue: Some(queue),
+            writer: Some(writer),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.options.path
+    }
+
+    /// Asks the writer and waits for its answer, which it gives after the commit.
+    async fn ask<T, E: From<StoreError>>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Request,
+    ) -> Result<T, E> {
+        let stopped = || E::from(StoreError::Failed("the writer has stopped".to_owned()));
+        let (reply, answer) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(request(reply)).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Reads on a thread that may block.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let reader = Arc::clone(&self.reader);
+        let done = tokio::task::spawn_blocking(move || work(&reader)).await;
+        done.unwrap_or_else(|error| Err(StoreError::Failed(format!("reading was interrupted: {error}"))))
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(writer) = self.writer.take() {
+            // If it panicked its requests were already answered with an error.
+            drop(writer.join());
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
+        Box::pin(self.ask(|reply| Request::Append { appends, reply }))
+    }
+
+    fn read<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
+        let stream = stream.clone();
+        Box::pin(self.look(move |reader| reader.read(&stream, after, limit)))
+    }
+
+    // The small reads below take microseconds, less than moving them to another thread.
+
+    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
+        Box::pin(async { self.reader.head(stream) })
+    }
+
+    fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
+        Box::pin(self.look(Reader::plans))
+    }
+
+    fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        let plan = plan.clone();
+        Box::pin(self.look(move |reader| reader.runs(&plan)))
+    }
+
+    fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
+        Box::pin(async { self.reader.info(stream) })
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        run: &'a RunId,
+        owner: &'a OwnerId,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
+        let (run, owner) = (run.clone(), owner.clone());
+        Box::pin(self.ask(move |reply| Request::Acquire { run, owner, ttl, reply }))
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>> {
+        let lease = lease.clone();
+        Box::pin(self.ask(move |reply| Request::Renew { lease, ttl, reply }))
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        let lease = lease.clone();
+        Box::pin(self.ask(move |reply| Request::Release { lease, reply }))
+    }
+
+    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
+        Box::pin(async { self.reader.lease(run) })
+    }
+
+    fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>> {
+        let run = run.clone();
+        Box::pin(self.ask(move |reply| Request::Send { run, body, reply }))
+    }
+
+    fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
+        Box::pin(async { self.reader.messages(Some(run)) })
+    }
+
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
+        Box::pin(async { self.reader.messages(None) })
+    }
+
+    fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
+        Box::pin(async move { self.reader.answer(message) })
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe(&self.options)
+    }
+}

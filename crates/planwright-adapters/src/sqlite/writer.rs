@@ -1,0 +1,367 @@
+//! The one thread that writes: it takes everything that is queued, commits it at once, and only then answers.
+
+use super::anchor::Anchor;
+use super::fault::{Stop, describe, is_io_failure};
+use super::heads::Heads;
+use super::open::{Options, checkpoint};
+use super::owner::Owners;
+use super::{lease, transaction};
+use planwright_core::id::RunId;
+use planwright_core::journal::{Head, Record, StreamName};
+use planwright_engine::crash;
+use planwright_engine::port::{AcquireError, Append, AppendError, Lease, MessageId, OwnerId, StoreError};
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// More than this many requests are not committed at once, so that the first does not wait for the last.
+const MAX_GROUP: usize = 512;
+/// The log is copied into the main file when it may have this many pages, as SQLite itself does it.
+const CHECKPOINT_PAGES: u64 = 1000;
+const PAGE_BYTES: u64 = 4096;
+/// A log larger than this is emptied before leaving, because the next one to open has to read all of it.
+const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
+/// How long the writer stays awake after a commit.
+const WAKEFUL: Duration = Duration::from_micros(50);
+/// How many groups are committed between two looks at the size of the heads file.
+const GROUPS_PER_LOOK: u32 = 64;
+
+type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+
+/// What the writer is asked to do.
+pub(super) enum Request {
+    Append { appends: Vec<Append>, reply: Reply<(), AppendError> },
+    Acquire { run: RunId, owner: OwnerId, ttl: Duration, reply: Reply<Lease, AcquireError> },
+    Renew { lease: Lease, ttl: Duration, reply: Reply<Lease, AppendError> },
+    Release { lease: Lease, reply: Reply<(), StoreError> },
+    Send { run: RunId, body: Vec<u8>, reply: Reply<MessageId, StoreError> },
+}
+
+/// Answers one request, once it is known whether the group was committed or why not.
+type Finish = Box<dyn FnOnce(Result<(), &str>)>;
+
+pub(super) struct Writer {
+    connection: Connection,
+    options: Arc<Options>,
+    owners_directory: PathBuf,
+    heads: Heads,
+    anchor: Arc<Anchor>,
+    owners: Owners,
+    changes: Arc<watch::Sender<u64>>,
+    /// Where the streams touched by the group at hand end.
+    touched: Vec<(String, Head)>,
+    /// Set for good when the disk failed under a commit: what it holds is unknown until somebody opens it afresh.
+    broken: Option<String>,
+    /// An upper estimate of the pages in the log.
+    logged_pages: u64,
+    wrote: bool,
+    groups: u32,
+    cut_heads_at: u64,
+}
+
+/// Waits for a request, at first without going to sleep: in a chain the next one comes a few microseconds after the
+/// answer to the last, sooner than a sleeping thread wakes up.
+fn next(queue: &mut mpsc::Receiver<Request>) -> Option<Request> {
+    let started = Instant::now();
+    loop {
+        match queue.try_recv() {
+            Ok(request) => return Some(request),
+            Err(mpsc::error::TryRecvError::Disconnected) => return None,
+            Err(mpsc::error::TryRecvError::Empty) if started.elapsed() < WAKEFUL => std::thread::yield_now(),
+            Err(mpsc::error::TryRecvError::Empty) => return queue.blocking_recv(),
+        }
+    }
+}
+
+impl Writer {
+    pub(super) fn new(
+        connection: Connection,
+        options: Arc<Options>,
+        heads: Heads,
+        anchor: Arc<Anchor>,
+        changes: Arc<watch::Sender<u64>>,
+    ) -> Self {
+        let owners_directory = options.beside(".owners");
+        let mut writer = Self {
+            connection,
+            heads,
+            anchor,
+            owners: Owners::new(owners_directory.clone()),
+            owners_directory,
+            changes,
+            touched: Vec::new(),
+            broken: None,
+            logged_pages: 0,
+            wrote: false,
+            groups: 0,
+            cut_heads_at: options.max_heads_bytes,
+            options,
+        };
+        writer.logged_pages = writer.log_bytes() / PAGE_BYTES;
+        writer
+    }
+
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Request>) {
+        let mut group = Vec::new();
+        while let Some(first) = next(&mut queue) {
+            group.push(first);
+            while group.len() < MAX_GROUP
+                && let Ok(next) = queue.try_recv()
+            {
+                group.push(next);
+            }
+            self.commit(&mut group);
+            self.maintain();
+        }
+        self.leave();
+    }
+
+    /// Commits a group and answers it. A request that is refused does not spoil the others.
+    fn commit(&mut self, group: &mut Vec<Request>) {
+        let alone = group.len() == 1;
+        let mut finishes = Vec::with_capacity(group.len());
+        let changed_before = self.connection.total_changes();
+        self.touched.clear();
+        let begun = match &self.broken {
+            Some(reason) => Err(reason.clone()),
+            None => self.begin(),
+        };
+        for request in group.drain(..) {
+            finishes.push(self.execute(request, alone, begun.is_ok()));
+        }
+        let committed = begun.and_then(|()| self.end(alone));
+        if committed.is_ok() && self.connection.total_changes() != changed_before {
+            self.announce();
+        }
+        crash::point("store: before the reply");
+        for finish in finishes {
+            finish(committed.as_ref().copied().map_err(String::as_str));
+        }
+    }
+
+    fn begin(&self) -> Result<(), String> {
+        crash::point("store: before begin");
+        self.statement("BEGIN IMMEDIATE").map_err(|error| describe(&error))
+    }
+
+    fn end(&mut self, alone: bool) -> Result<(), String> {
+        if self.connection.is_autocommit() {
+            // SQLite itself, or the one request that was refused, has taken everything back.
+            return if alone { Ok(()) } else { Err("the transaction was rolled back".to_owned()) };
+        }
+        crash::point("store: before commit");
+        let Err(error) = self.statement("COMMIT") else { return Ok(()) };
+        let reason = describe(&error);
+        if is_io_failure(&error) {
+            // The pages of a failed fsync are gone from memory: a second one would succeed and mean nothing.
+            self.broken = Some(format!("{reason}; nothing is written until the store is opened again"));
+        }
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.statement("ROLLBACK")
+        {
+            self.broken.get_or_insert_with(|| describe(&error));
+        }
+        Err(reason)
+    }
+
+    /// Tells the heads file, other processes and this one what was committed.
+    fn announce(&mut self) {
+        crash::point("store: after commit");
+        self.wrote = true;
+        let last = |at: usize| !self.touched[at + 1..].iter().any(|(name, _)| *name == self.touched[at].0);
+        let heads = (0..self.touched.len()).filter(|at| last(*at));
+        let heads = heads.map(|at| (self.touched[at].0.as_str(), self.touched[at].1));
+        if let Err(error) = self.heads.note(heads) {
+            // The journal itself is safe. Only the notice of its loss would be missing.
+            tracing::warn!(%error, "cannot write the heads file");
+        }
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn execute(&mut self, request: Request, alone: bool, begun: bool) -> Finish {
+        match request {
+            Request::Append { appends, reply } => {
+                self.guarded(reply, alone, begun, |writer| writer.append(&appends))
+            }
+            Request::Acquire { run, owner, ttl, reply } => {
+                self.guarded(reply, alone, begun, |writer| writer.acquire(&run, &owner, ttl))
+            }
+            Request::Renew { lease, ttl, reply } => {
+                self.guarded(reply, alone, begun, |writer| lease::renew(&writer.connection, &lease, ttl))
+            }
+            Request::Release { lease, reply } => {
+                self.guarded(reply, alone, begun, |writer| lease::release(&writer.connection, &lease))
+            }
+            Request::Send { run, body, reply } => self.guarded(reply, alone, begun, |writer| {
+                Ok(transaction::insert_message(&writer.connection, &run, &body)?)
+            }),
+        }
+    }
+
+    /// Does one request so that it can be taken back by itself. A request that is alone needs no savepoint.
+    fn guarded<T: 'static, E: From<StoreError> + 'static>(
+        &mut self,
+        reply: Reply<T, E>,
+        alone: bool,
+        begun: bool,
+        work: impl FnOnce(&mut Self) -> Result<T, Stop<E>>,
+    ) -> Finish {
+        let result = if !begun || self.connection.is_autocommit() {
+            // It is answered with the reason why the group failed.
+            Err(StoreError::Failed("not attempted".to_owned()).into())
+        } else {
+            self.attempt(alone, work).map_err(Stop::into_error)
+        };
+        Box::new(move |committed| {
+            let answer = match committed {
+                Ok(()) => result,
+                Err(reason) => Err(StoreError::Failed(reason.to_owned()).into()),
+            };
+            // Whoever asked may have gone away; what was done stays done.
+            drop(reply.send(answer));
+        })
+    }
+
+    fn attempt<T, E>(
+        &mut self,
+        alone: bool,
+        work: impl FnOnce(&mut Self) -> Result<T, Stop<E>>,
+    ) -> Result<T, Stop<E>> {
+        if !alone {
+            self.statement("SAVEPOINT request")?;
+        }
+        let touched = self.touched.len();
+        let result = work(self);
+        let undo = match (&result, alone) {
+            (Ok(_), true) => return result,
+            (Ok(_), false) => "RELEASE request",
+            (Err(_), true) => "ROLLBACK",
+            (Err(_), false) => "ROLLBACK TO request",
+        };
+        if result.is_err() {
+            self.touched.truncate(touched);
+        }
+        if !self.connection.is_autocommit() {
+            self.statement(undo)?;
+        }
+        result
+    }
+
+    fn append(&mut self, appends: &[Append]) -> Result<(), Stop<AppendError>> {
+        for append in appends {
+            let name = append.stream.to_string();
+            transaction::append(&self.connection, &self.anchor, &mut self.owners, append, &name)?;
+            let bytes: usize = append.records.iter().map(|record| record.body.len()).sum();
+            self.logged_pages += 3 + bytes as u64 / PAGE_BYTES;
+            if let Some(head) = append.records.last().map(Record::head) {
+                self.touched.push((name, head));
+            }
+        }
+        Ok(())
+    }
+
+    fn acquire(&mut self, run: &RunId, owner: &OwnerId, ttl: Duration) -> Result<Lease, Stop<AcquireError>> {
+        let stream = StreamName::Run(run.clone());
+        let sound = self.anchor.check(&self.connection, &stream, &stream.to_string());
+        sound.map_err(|error| Stop::Refused(error.into()))?;
+        lease::acquire(&self.connection, &mut self.owners, &self.owners_directory, (run, owner, ttl))
+    }
+
+    fn statement(&self, sql: &str) -> Result<(), rusqlite::Error> {
+        self.connection.prepare_cached(sql)?.raw_execute().map(|_| ())
+    }
+
+    /// Keeps the log and the heads file short, after the answers were given.
+    fn maintain(&mut self) {
+        if self.broken.is_some() {
+            return;
+        }
+        self.groups += 1;
+        if self.logged_pages >= CHECKPOINT_PAGES {
+            self.logged_pages = 0;
+            let result = checkpoint(&self.connection, "PASSIVE");
+            self.note_checkpoint(result);
+        }
+        if self.groups >= GROUPS_PER_LOOK {
+            self.groups = 0;
+            if self.heads.bytes().is_ok_and(|bytes| bytes >= self.cut_heads_at) {
+                self.cut_heads();
+            }
+        }
+    }
+
+    fn note_checkpoint(&mut self, result: Result<bool, rusqlite::Error>) -> bool {
+        match result {
+            Ok(complete) => complete,
+            Err(error) if is_io_failure(&error) => {
+                self.broken = Some(describe(&error));
+                false
+            }
+            // Somebody reads or writes at this moment. The log grows until the next try.
+            Err(_) => false,
+        }
+    }
+
+    /// Empties the heads file once nothing depends on the log any more.
+    fn cut_heads(&mut self) {
+        let kept = self.note_losses().map_err(|error| describe(&error));
+        let cut = kept.and_then(|()| self.try_cut_heads());
+        if let Err(reason) = cut {
+            tracing::debug!(reason, "the heads file stays");
+        }
+        let bytes = self.heads.bytes().unwrap_or_default();
+        self.cut_heads_at = self.options.max_heads_bytes.max(bytes + self.options.max_heads_bytes / 4);
+    }
+
+    /// Broken promises must outlive the file: they go to a table first.
+    fn note_losses(&self) -> Result<(), rusqlite::Error> {
+        let promises = self.anchor.lost_heads(&self.connection)?;
+        if promises.is_empty() {
+            return Ok(());
+        }
+        let sql = "INSERT INTO losses (stream, seq, hash) VALUES (?1, ?2, ?3)
+                   ON CONFLICT (stream) DO UPDATE SET seq = ?2, hash = ?3 WHERE seq < ?2";
+        for (stream, head) in promises {
+            self.connection.execute(sql, rusqlite::params![stream, head.seq, head.hash.as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// With the write lock held and the log empty, every promise made so far is kept by the main file, which was
+    /// synced. Another process may still add the record of a commit that it made before: that promise is kept too.
+    fn try_cut_heads(&mut self) -> Result<(), String> {
+        let text = |error: rusqlite::Error| describe(&error);
+        self.connection.busy_timeout(Duration::from_millis(100)).map_err(text)?;
+        let result = checkpoint(&self.connection, "TRUNCATE");
+        let complete = self.note_checkpoint(result);
+        let begun =
+            if complete { self.statement("BEGIN IMMEDIATE").map_err(text) } else { Err("busy".to_owned()) };
+        self.connection.busy_timeout(self.options.busy_timeout).map_err(text)?;
+        begun?;
+        let cut = if self.log_bytes() == 0 {
+            self.heads.clear().map_err(|error| error.to_string())
+        } else {
+            Err("somebody wrote in between".to_owned())
+        };
+        self.statement("ROLLBACK").map_err(text)?;
+        cut
+    }
+
+    fn log_bytes(&self) -> u64 {
+        std::fs::metadata(self.options.beside("-wal")).map_or(0, |log| log.len())
+    }
+
+    /// Leaves a short log behind, if that needs no waiting.
+    fn leave(&mut self) {
+        if self.broken.is_none()
+            && self.wrote
+            && self.log_bytes() > MAX_LOG_LEFT_BYTES
+            && self.connection.busy_timeout(Duration::ZERO).is_ok()
+            && let Err(error) = checkpoint(&self.connection, "TRUNCATE")
+        {
+            tracing::debug!(reason = describe(&error), "the log stays");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Noting what happened to a plan.
+
+use super::{Approval, OpenedRun, Rejection, Review, ReviewEvent, ReviewState, Version};
+use crate::id::PlanId;
+use crate::journal::Entry;
+use crate::run::Corrupt;
+
+impl Review {
+    /// Begins a plan's life from its first entry.
+    pub fn open(id: PlanId, first: &Entry<ReviewEvent>) -> Result<Self, Corrupt> {
+        let ReviewEvent::PlanProposed { version: 1, .. } = &first.event else { return Err(Corrupt::NoStart) };
+        let mut review = Self {
+            id,
+            seq: first.seq - 1,
+            versions: Vec::new(),
+            state: ReviewState::Proposed,
+            approvals: Vec::new(),
+            rejections: Vec::new(),
+            runs: Vec::new(),
+            updated_at: first.at,
+        };
+        review.apply(first)?;
+        Ok(review)
+    }
+
+    /// Notes one entry. An entry that cannot follow leaves the plan as it was.
+    pub fn apply(&mut self, entry: &Entry<ReviewEvent>) -> Result<(), Corrupt> {
+        if entry.seq != self.seq + 1 {
+            return Err(Corrupt::Gap { last: self.seq, found: entry.seq });
+        }
+        let cannot_follow = |event, state: ReviewState| Corrupt::RunTransition {
+            seq: entry.seq,
+            event,
+            status: state.as_str(),
+        };
+        match &entry.event {
+            ReviewEvent::PlanProposed { version, document, digest, by } => {
+                if *version as usize != self.versions.len() + 1 {
+                    return Err(cannot_follow("plan_proposed", self.state));
+                }
+                let document = document.clone();
+                self.versions.push(Version {
+                    number: *version,
+                    document,
+                    digest: *digest,
+                    by: by.clone(),
+                    at: entry.at,
+                });
+                self.state = ReviewState::Proposed;
+            }
+            ReviewEvent::PlanApproved { version, digest, by, assurance } => {
+                if *version != self.current().number || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_approved", self.state));
+                }
+                self.approvals.push(Approval {
+                    version: *version,
+                    digest: *digest,
+                    by: by.clone(),
+                    assurance: *assurance,
+                    at: entry.at,
+                    spent_by: None,
+                });
+                self.state = ReviewState::Approved;
+            }
+            ReviewEvent::PlanRejected { version, by, reason } => {
+                if self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_rejected", self.state));
+                }
+                let (by, reason) = (by.clone(), reason.clone());
+                self.rejections.push(Rejection { version: *version, by, reason, at: entry.at });
+                let too_often = self.rejections.len() >= Self::MAX_REJECTIONS;
+                self.state = if too_often { ReviewState::NeedsReview } else { ReviewState::Rejected };
+            }
+            ReviewEvent::RunOpened { run, version, digest } => {
+                let current = self.current().number;
+                let unspent = self.approvals.iter_mut().rev().find(|approval| {
+                    approval.spent_by.is_none() && approval.digest == *digest && approval.version == current
+                });
+                let Some(approval) = unspent.filter(|_| *version == current) else {
+                    return Err(cannot_follow("run_opened", self.state));
+                };
+                approval.spent_by = Some(run.clone());
+                self.runs.push(OpenedRun {
+                    run: run.clone(),
+                    version: *version,
+                    digest: *digest,
+                    at: entry.at,
+                });
+                // The consent is used up; whether the plan is executing is the run's to say.
+                self.state = ReviewState::Proposed;
+            }
+            ReviewEvent::PlanDeleted { .. } => self.state = ReviewState::Deleted,
+        }
+        self.seq = entry.seq;
+        self.updated_at = entry.at;
+        Ok(())
+    }
+}

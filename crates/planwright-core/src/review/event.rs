@@ -1,0 +1,52 @@
+//! What can be written into the journal of a plan.
+
+use crate::digest::Digest;
+use crate::id::RunId;
+use crate::journal::Journaled;
+use crate::plan::Document;
+use crate::principal::{Assurance, Principal};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Something that happened to a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ReviewEvent {
+    PlanProposed {
+        version: u32,
+        document: Arc<Document>,
+        digest: Digest,
+        by: Principal,
+    },
+    PlanApproved {
+        version: u32,
+        /// What was on the screen.
+        digest: Digest,
+        by: Principal,
+        assurance: Assurance,
+    },
+    PlanRejected {
+        version: u32,
+        by: Principal,
+        reason: String,
+    },
+    /// A run begins and spends the approval of this digest.
+    RunOpened {
+        run: RunId,
+        version: u32,
+        digest: Digest,
+    },
+    PlanDeleted {
+        by: Principal,
+    },
+}
+
+impl Journaled for ReviewEvent {
+    fn unique_key(&self) -> Option<String> {
+        match self {
+            Self::PlanProposed { version, .. } => Some(format!("version {version}")),
+            Self::RunOpened { run, .. } => Some(format!("run {run}")),
+            Self::PlanApproved { .. } | Self::PlanRejected { .. } | Self::PlanDeleted { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Noting what happened: the only place where a run changes.
+
+use super::state::RunSignal;
+use super::{Corrupt, Index, Resolution, Run, RunEvent, RunState, Start, StepEvent, StepState, Tally};
+use crate::id::{RunId, StepId};
+use crate::journal::Entry;
+use crate::plan::{Plan, StepIx};
+use crate::time::Timestamp;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+impl Run {
+    /// Begins a run from its first entry. `priority` orders ready steps; it is not part of the state.
+    pub fn open(
+        id: RunId,
+        plan: Arc<Plan>,
+        priority: Arc<[u64]>,
+        first: &Entry<RunEvent>,
+    ) -> Result<Self, Corrupt> {
+        let RunEvent::RunStarted { version, digest, max_concurrency, guards, forked_from, .. } = &first.event
+        else {
+            return Err(Corrupt::NoStart);
+        };
+        if first.seq != 1 {
+            return Err(Corrupt::Gap { last: 0, found: first.seq });
+        }
+        let start = Start {
+            at: first.at,
+            version: *version,
+            digest: *digest,
+            max_concurrency: (*max_concurrency).max(1),
+            guards: *guards,
+            forked_from: forked_from.clone(),
+        };
+        let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
+        let mut run = Self {
+            id,
+            start,
+            state: RunState::Running,
+            steps,
+            seq: 1,
+            updated_at: first.at,
+            ended_at: None,
+            index: Index { priority, ..Index::default() },
+            usage: super::Usage::default(),
+            denied: None,
+            plan,
+        };
+        for ix in run.plan.indices() {
+            run.enter_index(ix);
+        }
+        Ok(run)
+    }
+
+    /// Notes one entry. An entry that cannot follow leaves the run as it was.
+    pub fn apply(&mut self, entry: &Entry<RunEvent>) -> Result<(), Corrupt> {
+        if entry.seq != self.seq + 1 {
+            return Err(Corrupt::Gap { last: self.seq, found: entry.seq });
+        }
+        self.apply_event(entry)?;
+        self.usage.note(&entry.event, &self.start, &self.plan.document().limits.budget);
+        self.seq = entry.seq;
+        self.updated_at = entry.at;
+        Ok(())
+    }
+
+    fn apply_event(&mut self, entry: &Entry<RunEvent>) -> Result<(), Corrupt> {
+        use RunEvent as E;
+        use StepEvent as S;
+        let at = entry.at;
+        match &entry.event {
+            E::RunStarted { .. } => Err(self.cannot_follow(entry, "run_started")),
+            E::ResultReused { step, value } => self.note(entry, step, &S::Reused { value }),
+            E::AttemptStarted { step, attempt, class, .. } => {
+                let ix = self.locate(entry.seq, step)?;
+                let deadline = self.plan.step(ix).timeout().map(|timeout| at.plus(timeout));
+                self.note(entry, step, &S::AttemptStarted { attempt: *attempt, class: *class, at, deadline })
+            }
+            E::AttemptSucceeded { step, attempt, value } => {
+                self.note(entry, step, &S::AttemptSucceeded { attempt: *attempt, value, at })
+            }
+            E::AttemptFailed { step, attempt, error, retry_at } => self.note(
+                entry,
+                step,
+                &S::AttemptFailed { attempt: *attempt, error, retry_at: *retry_at, at },
+            ),
+            E::AttemptInterrupted { step, attempt, .. } => {
+                self.note(entry, step, &S::AttemptInterrupted { attempt: *attempt })
+            }
+            E::AttemptCancelled { step, attempt } => {
+                self.note(entry, step, &S::AttemptCancelled { attempt: *attempt })
+            }
+            E::OutcomeLost { step, attempt, reason } => {
+                self.note(entry, step, &S::OutcomeLost { attempt: *attempt, reason })
+            }
+            E::OutcomeResolved { step, resolution, .. } => match resolution {
+                Resolution::Happened { value } => self.note(entry, step, &S::Happened { value }),
+                Resolution::RunAgain => self.note(entry, step, &S::RunAgain),
+                // The failed attempt that follows from it is an entry of its own.
+                Resolution::DidNotHappen => Ok(()),
+            },
+            E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
+            E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
+            E::ApprovalRequested { step } => self.note(entry, step, &S::ApprovalRequested { at }),
+            E::ApprovalGranted { step, .. } => self.note(entry, step, &S::ApprovalGranted),
+            E::ApprovalDenied { step, reason, .. } => self.note(entry, step, &S::ApprovalDenied { reason }),
+            E::RunPaused { .. } => self.signal(entry, "run_paused", RunSignal::Paused),
+            E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
+            E::CancelRequested { .. } => self.signal(entry, "cancel_requested", RunSignal::CancelRequested),
+            E::RunCompleted { steps_digest } => {
+                self.end(entry, "run_completed", RunSignal::Completed, *steps_digest)
+            }
+            E::RunFailed { steps_digest } => {
+                let failed = self.failed_step().ok_or_else(|| self.cannot_follow(entry, "run_failed"))?;
+                self.end(entry, "run_failed", RunSignal::Failed(failed), *steps_digest)
+            }
+            E::RunCancelled { steps_digest } => {
+                self.end(entry, "run_cancelled", RunSignal::Cancelled, *steps_digest)
+            }
+        }
+    }
+
+    /// The step because of which the run cannot succeed, if there is one.
+    pub(super) fn failed_step(&self) -> Option<StepIx> {
+        if let RunState::Stopping { failed } = self.state { Some(failed) } else { self.denied }
+    }
+
+    fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
+        self.plan.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
+    }
+
+    fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
+        Corrupt::RunTransition { seq: entry.seq, event, status: self.status() }
+    }
+
+    /// Moves a step and everything that follows from it.
+    fn note(&mut self, entry: &Entry<RunEvent>, step: &StepId, event: &StepEvent<'_>) -> Result<(), Corrupt> {
+        if self.state.is_terminal() {
+            return Err(self.cannot_follow(entry, event_name(event)));
+        }
+        let ix = self.locate(entry.seq, step)?;
+        let Some(next) = self.step(ix).after(event) else {
+            return Err(Corrupt::StepTransition {
+                seq: entry.seq,
+                event: event_name(event),
+                step: step.to_string(),
+                state: self.step(ix).name(),
+            });
+        };
+        self.replace(ix, next);
+        self.propagate(ix);
+        Ok(())
+    }
+
+    /// Tells the dependants of a step that ended, and theirs in turn.
+    fn propagate(&mut self, ix: StepIx) {
+        let consequence = match self.step(ix) {
+            StepState::Completed { .. } | StepState::Skipped { .. } => StepEvent::DependencyDone,
+            StepState::Failed { .. } => {
+                if self.is_critical(ix)
+                    && let Some(next) = self.state.after(RunSignal::CriticalStepFailed(ix))
+                {
+                    self.state = next;
+                }
+                StepEvent::DependencyFailed { root: ix }
+            }
+            StepState::Denied { .. } => {
+                if self.is_critical(ix) && self.denied.is_none() {
+                    self.denied = Some(ix);
+                }
+                StepEvent::DependencyFailed { root: ix }
+            }
+            StepState::Pending { .. }
+            | StepState::Blocked { .. }
+            | StepState::Ready { .. }
+            | StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::Running { .. }
+            | StepState::RetryDue { .. }
+            | StepState::Cancelled { .. }
+            | StepState::OutcomeUnknown { .. }
+            | StepState::Undone { .. } => return,
+        };
+        let plan = Arc::clone(&self.plan);
+        let mut reached = vec![ix];
+        while let Some(from) = reached.pop() {
+            for &dependant in plan.graph().dependants(from) {
+                let was_blocked = matches!(self.step(dependant), StepState::Blocked { .. });
+                let Some(next) = self.step(dependant).after(&consequence) else { continue };
+                self.replace(dependant, next);
+                // Only a failure travels further, and only once.
+                if !was_blocked && matches!(self.step(dependant), StepState::Blocked { .. }) {
+                    reached.push(dependant);
+                }
+            }
+        }
+    }
+
+    fn signal(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        name: &'static str,
+        signal: RunSignal,
+    ) -> Result<(), Corrupt> {
+        self.state = self.state.after(signal).ok_or_else(|| self.cannot_follow(entry, name))?;
+        Ok(())
+    }
+
+    /// Ends the run: what has not ended by itself never will.
+    fn end(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        name: &'static str,
+        signal: RunSignal,
+        recorded: crate::digest::Digest,
+    ) -> Result<(), Corrupt> {
+        let next = self.state.after(signal).ok_or_else(|| self.cannot_follow(entry, name))?;
+        let folded = self.steps_digest();
+        if folded != recorded {
+            return Err(Corrupt::StateMismatch { seq: entry.seq, recorded, folded });
+        }
+        let reason = match signal {
+            RunSignal::Failed(failed) => {
+                format!("not run: step `{}` did not succeed", self.plan.step_id(failed))
+            }
+            RunSignal::Paused
+            | RunSignal::Resumed
+            | RunSignal::CancelRequested
+            | RunSignal::CriticalStepFailed(_)
+            | RunSignal::Completed
+            | RunSignal::Cancelled => "not run: the run was cancelled".to_owned(),
+        };
+        self.state = next;
+        self.ended_at = Some(entry.at);
+        for ix in self.plan.indices() {
+            if let Some(next) = self.step(ix).after(&StepEvent::RunEnded { reason: &reason }) {
+                self.replace(ix, next);
+            }
+        }
+        Ok(())
+    }
+
+    fn replace(&mut self, ix: StepIx, next: StepState) {
+        self.leave_index(ix);
+        self.steps[ix.index()] = next;
+        self.enter_index(ix);
+    }
+
+    fn leave_index(&mut self, ix: StepIx) {
+        let key = (Reverse(self.priority(ix)), ix);
+        let index = &mut self.index;
+        match &self.steps[ix.index()] {
+            StepState::Ready { .. } => {
+                if !index.ready.remove(&key) {
+                    index.unasked.remove(&ix);
+                }
+            }
+            StepState::Running { deadline, .. } => {
+                index.running.remove(&ix);
+                if let Some(at) = deadline {
+                    index.timers.remove(&(*at, ix));
+                }
+            }
+            StepState::RetryDue { due_at, .. } => {
+                index.timers.remove(&(*due_at, ix));
+            }
+            StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::OutcomeUnknown { .. } => {
+                index.waiting.remove(&ix);
+            }
+            StepState::Completed { .. } => index.completed -= 1,
+            StepState::Pending { .. }
+            | StepState::Blocked { .. }
+            | StepState::Failed { .. }
+            | StepState::Denied { .. }
+            | StepState::Skipped { .. }
+            | StepState::Cancelled { .. }
+            | StepState::Undone { .. } => {}
+        }
+        if !self.steps[ix.index()].is_terminal() {
+            index.open -= 1;
+        }
+    }
+
+    fn enter_index(&mut self, ix: StepIx) {
+        let key = (Reverse(self.priority(ix)), ix);
+        let gated = self.plan.step(ix).approval_required;
+        let index = &mut self.index;
+        match &self.steps[ix.index()] {
+            StepState::Ready { approved, .. } => {
+                if gated && !approved {
+                    index.unasked.insert(ix);
+                } else {
+                    index.ready.insert(key);
+                }
+            }
+            StepState::Running { deadline, .. } => {
+                index.running.insert(ix);
+                if let Some(at) = deadline {
+                    index.timers.insert((*at, ix));
+                }
+            }
+            StepState::RetryDue { due_at, .. } => {
+                index.timers.insert((*due_at, ix));
+            }
+            StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::OutcomeUnknown { .. } => {
+                index.waiting.insert(ix);
+            }
+            StepState::Completed { .. } => index.completed += 1,
+            StepState::Pending { .. }
+            | StepState::Blocked { .. }
+            | StepState::Failed { .. }
+            | StepState::Denied { .. }
+            | StepState::Skipped { .. }
+            | StepState::Cancelled { .. }
+            | StepState::Undone { .. } => {}
+        }
+        if !self.steps[ix.index()].is_terminal() {
+            index.open += 1;
+        }
+    }
+
+    fn priority(&self, ix: StepIx) -> u64 {
+        self.index.priority.get(ix.index()).copied().unwrap_or_default()
+    }
+
+    pub fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        self.ended_at
+    }
+}
+
+fn initial_state(plan: &Plan, ix: StepIx) -> StepState {
+    match u32::try_from(plan.graph().dependencies(ix).len()).expect("edges are bounded below u32::MAX") {
+        0 => StepState::Ready { tally: Tally::default(), approved: false },
+        waits_for => StepState::Pending { waits_for },
+    }
+}
+
+fn event_name(event: &StepEvent<'_>) -> &'static str {
+    match event {
+        StepEvent::DependencyDone => "dependency_done",
+        StepEvent::DependencyFailed { .. } => "dependency_failed",
+        StepEvent::RunEnded { .. } => "run_ended",
+        StepEvent::Reused { .. } => "result_reused",
+        StepEvent::ApprovalRequested { .. } => "approval_requested",
+        StepEvent::ApprovalGranted => "approval_granted",
+        StepEvent::ApprovalDenied { .. } => "approval_denied",
+        StepEvent::AttemptStarted { .. } => "attempt_started",
+        StepEvent::AttemptSucceeded { .. } => "attempt_succeeded",
+        StepEvent::AttemptFailed { .. } => "attempt_failed",
+        StepEvent::AttemptInterrupted { .. } => "attempt_interrupted",
+        StepEvent::AttemptCancelled { .. } => "attempt_cancelled",
+        StepEvent::OutcomeLost { .. } => "outcome_lost",
+        StepEvent::Happened { .. } => "outcome_resolved",
+        StepEvent::RunAgain => "outcome_resolved",
+        StepEvent::FailedWithoutCall { .. } => "step_failed",
+        StepEvent::Skipped { .. } => "step_skipped",
+    }
+}

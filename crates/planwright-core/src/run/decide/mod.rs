@@ -1,0 +1,143 @@
+//! What may happen: one command per file. Deciding changes nothing.
+
+mod approve;
+mod cancel;
+mod pause;
+mod recover;
+mod report;
+mod resolve;
+mod settle;
+mod skip;
+mod start;
+mod tick;
+
+use super::{Refusal, Resolution, Run, RunEvent, Shown, StepError, StoredValue};
+use crate::digest::Digest;
+use crate::id::AttemptNo;
+use crate::plan::StepIx;
+use crate::principal::{Assurance, Principal};
+use crate::time::Timestamp;
+use crate::tool::{EffectClass, ToolName};
+
+/// Something somebody wants to happen to a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Call the step's tool with exactly these arguments.
+    Start {
+        step: StepIx,
+        tool: ToolName,
+        class: EffectClass,
+        call: Digest,
+    },
+    /// The call cannot be made: a value is missing, the tool is gone, the arguments do not fit.
+    Fail {
+        step: StepIx,
+        error: StepError,
+    },
+    /// The step's tool is not there, and the plan says that this is fine.
+    Skip {
+        step: StepIx,
+        reason: String,
+    },
+    /// A call came back, or will not.
+    Report {
+        step: StepIx,
+        attempt: AttemptNo,
+        answer: Answer,
+    },
+    /// Time passed.
+    Tick,
+    /// A new owner took the run over.
+    Recover,
+    /// Ask people about the steps that need it.
+    AskApprovals,
+    Approve {
+        step: String,
+        by: Principal,
+        assurance: Assurance,
+        shown: Shown,
+    },
+    Deny {
+        step: String,
+        by: Principal,
+        shown: Shown,
+        reason: String,
+    },
+    Resolve {
+        step: String,
+        by: Principal,
+        resolution: Resolution,
+    },
+    Pause {
+        by: Principal,
+    },
+    Resume {
+        by: Principal,
+    },
+    Cancel {
+        by: Principal,
+    },
+    /// End the run if nothing is left to do.
+    Settle,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    Succeeded(StoredValue),
+    Failed(StepError),
+    /// It was stopped before it had any effect.
+    NotMade,
+    /// Nobody knows.
+    Lost {
+        reason: String,
+    },
+}
+
+impl Run {
+    /// Says what happens if `command` is given now. An empty list means: nothing, and that is fine.
+    pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<RunEvent>, Refusal> {
+        if self.state.is_terminal() {
+            return self.decide_after_the_end(command);
+        }
+        match command {
+            Command::Start { step, tool, class, call } => self.decide_start(*step, tool, *class, *call, now),
+            Command::Fail { step, error } => self.decide_fail(*step, error),
+            Command::Skip { step, reason } => self.decide_skip(*step, reason),
+            Command::Report { step, attempt, answer } => self.decide_report(*step, *attempt, answer, now),
+            Command::Tick => Ok(self.decide_tick(now)),
+            Command::Recover => Ok(self.decide_recover()),
+            Command::AskApprovals => Ok(self.decide_ask_approvals()),
+            Command::Approve { step, by, assurance, shown } => {
+                self.decide_approve(step, by, *assurance, *shown)
+            }
+            Command::Deny { step, by, shown, reason } => self.decide_deny(step, by, *shown, reason),
+            Command::Resolve { step, by, resolution } => self.decide_resolve(step, by, resolution, now),
+            Command::Pause { by } => self.decide_pause(by),
+            Command::Resume { by } => self.decide_resume(by),
+            Command::Cancel { by } => Ok(self.decide_cancel(by)),
+            Command::Settle => Ok(self.decide_settle()),
+        }
+    }
+
+    /// An ended run accepts nothing. What the engine asks by itself is not an error, only void.
+    fn decide_after_the_end(&self, command: &Command) -> Result<Vec<RunEvent>, Refusal> {
+        match command {
+            Command::Tick | Command::Recover | Command::AskApprovals | Command::Settle => Ok(Vec::new()),
+            Command::Start { .. }
+            | Command::Fail { .. }
+            | Command::Skip { .. }
+            | Command::Report { .. }
+            | Command::Approve { .. }
+            | Command::Deny { .. }
+            | Command::Resolve { .. }
+            | Command::Pause { .. }
+            | Command::Resume { .. }
+            | Command::Cancel { .. } => Err(Refusal::RunEnded { status: self.status() }),
+        }
+    }
+
+    fn find_step(&self, step: &str) -> Result<StepIx, Refusal> {
+        self.plan.find(step).ok_or_else(|| Refusal::UnknownStep(step.to_owned()))
+    }
+}

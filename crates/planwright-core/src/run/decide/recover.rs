@@ -1,0 +1,14 @@
+//! A new owner took the run over: what was in flight is settled by its effect class.
+
+use crate::run::{Run, RunEvent};
+
+impl Run {
+    pub(super) fn decide_recover(&self) -> Vec<RunEvent> {
+        let reason = "the process that made the call ended before the answer was recorded";
+        self.running()
+            .filter_map(|ix| {
+                self.in_flight(ix).map(|(tally, class)| self.interrupted(ix, tally, class, reason))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! A call came back, or will not: retry, end, or ask a person.
+
+use super::Answer;
+use crate::digest::Digest;
+use crate::id::AttemptNo;
+use crate::plan::StepIx;
+use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepState, Tally};
+use crate::time::Timestamp;
+use crate::tool::EffectClass;
+
+impl Run {
+    pub(super) fn decide_report(
+        &self,
+        ix: StepIx,
+        attempt: AttemptNo,
+        answer: &Answer,
+        now: Timestamp,
+    ) -> Result<Vec<RunEvent>, Refusal> {
+        let step = self.plan.step_id(ix).clone();
+        let Some((tally, class)) = self.in_flight(ix).filter(|(tally, _)| tally.attempts == attempt) else {
+            return Err(Refusal::NotInFlight { step: step.to_string(), attempt });
+        };
+        let event = match answer {
+            Answer::Succeeded(value) => RunEvent::AttemptSucceeded { step, attempt, value: value.clone() },
+            Answer::Failed(error) => self.failed(ix, tally, error.clone(), now),
+            Answer::NotMade if self.state == RunState::Cancelling => {
+                RunEvent::AttemptCancelled { step, attempt }
+            }
+            Answer::NotMade => self.interrupted(ix, tally, EffectClass::Safe, "the call was not made"),
+            Answer::Lost { reason } => self.interrupted(ix, tally, class, reason),
+        };
+        Ok(vec![event])
+    }
+
+    pub(super) fn in_flight(&self, ix: StepIx) -> Option<(Tally, EffectClass)> {
+        if let StepState::Running { tally, class, .. } = self.step(ix) {
+            Some((*tally, *class))
+        } else {
+            None
+        }
+    }
+
+    /// A failed attempt: tried again if the plan says so and the run still goes on.
+    pub(super) fn failed(&self, ix: StepIx, tally: Tally, error: StepError, now: Timestamp) -> RunEvent {
+        let goes_on = matches!(self.state, RunState::Running | RunState::Paused);
+        let retry_at = if goes_on { self.retry_at(ix, tally, &error, now) } else { None };
+        RunEvent::AttemptFailed {
+            step: self.plan.step_id(ix).clone(),
+            attempt: tally.attempts,
+            error,
+            retry_at,
+        }
+    }
+
+    fn retry_at(&self, ix: StepIx, tally: Tally, error: &StepError, now: Timestamp) -> Option<Timestamp> {
+        let retry = self.plan.step(ix).retry.as_deref()?;
+        let worth_it = if retry.on.is_empty() { error.retryable } else { retry.on.contains(&error.code) };
+        if !worth_it || u32::from(tally.failures) >= retry.max {
+            return None;
+        }
+        let failures = u32::from(tally.failures) + 1;
+        Some(now.plus(retry.pause_after(failures, self.noise(ix, failures))))
+    }
+
+    /// A number in 0..1 that looks random and is the same in every replay.
+    fn noise(&self, ix: StepIx, failures: u32) -> f64 {
+        let digest = Digest::of_parts(&[
+            self.id.as_str().as_bytes(),
+            &ix.index().to_le_bytes(),
+            &failures.to_le_bytes(),
+        ]);
+        f64::from(u16::from_le_bytes([digest.as_bytes()[0], digest.as_bytes()[1]])) / f64::from(u16::MAX)
+    }
+
+    /// A lost outcome: what may be repeated is repeated, within limits; for the rest a person is asked.
+    pub(super) fn interrupted(&self, ix: StepIx, tally: Tally, class: EffectClass, reason: &str) -> RunEvent {
+        let step = self.plan.step_id(ix).clone();
+        let attempt = tally.attempts;
+        match class {
+            EffectClass::Unsafe => RunEvent::OutcomeLost { step, attempt, reason: reason.to_owned() },
+            EffectClass::Safe | EffectClass::Keyed => match self.state {
+                RunState::Cancelling => RunEvent::AttemptCancelled { step, attempt },
+                RunState::Running
+                | RunState::Paused
+                | RunState::Stopping { .. }
+                | RunState::Completed
+                | RunState::Failed { .. }
+                | RunState::Cancelled => {
+                    if tally.interruptions >= Self::MAX_INTERRUPTIONS {
+                        let message =
+                            format!("interrupted {} times, last: {reason}", tally.interruptions + 1);
+                        let error = StepError::new("interrupted", message);
+                        RunEvent::AttemptFailed { step, attempt, error, retry_at: None }
+                    } else {
+                        RunEvent::AttemptInterrupted { step, attempt, reason: reason.to_owned() }
+                    }
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Ending the run once nothing is left to do.
+
+use crate::run::{Run, RunEvent, RunState};
+
+impl Run {
+    pub(super) fn decide_settle(&self) -> Vec<RunEvent> {
+        if !self.index.running.is_empty() {
+            return Vec::new();
+        }
+        match self.state {
+            RunState::Cancelling => vec![RunEvent::RunCancelled { steps_digest: self.steps_digest() }],
+            RunState::Stopping { .. } => vec![RunEvent::RunFailed { steps_digest: self.steps_digest() }],
+            RunState::Running | RunState::Paused if self.index.open == 0 => {
+                let steps_digest = self.steps_digest();
+                match self.failed_step() {
+                    Some(_) => vec![RunEvent::RunFailed { steps_digest }],
+                    None => vec![RunEvent::RunCompleted { steps_digest }],
+                }
+            }
+            RunState::Running
+            | RunState::Paused
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::Cancelled => Vec::new(),
+        }
+    }
+}

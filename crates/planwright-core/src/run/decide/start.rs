@@ -1,0 +1,48 @@
+//! Starting a step: the guards have the last word.
+
+use crate::digest::Digest;
+use crate::plan::StepIx;
+use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepEvent, StepState};
+use crate::time::Timestamp;
+use crate::tool::{EffectClass, ToolName};
+
+impl Run {
+    pub(super) fn decide_start(
+        &self,
+        ix: StepIx,
+        tool: &ToolName,
+        class: EffectClass,
+        call: Digest,
+        now: Timestamp,
+    ) -> Result<Vec<RunEvent>, Refusal> {
+        let step = self.plan.step_id(ix).clone();
+        if !self.may_start(ix, now) {
+            return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
+        }
+        if let Err(block) = self.check_guards(tool, &call, now) {
+            let error = StepError::new("guard_blocked", format!("Guard blocked: {block}"));
+            return Ok(vec![RunEvent::StepFailed { step, error }]);
+        }
+        let attempt = self.step(ix).tally().attempts + 1;
+        Ok(vec![RunEvent::AttemptStarted { step, attempt, tool: tool.clone(), class, call }])
+    }
+
+    pub(super) fn decide_fail(&self, ix: StepIx, error: &StepError) -> Result<Vec<RunEvent>, Refusal> {
+        let step = self.plan.step_id(ix).clone();
+        match self.step(ix).after(&StepEvent::FailedWithoutCall { error }) {
+            Some(_) => Ok(vec![RunEvent::StepFailed { step, error: error.clone() }]),
+            None => Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() }),
+        }
+    }
+
+    fn may_start(&self, ix: StepIx, now: Timestamp) -> bool {
+        if self.state != RunState::Running || self.free_slots() == 0 {
+            return false;
+        }
+        if let StepState::RetryDue { due_at, .. } = self.step(ix) {
+            return *due_at <= now;
+        }
+        let gated = self.plan.step(ix).approval_required;
+        matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated)
+    }
+}

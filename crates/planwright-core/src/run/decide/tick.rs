@@ -1,0 +1,23 @@
+//! Time passed: calls that took too long end here, whatever they report later.
+
+use crate::run::{Run, RunEvent, StepError, StepState};
+use crate::time::Timestamp;
+use crate::tool::EffectClass;
+
+impl Run {
+    pub(super) fn decide_tick(&self, now: Timestamp) -> Vec<RunEvent> {
+        let due = self.index.timers.iter().take_while(|&&(at, _)| at <= now);
+        due.filter_map(|&(_, ix)| {
+            let StepState::Running { tally, class, .. } = self.step(ix) else { return None };
+            let seconds = self.plan.step(ix).timeout_seconds.unwrap_or_default();
+            let message = format!("timeout: no answer within {seconds} s");
+            Some(match class {
+                EffectClass::Safe | EffectClass::Keyed => {
+                    self.failed(ix, *tally, StepError::new("timeout", message).retryable(true), now)
+                }
+                EffectClass::Unsafe => self.interrupted(ix, *tally, *class, &message),
+            })
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! The two ways the core says no: a refusal (you may not do this now) and corruption (the journal cannot say this).
+
+use crate::digest::Digest;
+use crate::principal::Principal;
+use std::fmt;
+
+/// A command that may not happen now. A value, not a failure: nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the run has ended ({status})")]
+    RunEnded { status: &'static str },
+    #[error("the run is not paused")]
+    NotPaused,
+    #[error("the run is {status}, so it cannot be paused")]
+    CannotPause { status: &'static str },
+    #[error("there is no step `{0}`")]
+    UnknownStep(String),
+    #[error("step `{step}` is {state}: no approval is waited for")]
+    NothingToApprove { step: String, state: &'static str },
+    #[error("step `{step}` is {state}: its outcome is not in question")]
+    NothingToResolve { step: String, state: &'static str },
+    #[error("step `{step}` is {state} and cannot start")]
+    CannotStart { step: String, state: &'static str },
+    #[error("step `{step}` is not in flight with attempt {attempt}")]
+    NotInFlight { step: String, attempt: u32 },
+    #[error("what was shown is not what would run: shown was {shown}, current is {current}")]
+    Stale { shown: Shown, current: Shown },
+    #[error("{0} may not approve: agents and services propose, people approve")]
+    MayNotApprove(Principal),
+}
+
+/// What was on the screen when somebody decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Version(u32),
+    Digest(Digest),
+}
+
+impl Shown {
+    /// Checks that what was shown is what is current.
+    pub fn check(self, version: u32, digest: Digest) -> Result<(), Refusal> {
+        let current = match self {
+            Self::Version(_) => Self::Version(version),
+            Self::Digest(_) => Self::Digest(digest),
+        };
+        if self == current { Ok(()) } else { Err(Refusal::Stale { shown: self, current }) }
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(version) => write!(f, "version {version}"),
+            Self::Digest(digest) => write!(f, "{digest}"),
+        }
+    }
+}
+
+/// The journal says something that cannot have happened. The run is stopped; other runs go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Corrupt {
+    #[error("the journal does not begin with the start of a run")]
+    NoStart,
+    #[error("entry {found} follows entry {last}")]
+    Gap { last: u64, found: u64 },
+    #[error("entry {seq} names step `{step}`, which the plan does not have")]
+    UnknownStep { seq: u64, step: String },
+    #[error("entry {seq} ({event}) cannot follow: step `{step}` is {state}")]
+    StepTransition { seq: u64, event: &'static str, step: String, state: &'static str },
+    #[error("entry {seq} ({event}) cannot follow: the run is {status}")]
+    RunTransition { seq: u64, event: &'static str, status: &'static str },
+    #[error("entry {seq} records the state {recorded}, but the journal folds to {folded}")]
+    StateMismatch { seq: u64, recorded: Digest, folded: Digest },
+}

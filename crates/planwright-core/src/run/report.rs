@@ -1,0 +1,105 @@
+//! What a run came to, as data.
+
+use super::{Run, RunState, StepError, StepState, StoredValue};
+use crate::digest::Digest;
+use crate::id::{PlanId, RunId, StepId};
+use crate::plan::StepIx;
+use crate::time::Timestamp;
+use std::time::Duration;
+
+/// What a run came to so far: every step, in plan order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunReport {
+    pub plan: PlanId,
+    pub run: RunId,
+    pub version: u32,
+    pub digest: Digest,
+    pub status: &'static str,
+    pub success: bool,
+    pub duration: Duration,
+    pub steps: Vec<StepReport>,
+}
+
+/// What a step came to so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepReport {
+    pub id: StepId,
+    pub title: Option<String>,
+    pub tool: String,
+    pub status: &'static str,
+    pub attempts: u32,
+    pub duration: Duration,
+    pub value: Option<StoredValue>,
+    pub error: Option<StepError>,
+}
+
+impl Run {
+    pub fn report(&self, now: Timestamp) -> RunReport {
+        RunReport {
+            plan: self.plan.id().clone(),
+            run: self.id.clone(),
+            version: self.start.version,
+            digest: self.start.digest,
+            status: self.status(),
+            success: self.state == RunState::Completed,
+            duration: self.ended_at.unwrap_or(now).since(self.start.at),
+            steps: self.plan.indices().map(|ix| self.step_report(ix, now)).collect(),
+        }
+    }
+
+    pub fn step_report(&self, ix: StepIx, now: Timestamp) -> StepReport {
+        let (step, state) = (self.plan.step(ix), self.step(ix));
+        StepReport {
+            id: self.plan.step_id(ix).clone(),
+            title: step.title.clone(),
+            tool: step.action_label().to_owned(),
+            status: state.name(),
+            attempts: state.tally().attempts,
+            duration: duration(state, now),
+            value: state.value().cloned(),
+            error: self.explain(state),
+        }
+    }
+
+    /// Why a step is where it is, for those that did not complete.
+    fn explain(&self, state: &StepState) -> Option<StepError> {
+        match state {
+            StepState::Failed { error, .. } => Some((**error).clone()),
+            StepState::Blocked { by } => {
+                let step = self.plan.step_id(*by);
+                let message = format!("step `{step}` {}, so this step cannot run", self.step(*by).name());
+                Some(StepError::new(format!("dependency_failed:{step}"), message))
+            }
+            StepState::Denied { reason } => Some(StepError::new("denied", &**reason)),
+            StepState::Skipped { reason } => Some(StepError::new("skipped", &**reason)),
+            StepState::Cancelled { reason, .. } => Some(StepError::new("cancelled", &**reason)),
+            StepState::OutcomeUnknown { reason, .. } => Some(StepError::new("outcome_unknown", &**reason)),
+            StepState::Pending { .. }
+            | StepState::Ready { .. }
+            | StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::Running { .. }
+            | StepState::RetryDue { .. }
+            | StepState::Completed { .. }
+            | StepState::Undone { .. } => None,
+        }
+    }
+}
+
+fn duration(state: &StepState, now: Timestamp) -> Duration {
+    match state {
+        StepState::Completed { took, .. } | StepState::Failed { took, .. } => *took,
+        StepState::Running { started_at, .. } => now.since(*started_at),
+        StepState::Pending { .. }
+        | StepState::Blocked { .. }
+        | StepState::Ready { .. }
+        | StepState::AwaitingApproval { .. }
+        | StepState::AwaitingInput { .. }
+        | StepState::RetryDue { .. }
+        | StepState::Denied { .. }
+        | StepState::Skipped { .. }
+        | StepState::Cancelled { .. }
+        | StepState::OutcomeUnknown { .. }
+        | StepState::Undone { .. } => Duration::ZERO,
+    }
+}

@@ -1,0 +1,338 @@
+//! Where a run and its steps stand: one enum each, and one table each that says what may follow what.
+
+use super::{StepError, StoredValue};
+use crate::id::AttemptNo;
+use crate::plan::StepIx;
+use crate::time::Timestamp;
+use crate::tool::EffectClass;
+use std::time::Duration;
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunState {
+    Running,
+    /// In-flight calls finish; nothing starts until somebody resumes it.
+    Paused,
+    /// A critical step failed: in-flight calls finish, nothing starts.
+    Stopping {
+        failed: StepIx,
+    },
+    /// Somebody cancelled it: in-flight calls are being stopped.
+    Cancelling,
+    Completed,
+    Failed {
+        failed: StepIx,
+    },
+    Cancelled,
+}
+
+/// What can happen to a run as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunSignal {
+    Paused,
+    Resumed,
+    CancelRequested,
+    CriticalStepFailed(StepIx),
+    Completed,
+    Failed(StepIx),
+    Cancelled,
+}
+
+impl RunState {
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::Completed | Self::Failed { .. } | Self::Cancelled => true,
+            Self::Running | Self::Paused | Self::Stopping { .. } | Self::Cancelling => false,
+        }
+    }
+
+    /// Returns the state that follows, or `None` if the journal may not say this here.
+    pub(super) fn after(&self, signal: RunSignal) -> Option<Self> {
+        use RunSignal as S;
+        Some(match (self, signal) {
+            (Self::Running, S::Paused) => Self::Paused,
+            (Self::Paused, S::Resumed) => Self::Running,
+            (Self::Running | Self::Paused | Self::Stopping { .. }, S::CancelRequested) => Self::Cancelling,
+            (Self::Running | Self::Paused, S::CriticalStepFailed(failed)) => Self::Stopping { failed },
+            // Once the run is ending, another failure does not change why.
+            (Self::Stopping { failed }, S::CriticalStepFailed(_)) => Self::Stopping { failed: *failed },
+            (Self::Cancelling, S::CriticalStepFailed(_)) => Self::Cancelling,
+            (Self::Running | Self::Paused, S::Completed) => Self::Completed,
+            (Self::Running | Self::Paused | Self::Stopping { .. }, S::Failed(failed)) => {
+                Self::Failed { failed }
+            }
+            (Self::Cancelling, S::Cancelled) => Self::Cancelled,
+            _ => return None,
+        })
+    }
+}
+
+/// How often a step was tried, and how that went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub attempts: AttemptNo,
+    pub failures: u16,
+    /// Attempts whose outcome was lost.
+    pub interruptions: u16,
+}
+
+/// Where one step of a run stands. Folded from the journal, never stored as the truth.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepState {
+    /// Waits for this many of the steps it depends on.
+    Pending {
+        waits_for: u32,
+    },
+    /// A step it depends on will never succeed, so this one will never run. Names the one that failed first.
+    Blocked {
+        by: StepIx,
+    },
+    /// Nothing is in the way, except a person's approval if the plan asks for one.
+    Ready {
+        tally: Tally,
+        approved: bool,
+    },
+    /// A person has been asked. Nothing is called until they answer.
+    AwaitingApproval {
+        asked_at: Timestamp,
+    },
+    /// A person has been asked for values.
+    AwaitingInput {
+        asked_at: Timestamp,
+    },
+    /// A call is in flight, or was when the last owner died.
+    Running {
+        tally: Tally,
+        class: EffectClass,
+        started_at: Timestamp,
+        deadline: Option<Timestamp>,
+    },
+    /// The last attempt failed and another is due.
+    RetryDue {
+        tally: Tally,
+        due_at: Timestamp,
+    },
+    Completed {
+        tally: Tally,
+        took: Duration,
+        value: StoredValue,
+    },
+    Failed {
+        tally: Tally,
+        took: Duration,
+        error: Box<StepError>,
+    },
+    /// A person said no. What depends on it is blocked.
+    Denied {
+        reason: Box<str>,
+    },
+    /// Will not run, and nothing is wrong: what depends on it goes on.
+    Skipped {
+        reason: Box<str>,
+    },
+    /// Did not run, or was stopped, because the run ended.
+    Cancelled {
+        tally: Tally,
+        reason: Box<str>,
+    },
+    /// The call may or may not have happened. A person has to say.
+    OutcomeUnknown {
+        tally: Tally,
+        reason: Box<str>,
+    },
+    /// Completed, then taken back.
+    Undone {
+        tally: Tally,
+    },
+}
+
+/// What can happen to one step. The first three follow from other steps and from the run; the rest are journaled.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepEvent<'a> {
+    DependencyDone,
+    DependencyFailed { root: StepIx },
+    RunEnded { reason: &'a str },
+    Reused { value: &'a StoredValue },
+    ApprovalRequested { at: Timestamp },
+    ApprovalGranted,
+    ApprovalDenied { reason: &'a str },
+    AttemptStarted { attempt: AttemptNo, class: EffectClass, at: Timestamp, deadline: Option<Timestamp> },
+    AttemptSucceeded { attempt: AttemptNo, value: &'a StoredValue, at: Timestamp },
+    AttemptFailed { attempt: AttemptNo, error: &'a StepError, retry_at: Option<Timestamp>, at: Timestamp },
+    AttemptInterrupted { attempt: AttemptNo },
+    AttemptCancelled { attempt: AttemptNo },
+    OutcomeLost { attempt: AttemptNo, reason: &'a str },
+    Happened { value: &'a StoredValue },
+    RunAgain,
+    FailedWithoutCall { error: &'a StepError },
+    Skipped { reason: &'a str },
+}
+
+impl StepState {
+    /// Returns the state that follows, or `None` if the journal may not say this here.
+    pub fn after(&self, event: &StepEvent<'_>) -> Option<Self> {
+        use StepEvent as E;
+        Some(match (self, event) {
+            (Self::Pending { waits_for: 1 }, E::DependencyDone) => {
+                Self::Ready { tally: Tally::default(), approved: false }
+            }
+            (Self::Pending { waits_for: 2.. }, E::DependencyDone) => {
+                let Self::Pending { waits_for } = self else { return None };
+                Self::Pending { waits_for: waits_for - 1 }
+            }
+            (Self::Pending { .. }, E::DependencyFailed { root }) => Self::Blocked { by: *root },
+            (Self::Blocked { by }, E::DependencyDone | E::DependencyFailed { .. }) => {
+                Self::Blocked { by: *by }
+            }
+
+            (Self::Pending { .. } | Self::Ready { .. }, E::Reused { value }) => {
+                Self::Completed { tally: Tally::default(), took: Duration::ZERO, value: (*value).clone() }
+            }
+            (Self::Ready { approved: false, .. }, E::ApprovalRequested { at }) => {
+                Self::AwaitingApproval { asked_at: *at }
+            }
+            (Self::AwaitingApproval { .. }, E::ApprovalGranted) => {
+                Self::Ready { tally: Tally::default(), approved: true }
+            }
+            (Self::AwaitingApproval { .. }, E::ApprovalDenied { reason }) => {
+                Self::Denied { reason: (*reason).into() }
+            }
+
+            (
+                Self::Ready { tally, .. } | Self::RetryDue { tally, .. },
+                E::AttemptStarted { attempt, class, at, deadline },
+            ) if *attempt == tally.attempts + 1 => Self::Running {
+                tally: Tally { attempts: *attempt, ..*tally },
+                class: *class,
+                started_at: *at,
+                deadline: *deadline,
+            },
+            (Self::Running { tally, started_at, .. }, E::AttemptSucceeded { attempt, value, at })
+                if *attempt == tally.attempts =>
+            {
+                Self::Completed { tally: *tally, took: at.since(*started_at), value: (*value).clone() }
+            }
+            (Self::Running { tally, started_at, .. }, E::AttemptFailed { attempt, error, retry_at, at })
+                if *attempt == tally.attempts =>
+            {
+                tally.failed(error, *retry_at, at.since(*started_at))
+            }
+            // A person said that it had no effect: the attempt failed.
+            (Self::OutcomeUnknown { tally, .. }, E::AttemptFailed { attempt, error, retry_at, .. })
+                if *attempt == tally.attempts =>
+            {
+                tally.failed(error, *retry_at, Duration::ZERO)
+            }
+            (Self::Running { tally, .. }, E::AttemptInterrupted { attempt })
+                if *attempt == tally.attempts =>
+            {
+                Self::Ready {
+                    tally: Tally { interruptions: tally.interruptions + 1, ..*tally },
+                    approved: true,
+                }
+            }
+            (Self::Running { tally, .. }, E::AttemptCancelled { attempt }) if *attempt == tally.attempts => {
+                Self::Cancelled { tally: *tally, reason: "cancelled".into() }
+            }
+            (Self::Running { tally, .. }, E::OutcomeLost { attempt, reason })
+                if *attempt == tally.attempts =>
+            {
+                Self::OutcomeUnknown { tally: *tally, reason: (*reason).into() }
+            }
+            (Self::OutcomeUnknown { tally, .. }, E::Happened { value }) => {
+                Self::Completed { tally: *tally, took: Duration::ZERO, value: (*value).clone() }
+            }
+            (Self::OutcomeUnknown { tally, .. }, E::RunAgain) => {
+                Self::Ready { tally: *tally, approved: true }
+            }
+
+            (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::FailedWithoutCall { error }) => {
+                Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
+            }
+            (Self::Pending { .. } | Self::Ready { .. }, E::Skipped { reason }) => {
+                Self::Skipped { reason: (*reason).into() }
+            }
+            (
+                Self::Pending { .. } | Self::AwaitingApproval { .. } | Self::AwaitingInput { .. },
+                E::RunEnded { reason },
+            ) => Self::Cancelled { tally: Tally::default(), reason: (*reason).into() },
+            (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::RunEnded { reason }) => {
+                Self::Cancelled { tally: *tally, reason: (*reason).into() }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The word for this state in every output.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::Blocked { .. } => "blocked",
+            Self::Ready { .. } => "ready",
+            Self::AwaitingApproval { .. } => "awaiting_approval",
+            Self::AwaitingInput { .. } => "awaiting_input",
+            Self::Running { .. } => "running",
+            Self::RetryDue { .. } => "retry_due",
+            Self::Completed { .. } => "completed",
+            Self::Failed { .. } => "failed",
+            Self::Denied { .. } => "denied",
+            Self::Skipped { .. } => "skipped",
+            Self::Cancelled { .. } => "cancelled",
+            Self::OutcomeUnknown { .. } => "outcome_unknown",
+            Self::Undone { .. } => "undone",
+        }
+    }
+
+    /// Nothing happens to the step any more in this run. An unknown outcome is not an end: a person may settle it.
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::Blocked { .. }
+            | Self::Completed { .. }
+            | Self::Failed { .. }
+            | Self::Denied { .. }
+            | Self::Skipped { .. }
+            | Self::Cancelled { .. }
+            | Self::Undone { .. } => true,
+            Self::Pending { .. }
+            | Self::Ready { .. }
+            | Self::AwaitingApproval { .. }
+            | Self::AwaitingInput { .. }
+            | Self::Running { .. }
+            | Self::RetryDue { .. }
+            | Self::OutcomeUnknown { .. } => false,
+        }
+    }
+
+    pub fn tally(&self) -> Tally {
+        match self {
+            Self::Ready { tally, .. }
+            | Self::Running { tally, .. }
+            | Self::RetryDue { tally, .. }
+            | Self::Completed { tally, .. }
+            | Self::Failed { tally, .. }
+            | Self::Cancelled { tally, .. }
+            | Self::OutcomeUnknown { tally, .. }
+            | Self::Undone { tally } => *tally,
+            Self::Pending { .. }
+            | Self::Blocked { .. }
+            | Self::AwaitingApproval { .. }
+            | Self::AwaitingInput { .. }
+            | Self::Denied { .. }
+            | Self::Skipped { .. } => Tally::default(),
+        }
+    }
+
+    pub fn value(&self) -> Option<&StoredValue> {
+        if let Self::Completed { value, .. } = self { Some(value) } else { None }
+    }
+}
+
+impl Tally {
+    fn failed(self, error: &StepError, retry_at: Option<Timestamp>, took: Duration) -> StepState {
+        let tally = Self { failures: self.failures.saturating_add(1), ..self };
+        match retry_at {
+            Some(due_at) => StepState::RetryDue { tally, due_at },
+            None => StepState::Failed { tally, took, error: Box::new(error.clone()) },
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! One call in flight: made, watched, and its value put where it belongs.
+
+use super::limiter::Permit;
+use super::values::store_value;
+use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
+use planwright_core::id::AttemptNo;
+use planwright_core::plan::StepIx;
+use planwright_core::run::{Answer, StepError, StoredValue};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a call may go on after it was told to stop.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// A call that came back.
+pub(super) struct Finished {
+    pub(super) step: StepIx,
+    pub(super) attempt: AttemptNo,
+    pub(super) answer: Answer,
+    /// The value, if it was too large for the journal.
+    pub(super) large: Option<Arc<Value>>,
+}
+
+/// Makes the call and turns its outcome into an answer. The permit is held until the tool is done.
+pub(super) fn make(
+    tools: &dyn Tools,
+    artifacts: Arc<dyn Artifacts>,
+    step: StepIx,
+    call: Call,
+    permit: Permit,
+) -> BoxFuture<'static, Finished> {
+    let attempt = call.attempt;
+    let cancelled = call.cancelled.clone();
+    let calling = tools.call(call);
+    Box::pin(async move {
+        let given_up = async {
+            cancelled.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = calling => outcome,
+            () = given_up => Err(CallError::Lost("the call did not stop when it was told to".into())),
+        };
+        drop(permit);
+        let (answer, large) = answer(&*artifacts, outcome).await;
+        Finished { step, attempt, answer, large }
+    })
+}
+
+async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<Arc<Value>>) {
+    match outcome {
+        Ok(value) => match store_value(artifacts, value).await {
+            Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
+            Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
+            // The call happened, and its outcome cannot be recorded: nobody may take it for failed.
+            Err(error) => (Answer::Lost { reason: format!("the result could not be stored: {error}") }, None),
+        },
+        Err(CallError::Failed { code, message, retryable }) => {
+            (Answer::Failed(StepError::new(code, message).retryable(retryable)), None)
+        }
+        Err(CallError::Unavailable(message)) => {
+            (Answer::Failed(StepError::new("tool_unavailable", message).retryable(true)), None)
+        }
+        Err(CallError::Cancelled) => (Answer::NotMade, None),
+        Err(CallError::Lost(reason)) => (Answer::Lost { reason }, None),
+    }
+}

@@ -1,0 +1,129 @@
+//! How many calls may be in flight over all runs: globally, per server, per tool, and one writer per server.
+
+use planwright_core::tool::KnownTool;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// The operator's limits over all runs of this process.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub global: usize,
+    /// By server name.
+    pub per_server: BTreeMap<String, usize>,
+    /// By full tool name.
+    pub per_tool: BTreeMap<String, usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { global: 4096, per_server: BTreeMap::new(), per_tool: BTreeMap::new() }
+    }
+}
+
+/// Counts the calls in flight. A run that was not admitted waits for [`Limiter::freed`].
+#[derive(Debug)]
+pub struct Limiter {
+    limits: Limits,
+    counts: Mutex<Counts>,
+    /// Counts the calls that ended, so that no run misses one between being refused and waiting.
+    freed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    global: usize,
+    servers: BTreeMap<String, usize>,
+    tools: BTreeMap<String, usize>,
+    writers: BTreeMap<String, usize>,
+}
+
+/// What one call needs beside the configured limits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Demand {
+    pub(crate) server_limit: Option<usize>,
+    pub(crate) serial_writes: bool,
+}
+
+/// The right to have one call in flight. Given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    limiter: Arc<Limiter>,
+    server: String,
+    tool: Option<String>,
+    writes: bool,
+}
+
+impl Limiter {
+    pub fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self { limits, counts: Mutex::default(), freed: watch::Sender::new(0) })
+    }
+
+    /// Admits one call, or says no without waiting.
+    pub(crate) fn try_admit(self: &Arc<Self>, tool: &KnownTool, demand: Demand) -> Option<Permit> {
+        let server = &tool.name.server;
+        let full_name = if self.limits.per_tool.is_empty() { None } else { Some(tool.name.to_string()) };
+        let per_tool = full_name.as_ref().and_then(|name| self.limits.per_tool.get(name));
+        let per_server = self.limits.per_server.get(server).copied().or(demand.server_limit);
+        let writes = demand.serial_writes && !tool.is_read_only();
+
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or_default();
+        let full = counts.global >= self.limits.global
+            || per_server.is_some_and(|limit| count(&counts.servers, server) >= limit)
+            || per_tool.is_some_and(|limit| {
+                count(&counts.tools, full_name.as_deref().unwrap_or_default()) >= *limit
+            })
+            || writes && count(&counts.writers, server) > 0;
+        if full {
+            return None;
+        }
+        counts.global += 1;
+        increment(&mut counts.servers, server);
+        let tool = full_name.filter(|_| per_tool.is_some());
+        if let Some(tool) = &tool {
+            increment(&mut counts.tools, tool);
+        }
+        if writes {
+            increment(&mut counts.writers, server);
+        }
+        drop(counts);
+        Some(Permit { limiter: Arc::clone(self), server: server.clone(), tool, writes })
+    }
+
+    /// Changes whenever a call has ended.
+    pub(crate) fn freed(&self) -> watch::Receiver<u64> {
+        self.freed.subscribe()
+    }
+}
+
+fn increment(map: &mut BTreeMap<String, usize>, key: &str) {
+    match map.get_mut(key) {
+        Some(count) => *count += 1,
+        None => {
+            map.insert(key.to_owned(), 1);
+        }
+    }
+}
+
+fn decrement(map: &mut BTreeMap<String, usize>, key: &str) {
+    if let Some(count) = map.get_mut(key) {
+        *count -= 1;
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut counts = self.limiter.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.global -= 1;
+        decrement(&mut counts.servers, &self.server);
+        if let Some(tool) = &self.tool {
+            decrement(&mut counts.tools, tool);
+        }
+        if self.writes {
+            decrement(&mut counts.writers, &self.server);
+        }
+        drop(counts);
+        self.limiter.freed.send_modify(|ended| *ended += 1);
+    }
+}

@@ -1,0 +1,13 @@
+//! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
+
+mod call;
+mod limiter;
+mod run_loop;
+mod schedule;
+mod values;
+
+pub(crate) use limiter::Limiter;
+pub use limiter::Limits;
+pub use run_loop::RunError;
+pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
+pub use values::{read_value, store_value};

@@ -1,0 +1,350 @@
+//! The loop of one run: commands become entries, entries become durable, and only then calls are made.
+//!
+//! Everything that has happened since the last commit goes into the next one: completions, the starts they enable,
+//! and answers to other processes. While a commit is under way calls go on and their answers are collected.
+
+use super::call::{self, Finished};
+use super::schedule::Prepared;
+use super::values::LargeValues;
+use crate::crash;
+use crate::engine::Environment;
+use crate::observer::Observers;
+use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use planwright_core::id::AttemptNo;
+use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
+use planwright_core::plan::StepIx;
+use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent};
+use planwright_core::tool::Catalog;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+/// A command for a run, from this process or another one.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) command: Command,
+    pub(crate) reply: Reply,
+}
+
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Here(oneshot::Sender<Result<(), Refusal>>),
+    Message(MessageId),
+}
+
+impl Request {
+    pub(crate) fn here(command: Command, reply: oneshot::Sender<Result<(), Refusal>>) -> Self {
+        Self { command, reply: Reply::Here(reply) }
+    }
+
+    pub(crate) fn message(command: Command, id: MessageId) -> Self {
+        Self { command, reply: Reply::Message(id) }
+    }
+}
+
+/// Why a run stopped being executed. The journal holds everything up to then.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    #[error("the journal cannot say this")]
+    Corrupt(#[from] Corrupt),
+}
+
+/// Where the run was when the loop let go of it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) run: Run,
+}
+
+/// What the next commit will make durable, and what follows once it is.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Where the journal ended before this batch.
+    before: Option<Head>,
+    entries: Vec<Entry<RunEvent>>,
+    records: Vec<Record>,
+    pub(super) calls: Vec<Prepared>,
+    answers: Vec<(MessageId, Result<(), String>)>,
+    replies: Vec<(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>)>,
+}
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.answers.is_empty() && self.replies.is_empty()
+    }
+}
+
+pub(crate) struct RunLoop {
+    pub(super) env: Arc<Environment>,
+    pub(super) run: Run,
+    pub(super) catalog: Catalog,
+    pub(super) large: LargeValues,
+    pub(super) batch: Batch,
+    /// A ready step was not admitted: wait for a call of any run to end.
+    pub(super) starved: bool,
+    pub(super) freed: watch::Receiver<u64>,
+    stream: StreamName,
+    head: Head,
+    lease: Lease,
+    /// Stay while only people can move the run on.
+    linger: bool,
+    observers: Observers,
+    inbox: mpsc::Receiver<Request>,
+    calls: FuturesUnordered<BoxFuture<'static, Finished>>,
+    finished: Vec<Finished>,
+    in_flight: BTreeMap<StepIx, (AttemptNo, CancellationToken)>,
+    status: &'static str,
+}
+
+/// What a loop is started with.
+pub(crate) struct Setup {
+    pub(crate) env: Arc<Environment>,
+    pub(crate) run: Run,
+    pub(crate) catalog: Catalog,
+    pub(crate) head: Head,
+    pub(crate) lease: Lease,
+    pub(crate) linger: bool,
+    pub(crate) observers: Observers,
+    pub(crate) inbox: mpsc::Receiver<Request>,
+}
+
+impl RunLoop {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let Setup { env, run, catalog, head, lease, linger, observers, inbox } = setup;
+        Self {
+            stream: StreamName::Run(run.id().clone()),
+            status: run.status(),
+            freed: env.limiter.freed(),
+            env,
+            run,
+            catalog,
+            large: LargeValues::default(),
+            batch: Batch::default(),
+            starved: false,
+            head,
+            lease,
+            linger,
+            observers,
+            inbox,
+            calls: FuturesUnordered::new(),
+            finished: Vec::new(),
+            in_flight: BTreeMap::new(),
+        }
+    }
+
+    /// Executes the run until it ends or only a person can move it on.
+    pub(crate) async fn run(mut self, first: Vec<Command>) -> Result<Ended, RunError> {
+        let worked = self.work(first).await;
+        // Whatever is still in flight is not wanted any more; its tools are told.
+        for (_, token) in self.in_flight.values() {
+            token.cancel();
+        }
+        worked.map(|()| Ended { run: self.run })
+    }
+
+    async fn work(&mut self, first: Vec<Command>) -> Result<(), RunError> {
+        self.execute(&Command::Recover, Cause::Recovery)?;
+        for command in &first {
+            self.execute(command, Cause::Command)?;
+        }
+        let ttl = self.env.lease_ttl;
+        let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
+        loop {
+            self.execute(&Command::Tick, Cause::Timer)?;
+            self.execute(&Command::AskApprovals, Cause::Schedule)?;
+            self.schedule().await?;
+            self.execute(&Command::Settle, Cause::Schedule)?;
+            if self.commit().await? {
+                return Ok(());
+            }
+            self.wait(&mut renewal).await?;
+        }
+    }
+
+    /// Decides, applies and queues what follows for the next commit. Returns the first event, if any. A refusal
+    /// means that the world has moved on (a late answer, a step that was cancelled): nothing happens.
+    pub(super) fn execute(&mut self, command: &Command, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
+        let now = self.env.clock.now();
+        let events = match self.run.decide(command, now) {
+            Ok(events) => events,
+            Err(refusal) => {
+                tracing::debug!(run = %self.run.id(), %refusal, "void");
+                return Ok(None);
+            }
+        };
+        self.record(events, cause)
+    }
+
+    fn record(&mut self, events: Vec<RunEvent>, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
+        let first = self.batch.entries.len();
+        for event in events {
+            let at = self.env.clock.now();
+            let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
+            let entry = Entry { seq: record.seq, at, epoch: self.lease.epoch, cause, event };
+            self.run.apply(&entry)?;
+            self.batch.before.get_or_insert(self.head);
+            self.head = record.head();
+            self.batch.records.push(record);
+            self.batch.entries.push(entry);
+        }
+        Ok(self.batch.entries.get(first).map(|entry| &entry.event))
+    }
+
+    fn accept(&mut self, request: Request) -> Result<(), RunError> {
+        let decided = self.run.decide(&request.command, self.env.clock.now());
+        let verdict = match decided {
+            Ok(events) => {
+                self.record(events, Cause::Command)?;
+                Ok(())
+            }
+            Err(refusal) => Err(refusal),
+        };
+        match request.reply {
+            Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
+            Reply::Message(id) => {
+                self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())))
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the batch durable and then does what follows from it. Returns whether the loop is over.
+    async fn commit(&mut self) -> Result<bool, RunError> {
+        let over = self.run.state().is_terminal() || self.run.is_parked() && !self.linger;
+        if self.batch.is_empty() && !over {
+            return Ok(false);
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let expected = batch.before.unwrap_or(self.head);
+        let epoch = self.lease.epoch;
+        let append = Append {
+            stream: self.stream.clone(),
+            expected,
+            records: batch.records,
+            lease: if over { LeaseRule::Release { epoch } } else { LeaseRule::Held { epoch } },
+            status: self.changed_status(),
+            answers: batch.answers,
+        };
+        crash::point("run: before commit");
+        self.append(append).await?;
+        crash::point("run: after commit");
+        self.observers.tell(&self.run, &batch.entries);
+        for (reply, verdict) in batch.replies {
+            // Whoever asked may be gone; the decision stands.
+            drop(reply.send(verdict));
+        }
+        self.stop_calls(&batch.entries);
+        for prepared in batch.calls {
+            self.dispatch(prepared);
+        }
+        Ok(over)
+    }
+
+    async fn append(&mut self, append: Append) -> Result<(), AppendError> {
+        let env = Arc::clone(&self.env);
+        let mut appending = env.store.append(vec![append]);
+        loop {
+            tokio::select! {
+                biased;
+                appended = &mut appending => return appended,
+                Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
+            }
+        }
+    }
+
+    fn changed_status(&mut self) -> Option<StreamStatus> {
+        let status = self.run.status();
+        if status == self.status {
+            return None;
+        }
+        self.status = status;
+        Some(StreamStatus {
+            plan: self.run.plan().id().clone(),
+            status: status.to_owned(),
+            label: String::new(),
+        })
+    }
+
+    fn dispatch(&mut self, prepared: Prepared) {
+        let Prepared { step, call, permit } = prepared;
+        crash::point("run: before call");
+        self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
+        let artifacts = Arc::clone(&self.env.artifacts);
+        self.calls.push(call::make(&*self.env.tools, artifacts, step, call, permit));
+    }
+
+    /// Tells the calls whose answer is not wanted any more.
+    fn stop_calls(&mut self, entries: &[Entry<RunEvent>]) {
+        for entry in entries {
+            match &entry.event {
+                RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
+                    if let Some((_, token)) =
+                        self.run.plan().find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
+                    {
+                        token.cancel();
+                    }
+                }
+                RunEvent::CancelRequested { .. } => {
+                    for effect in self.run.effects() {
+                        if let Effect::CancelCall { step, .. } = effect
+                            && let Some((_, token)) = self.in_flight.get(&step)
+                        {
+                            token.cancel();
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for anything to happen, then takes everything that has happened by then.
+    async fn wait(&mut self, renewal: &mut tokio::time::Interval) -> Result<(), RunError> {
+        if self.finished.is_empty() {
+            let timer = self.run.next_timer(self.env.clock.now());
+            let clock = Arc::clone(&self.env.clock);
+            tokio::select! {
+                biased;
+                Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
+                Some(request) = self.inbox.recv() => self.accept(request)?,
+                () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
+                _ = self.freed.changed(), if self.starved => {}
+                _ = renewal.tick() => self.lease = self.env.store.renew(&self.lease, self.env.lease_ttl).await?,
+            }
+        }
+        while let Ok(request) = self.inbox.try_recv() {
+            self.accept(request)?;
+        }
+        self.collect_ready_calls();
+        for finished in std::mem::take(&mut self.finished) {
+            self.report(finished)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the answers that are there already, so that they share the next commit.
+    fn collect_ready_calls(&mut self) {
+        use futures::FutureExt as _;
+        while !self.calls.is_empty() {
+            match self.calls.next().now_or_never() {
+                Some(Some(finished)) => self.finished.push(finished),
+                Some(None) | None => return,
+            }
+        }
+    }
+
+    fn report(&mut self, finished: Finished) -> Result<(), RunError> {
+        let Finished { step, attempt, answer, large } = finished;
+        if self.in_flight.get(&step).is_some_and(|(number, _)| *number == attempt) {
+            self.in_flight.remove(&step);
+        }
+        if let Some(value) = large {
+            self.large.keep(step, value);
+        }
+        self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;
+        Ok(())
+    }
+}

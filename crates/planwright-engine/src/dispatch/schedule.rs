@@ -1,0 +1,154 @@
+//! Which ready steps start now, and with exactly which arguments.
+
+use super::limiter::{Demand, Permit};
+use super::run_loop::{RunError, RunLoop};
+use super::values::RunValues;
+use crate::port::Call;
+use planwright_core::digest::{Digest, canonical_json};
+use planwright_core::journal::Cause;
+use planwright_core::plan::StepIx;
+use planwright_core::run::{Command, RunEvent, StepError, idempotency_key};
+use planwright_core::tool::{EffectClass, KnownTool, ToolName};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// A call that is made as soon as its start is durable.
+pub(super) struct Prepared {
+    pub(super) step: StepIx,
+    pub(super) call: Call,
+    pub(super) permit: Permit,
+}
+
+enum Started {
+    Yes,
+    /// Other calls have to end first.
+    NotAdmitted,
+}
+
+/// How many ready steps are passed over for want of a permit before the rest has to wait for the next turn.
+const MAX_PASSED_OVER: usize = 1024;
+
+impl RunLoop {
+    /// Starts what the run's own limit and the limits over all runs allow, most urgent first.
+    pub(super) async fn schedule(&mut self) -> Result<(), RunError> {
+        self.freed.borrow_and_update();
+        self.starved = false;
+        let mut passed_over = 0;
+        loop {
+            let now = self.env.clock.now();
+            let free = self.run.free_slots();
+            let candidates: Vec<StepIx> = self.run.startable(now).skip(passed_over).take(free).collect();
+            if candidates.is_empty() || passed_over >= MAX_PASSED_OVER {
+                return Ok(());
+            }
+            for step in candidates {
+                if let Started::NotAdmitted = self.try_start(step).await? {
+                    passed_over += 1;
+                    self.starved = true;
+                }
+            }
+        }
+    }
+
+    async fn try_start(&mut self, step: StepIx) -> Result<Started, RunError> {
+        let plan = Arc::clone(self.run.plan());
+        let written = plan.step(step);
+        let tool = match self.catalog.resolve(written.action_label()) {
+            Ok(tool) => Arc::clone(tool),
+            Err(error) if written.optional => {
+                self.execute(&Command::Skip { step, reason: error.to_string() }, Cause::Schedule)?;
+                return Ok(Started::Yes);
+            }
+            Err(error) => return self.fail(step, StepError::new("tool_unavailable", error.to_string())),
+        };
+        let demand = Demand {
+            server_limit: self.env.tools.server_limit(&tool.name.server),
+            serial_writes: self.env.tools.serial_writes(&tool.name.server),
+        };
+        let Some(permit) = self.env.limiter.try_admit(&tool, demand) else { return Ok(Started::NotAdmitted) };
+        let args = match self.arguments(step, &tool).await {
+            Ok(args) => args,
+            Err(error) => return self.fail(step, error),
+        };
+        self.start(step, &tool, args, permit)?;
+        Ok(Started::Yes)
+    }
+
+    fn fail(&mut self, step: StepIx, error: StepError) -> Result<Started, RunError> {
+        self.execute(&Command::Fail { step, error }, Cause::Schedule)?;
+        Ok(Started::Yes)
+    }
+
+    /// The arguments exactly as they are sent, or why they cannot be.
+    async fn arguments(&mut self, step: StepIx, tool: &KnownTool) -> Result<Map<String, Value>, StepError> {
+        let plan = Arc::clone(self.run.plan());
+        let referenced = plan.referenced_steps(step);
+        let loaded = self.large.load(&*self.env.artifacts, &self.run, &referenced).await;
+        loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+        let values = RunValues { run: &self.run, large: &self.large };
+        let mut args = plan
+            .resolve_args(step, &values)
+            .map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
+        if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument) {
+            args.insert(argument.clone(), Value::String(self.key(step)));
+        }
+        check_args(tool, args)
+    }
+
+    fn key(&self, step: StepIx) -> String {
+        idempotency_key(self.run.id(), &self.run.start().digest, self.run.plan().step_id(step))
+    }
+
+    /// Journals the start. The call itself is made once that is durable, and only if the guards agreed.
+    fn start(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+        args: Map<String, Value>,
+        permit: Permit,
+    ) -> Result<(), RunError> {
+        let args = Value::Object(args);
+        let call = call_digest(&tool.name, &args);
+        let command = Command::Start { step, tool: tool.name.clone(), class: tool.class, call };
+        let attempt = match self.execute(&command, Cause::Schedule)? {
+            Some(RunEvent::AttemptStarted { attempt, .. }) => *attempt,
+            _ => return Ok(()),
+        };
+        let Value::Object(args) = args else { return Ok(()) };
+        let call = Call {
+            tool: tool.name.clone(),
+            args,
+            plan: self.run.plan().id().clone(),
+            run: self.run.id().clone(),
+            step: self.run.plan().step_id(step).clone(),
+            attempt,
+            idempotency_key: self.key(step),
+            cancelled: CancellationToken::new(),
+        };
+        self.batch.calls.push(Prepared { step, call, permit });
+        Ok(())
+    }
+}
+
+/// The digest of exactly what is sent.
+pub(crate) fn call_digest(tool: &ToolName, args: &Value) -> Digest {
+    Digest::of_parts(&[tool.to_string().as_bytes(), &canonical_json(args)])
+}
+
+fn check_args(tool: &KnownTool, args: Map<String, Value>) -> Result<Map<String, Value>, StepError> {
+    let validator = tool.input_validator().map_err(|error| {
+        StepError::new(
+            "invalid_schema",
+            format!("the input schema of `{}` cannot be used: {error}", tool.name),
+        )
+    })?;
+    let args = Value::Object(args);
+    if let Err(error) = validator.validate(&args) {
+        let message =
+            format!("`{}` does not take these arguments: at {}: {error}", tool.name, error.instance_path());
+        return Err(StepError::new("invalid_args", message));
+    }
+    let Value::Object(args) = args else { return Ok(Map::new()) };
+    Ok(args)
+}

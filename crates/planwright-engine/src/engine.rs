@@ -1,0 +1,171 @@
+//! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
+
+use crate::dispatch::{Limiter, Limits, Request};
+use crate::memory::{MemoryArtifacts, MemoryStore, RandomIds, SystemClock};
+use crate::port::{Artifacts, Clock, Ids, OwnerId, Store, Tools};
+use planwright_core::id::RunId;
+use planwright_core::plan::Bounds;
+use planwright_core::tool::Catalog;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Everything the engine was given.
+#[derive(Debug)]
+pub struct Environment {
+    pub store: Arc<dyn Store>,
+    pub artifacts: Arc<dyn Artifacts>,
+    pub tools: Arc<dyn Tools>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn Ids>,
+    pub limiter: Arc<Limiter>,
+    pub owner: OwnerId,
+    /// A run whose owner has not been heard of for this long can be taken over.
+    pub lease_ttl: Duration,
+    /// Part of every digest: a new policy needs new approvals.
+    pub policy_version: String,
+    pub bounds: Bounds,
+}
+
+/// Runs plans. See [`Engine::builder`].
+#[derive(Debug, Clone)]
+pub struct Engine {
+    pub(crate) env: Arc<Environment>,
+    pub(crate) active: Arc<Active>,
+}
+
+/// The runs this engine is executing.
+#[derive(Debug, Default)]
+pub(crate) struct Active {
+    inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
+    pub(crate) postman: std::sync::OnceLock<()>,
+}
+
+impl Active {
+    pub(crate) fn insert(&self, run: RunId, inbox: mpsc::Sender<Request>) {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, inbox);
+    }
+
+    pub(crate) fn remove(&self, run: &RunId) {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
+    }
+
+    pub(crate) fn get(&self, run: &RunId) -> Option<mpsc::Sender<Request>> {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+}
+
+/// Puts an engine together. Without a store everything lives in memory and ends with the process.
+#[derive(Debug)]
+pub struct EngineBuilder {
+    store: Option<Arc<dyn Store>>,
+    artifacts: Option<Arc<dyn Artifacts>>,
+    tools: Arc<dyn Tools>,
+    clock: Option<Arc<dyn Clock>>,
+    ids: Option<Arc<dyn Ids>>,
+    limits: Limits,
+    owner: Option<OwnerId>,
+    lease_ttl: Duration,
+    policy_version: String,
+    bounds: Bounds,
+}
+
+impl Engine {
+    /// The version of the built-in policy: read-only tools may run, everything else is asked about.
+    pub const DEFAULT_POLICY: &'static str = "default-1";
+
+    pub fn builder(tools: Arc<dyn Tools>) -> EngineBuilder {
+        EngineBuilder {
+            store: None,
+            artifacts: None,
+            tools,
+            clock: None,
+            ids: None,
+            limits: Limits::default(),
+            owner: None,
+            lease_ttl: Duration::from_secs(30),
+            policy_version: Self::DEFAULT_POLICY.to_owned(),
+            bounds: Bounds::default(),
+        }
+    }
+
+    pub fn environment(&self) -> &Environment {
+        &self.env
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.env.store
+    }
+
+    /// The tools known now.
+    pub fn catalog(&self) -> Catalog {
+        self.env.tools.catalog()
+    }
+}
+
+impl EngineBuilder {
+    /// Keeps the journal (what other systems call checkpoints) and large values here.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>, artifacts: Arc<dyn Artifacts>) -> Self {
+        self.store = Some(store);
+        self.artifacts = Some(artifacts);
+        self
+    }
+
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
+        self.ids = Some(ids);
+        self
+    }
+
+    /// Limits over all runs of this engine.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The name under which this engine owns runs. It must be unique among living engines.
+    #[must_use]
+    pub fn owner(mut self, owner: OwnerId) -> Self {
+        self.owner = Some(owner);
+        self
+    }
+
+    #[must_use]
+    pub fn lease_ttl(mut self, ttl: Duration) -> Self {
+        self.lease_ttl = ttl;
+        self
+    }
+
+    #[must_use]
+    pub fn bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    pub fn build(self) -> Engine {
+        let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
+        let owner = self.owner.unwrap_or_else(|| OwnerId(format!("engine-{:016x}", ids.entropy())));
+        let env = Environment {
+            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
+            artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
+            tools: self.tools,
+            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
+            ids,
+            limiter: Limiter::new(self.limits),
+            owner,
+            lease_ttl: self.lease_ttl,
+            policy_version: self.policy_version,
+            bounds: self.bounds,
+        };
+        Engine { env: Arc::new(env), active: Arc::default() }
+    }
+}

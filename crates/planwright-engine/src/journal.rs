@@ -1,0 +1,140 @@
+//! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
+
+use crate::history;
+use crate::port::{Store, StoreError};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{
+    DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
+};
+use planwright_core::plan::{Bounds, Document, Finding, Plan};
+use planwright_core::review::{Review, ReviewEvent};
+use planwright_core::run::{Corrupt, Run, RunEvent, priorities};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Records read at a time: bounds memory whatever the length of a run.
+const PAGE: usize = 1000;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("there is no plan `{0}`")]
+    NoSuchPlan(PlanId),
+    #[error("there is no run `{0}`")]
+    NoSuchRun(RunId),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the journal of {stream} is damaged: {reason}")]
+    Damaged { stream: StreamName, reason: String },
+    #[error("the plan in the journal is not valid: {}", .0.first().map_or("", |finding| finding.message.as_str()))]
+    Plan(Vec<Finding>),
+}
+
+impl LoadError {
+    fn decode(stream: &StreamName) -> impl FnOnce(DecodeEntryError) -> Self + '_ {
+        move |error| {
+            let reason = match &error {
+                DecodeEntryError::Unreadable { source, .. } => format!("{error}: {source}"),
+                DecodeEntryError::Newer { .. } => error.to_string(),
+            };
+            Self::Damaged { stream: stream.clone(), reason }
+        }
+    }
+
+    fn corrupt(stream: &StreamName) -> impl FnOnce(Corrupt) -> Self + '_ {
+        move |error| Self::Damaged { stream: stream.clone(), reason: error.to_string() }
+    }
+}
+
+/// Reads a whole stream in pages, checking the chain, and hands each entry to `each`.
+pub async fn read_entries<E: Journaled>(
+    store: &dyn Store,
+    stream: &StreamName,
+    mut each: impl FnMut(&Record, Entry<E>) -> Result<(), LoadError>,
+) -> Result<Head, LoadError> {
+    let mut head = Head::EMPTY;
+    loop {
+        let page = store.read(stream, head.seq, PAGE).await?;
+        head = check_chain(head, stream, &page).map_err(|error| StoreError::chain(stream, &error))?;
+        for record in &page {
+            each(record, decode(record).map_err(LoadError::decode(stream))?)?;
+        }
+        if page.len() < PAGE {
+            return Ok(head);
+        }
+    }
+}
+
+/// A plan's review and where its journal ends.
+pub async fn load_review(store: &dyn Store, id: &PlanId) -> Result<(Review, Head), LoadError> {
+    let stream = StreamName::Plan(id.clone());
+    let mut review: Option<Review> = None;
+    let head = read_entries::<ReviewEvent>(store, &stream, |_, entry| {
+        match &mut review {
+            Some(review) => review.apply(&entry),
+            None => Review::open(id.clone(), &entry).map(|opened| review = Some(opened)),
+        }
+        .map_err(LoadError::corrupt(&stream))
+    })
+    .await?;
+    review.map(|review| (review, head)).ok_or_else(|| LoadError::NoSuchPlan(id.clone()))
+}
+
+/// The document a run executes: the version's, with the variables given at run time over it.
+pub fn effective_document(document: &Document, variables: &Map<String, Value>) -> Document {
+    let mut document = document.clone();
+    for (name, value) in variables {
+        document.variables.insert(name.clone(), value.clone());
+    }
+    document
+}
+
+/// A run folded from its journal, and where that ends.
+pub async fn load_run(
+    store: &dyn Store,
+    id: &RunId,
+    review: &Review,
+    bounds: &Bounds,
+) -> Result<(Run, Head), LoadError> {
+    let stream = StreamName::Run(id.clone());
+    let mut run: Option<Run> = None;
+    let head = read_entries::<RunEvent>(store, &stream, |_, entry| match &mut run {
+        Some(run) => run.apply(&entry).map_err(LoadError::corrupt(&stream)),
+        None => {
+            let plan = run_plan(&stream, review, bounds, &entry.event)?;
+            let priority = priorities(&plan, history::unit());
+            let opened = Run::open(id.clone(), Arc::new(plan), priority, &entry);
+            run = Some(opened.map_err(LoadError::corrupt(&stream))?);
+            Ok(())
+        }
+    })
+    .await?;
+    run.map(|run| (run, head)).ok_or_else(|| LoadError::NoSuchRun(id.clone()))
+}
+
+/// The plan whose run begins with `first`.
+fn run_plan(
+    stream: &StreamName,
+    review: &Review,
+    bounds: &Bounds,
+    first: &RunEvent,
+) -> Result<Plan, LoadError> {
+    let damaged = |reason: String| LoadError::Damaged { stream: stream.clone(), reason };
+    let RunEvent::RunStarted { version, variables, .. } = first else {
+        return Err(damaged(Corrupt::NoStart.to_string()));
+    };
+    let found = review.version(*version);
+    let found =
+        found.ok_or_else(|| damaged(format!("it runs version {version}, which the plan does not have")))?;
+    Plan::compile(effective_document(&found.document, variables), bounds).map_err(LoadError::Plan)
+}
+
+/// The plan a run belongs to, from its first entry.
+pub async fn plan_of_run(store: &dyn Store, id: &RunId) -> Result<PlanId, LoadError> {
+    let stream = StreamName::Run(id.clone());
+    let page = store.read(&stream, 0, 1).await?;
+    let record = page.first().ok_or_else(|| LoadError::NoSuchRun(id.clone()))?;
+    match decode::<RunEvent>(record).map_err(LoadError::decode(&stream))?.event {
+        RunEvent::RunStarted { plan, .. } => Ok(plan),
+        _ => Err(LoadError::Damaged { stream, reason: Corrupt::NoStart.to_string() }),
+    }
+}

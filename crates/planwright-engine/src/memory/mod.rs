@@ -1,0 +1,14 @@
+//! Adapters that keep everything in memory: for tests, simulations and the demo.
+//!
+//! They obey the same laws as the durable ones (see the conformance suite), except that nothing survives the process.
+
+mod artifacts;
+mod clock;
+mod ids;
+mod store;
+mod transaction;
+
+pub use artifacts::MemoryArtifacts;
+pub use clock::{ManualClock, SystemClock};
+pub use ids::{RandomIds, SequentialIds};
+pub use store::MemoryStore;

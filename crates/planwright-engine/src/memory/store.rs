@@ -1,0 +1,402 @@
+//! A journal store in memory.
+
+use super::SystemClock;
+use super::transaction::Transaction;
+use crate::port::{
+    AcquireError, Append, AppendError, BoxFuture, Clock, Lease, Message, MessageId, OwnerId, Store,
+    StoreError, StreamInfo, StreamStatus,
+};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Keeps journals until it is dropped. Every call is done before its future is first polled.
+#[derive(Debug)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) streams: BTreeMap<StreamName, Stream>,
+    pub(super) leases: BTreeMap<RunId, LeaseRow>,
+    pub(super) messages: BTreeMap<MessageId, MessageRow>,
+    dead: BTreeSet<OwnerId>,
+    damaged: BTreeMap<StreamName, String>,
+}
+
+impl State {
+    pub(super) fn check_undamaged(&self, stream: &StreamName) -> Result<(), StoreError> {
+        match self.damaged.get(stream) {
+            Some(reason) => Err(StoreError::Damaged { stream: stream.clone(), reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The row of a lease that nobody may take over yet.
+    fn live_lease(&self, run: &RunId, now: Timestamp) -> Option<Lease> {
+        let row = self.leases.get(run)?;
+        let owner = row.owner.as_ref().filter(|owner| !self.dead.contains(*owner))?;
+        (row.expires_at > now).then(|| row.lease(run, owner))
+    }
+
+    fn info(&self, name: &StreamName) -> Option<StreamInfo> {
+        let stream = self.streams.get(name)?;
+        Some(StreamInfo {
+            stream: name.clone(),
+            status: stream.status.clone()?,
+            created_at: stream.created_at,
+            updated_at: stream.updated_at,
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// Its place in the order of creation, which settles ties of time.
+    created: usize,
+    records: Vec<Record>,
+    pub(super) keys: BTreeSet<String>,
+    status: Option<StreamStatus>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Stream {
+    pub(super) fn head(&self) -> Head {
+        self.records.last().map_or(Head::EMPTY, Record::head)
+    }
+}
+
+/// A released lease keeps its epoch and has no owner.
+#[derive(Debug, Clone)]
+pub(super) struct LeaseRow {
+    pub(super) epoch: u64,
+    pub(super) owner: Option<OwnerId>,
+    pub(super) expires_at: Timestamp,
+}
+
+impl LeaseRow {
+    fn lease(&self, run: &RunId, owner: &OwnerId) -> Lease {
+        Lease { run: run.clone(), owner: owner.clone(), epoch: self.epoch, expires_at: self.expires_at }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct MessageRow {
+    run: RunId,
+    body: Vec<u8>,
+    pub(super) answer: Option<Result<(), String>>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(SystemClock::new()))
+    }
+
+    /// A store whose leases run out by `clock`.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, state: Mutex::default(), changes: watch::Sender::new(0) }
+    }
+
+    /// Makes an owner dead, as if its process had been killed: its leases can be taken over at once.
+    pub fn kill_owner(&self, owner: &OwnerId) {
+        self.state().dead.insert(owner.clone());
+        self.changed();
+    }
+
+    /// Makes a stream unreadable, as if its tail had been lost.
+    pub fn damage(&self, stream: &StreamName, reason: &str) {
+        self.state().damaged.insert(stream.clone(), reason.to_owned());
+        self.changed();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the state")
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn append_now(&self, appends: Vec<Append>) -> Result<(), AppendError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let leases = Transaction::check(&state, now, &appends)?;
+        state.leases.extend(leases);
+        for append in appends {
+            write(&mut state, append, now);
+        }
+        drop(state);
+        self.changed();
+        Ok(())
+    }
+
+    fn read_now(&self, stream: &StreamName, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let state = self.state();
+        state.check_undamaged(stream)?;
+        let records = state.streams.get(stream).map_or(&[][..], |stream| &stream.records);
+        let after = usize::try_from(after).unwrap_or(usize::MAX);
+        Ok(records.iter().skip(after).take(limit).cloned().collect())
+    }
+
+    fn acquire_now(&self, run: &RunId, owner: &OwnerId, ttl: Duration) -> Result<Lease, AcquireError> {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let stream = StreamName::Run(run.clone());
+        state.check_undamaged(&stream)?;
+        if !state.streams.contains_key(&stream) && !state.leases.contains_key(run) {
+            return Err(AcquireError::NoSuchRun(run.clone()));
+        }
+        if let Some(Lease { owner, expires_at, .. }) = state.live_lease(run, now) {
+            return Err(AcquireError::Held { run: run.clone(), owner, expires_at });
+        }
+        let epoch = state.leases.get(run).map_or(0, |row| row.epoch) + 1;
+        let row = LeaseRow { epoch, owner: Some(owner.clone()), expires_at: now.plus(ttl) };
+        let lease = row.lease(run, owner);
+        state.leases.insert(run.clone(), row);
+        drop(state);
+        self.changed();
+        Ok(lease)
+    }
+
+    fn renew_now(&self, lease: &Lease, ttl: Duration) -> Result<Lease, AppendError> {
+        let expires_at = self.clock.now().plus(ttl);
+        let mut state = self.state();
+        let row = state.leases.get_mut(&lease.run);
+        let found = row.as_ref().map_or(0, |row| row.epoch);
+        match row.filter(|row| row.epoch == lease.epoch && row.owner.as_ref() == Some(&lease.owner)) {
+            Some(row) => {
+                row.expires_at = expires_at;
+                Ok(Lease { expires_at, ..lease.clone() })
+            }
+            None => Err(AppendError::Fenced { run: lease.run.clone(), ours: lease.epoch, found }),
+        }
+    }
+
+    fn release_now(&self, lease: &Lease) {
+        if let Some(row) = self.state().leases.get_mut(&lease.run)
+            && row.epoch == lease.epoch
+            && row.owner.as_ref() == Some(&lease.owner)
+        {
+            row.owner = None;
+        }
+        self.changed();
+    }
+
+    fn send_now(&self, run: &RunId, body: Vec<u8>) -> MessageId {
+        let mut state = self.state();
+        let id = MessageId(state.messages.keys().next_back().map_or(0, |id| id.0) + 1);
+        state.messages.insert(id, MessageRow { run: run.clone(), body, answer: None });
+        drop(state);
+        self.changed();
+        id
+    }
+
+    fn plans_now(&self) -> Vec<StreamInfo> {
+        let state = self.state();
+        let plans = state.streams.iter().filter(|(name, _)| matches!(name, StreamName::Plan(_)));
+        let mut plans: Vec<_> = plans.filter_map(|(name, s)| Some((s.created, state.info(name)?))).collect();
+        plans.sort_by_key(|(created, info)| std::cmp::Reverse((info.updated_at, *created)));
+        plans.into_iter().map(|(_, info)| info).collect()
+    }
+
+    fn runs_now(&self, plan: &PlanId) -> Vec<StreamInfo> {
+        let state = self.state();
+        let runs = state.streams.iter().filter(|(name, _)| matches!(name, StreamName::Run(_)));
+        let runs = runs.filter_map(|(name, stream)| Some((stream.created, state.info(name)?)));
+        let mut runs: Vec<_> = runs.filter(|(_, info)| info.status.plan == *plan).collect();
+        runs.sort_by_key(|(created, _)| *created);
+        runs.into_iter().map(|(_, info)| info).collect()
+    }
+}
+
+/// Writes an append that was checked.
+fn write(state: &mut State, append: Append, now: Timestamp) {
+    for (id, answer) in append.answers {
+        state.messages.get_mut(&id).expect("the message was found by the check").answer = Some(answer);
+    }
+    if append.records.is_empty() && append.status.is_none() {
+        return;
+    }
+    let created = state.streams.len();
+    // Times in lists come from the journal where there is an entry, so that they can be rebuilt from it.
+    let stream = state.streams.entry(append.stream).or_insert_with(|| {
+        let created_at = append.records.first().map_or(now, |record| record.at);
+        Stream {
+            created,
+            records: Vec::new(),
+            keys: BTreeSet::new(),
+            status: None,
+            created_at,
+            updated_at: created_at,
+        }
+    });
+    if append.status.is_some() && append.status != stream.status {
+        stream.updated_at = append.records.last().map_or(now, |record| record.at);
+        stream.status = append.status;
+    }
+    stream.keys.extend(append.records.iter().filter_map(|record| record.key.clone()));
+    stream.records.extend(append.records);
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl Store for MemoryStore {
+    fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
+        ready(self.append_now(appends))
+    }
+
+    fn read<'a>(
+        &'a self,
+        stream: &'a StreamName,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
+        ready(self.read_now(stream, after, limit))
+    }
+
+    fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {
+        let state = self.state();
+        let head = state.streams.get(stream).map_or(Head::EMPTY, Stream::head);
+        ready(state.check_undamaged(stream).map(|()| head))
+    }
+
+    fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
+        ready(Ok(self.plans_now()))
+    }
+
+    fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        ready(Ok(self.runs_now(plan)))
+    }
+
+    fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
+        ready(Ok(self.state().info(stream)))
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        run: &'a RunId,
+        owner: &'a OwnerId,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
+        ready(self.acquire_now(run, owner, ttl))
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>> {
+        ready(self.renew_now(lease, ttl))
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.release_now(lease);
+        ready(Ok(()))
+    }
+
+    fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>> {
+        let now = self.clock.now();
+        ready(Ok(self.state().live_lease(run, now)))
+    }
+
+    fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>> {
+        ready(Ok(self.send_now(run, body)))
+    }
+
+    fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
+        let state = self.state();
+        let open = state.messages.iter().filter(|(_, row)| row.answer.is_none());
+        let open = open.map(|(id, row)| Message { id: *id, run: row.run.clone(), body: row.body.clone() });
+        ready(Ok(open.collect()))
+    }
+
+    fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
+        let state = self.state();
+        let open = state.messages.iter().filter(|(_, row)| row.run == *run && row.answer.is_none());
+        let open = open.map(|(id, row)| Message { id: *id, run: run.clone(), body: row.body.clone() });
+        ready(Ok(open.collect()))
+    }
+
+    fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
+        ready(Ok(self.state().messages.get(&message).and_then(|row| row.answer.clone())))
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod laws {
+    use super::*;
+
+    fn make() -> (Arc<dyn Store>, ()) {
+        (Arc::new(MemoryStore::new()), ())
+    }
+
+    crate::store_laws!(make);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::ManualClock;
+    use crate::port::LeaseRule;
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    async fn open(store: &MemoryStore, run: &RunId, owner: &OwnerId) {
+        let append = Append {
+            stream: StreamName::Run(run.clone()),
+            expected: Head::EMPTY,
+            records: Vec::new(),
+            lease: LeaseRule::Open { owner: owner.clone(), ttl: TTL },
+            status: None,
+            answers: Vec::new(),
+        };
+        store.append(vec![append]).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lease_runs_out_by_the_clock_it_was_given() {
+        let clock = ManualClock::at(Timestamp::from_millis(0));
+        let store = MemoryStore::with_clock(Arc::new(clock.clone()));
+        let (run, one, two) = (RunId::mint(1), OwnerId("one".to_owned()), OwnerId("two".to_owned()));
+        open(&store, &run, &one).await;
+        clock.advance(TTL - Duration::from_millis(1));
+        assert!(matches!(store.acquire(&run, &two, TTL).await, Err(AcquireError::Held { .. })));
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(store.acquire(&run, &two, TTL).await.unwrap().epoch, 2);
+    }
+
+    #[tokio::test]
+    async fn the_run_of_a_killed_owner_is_taken_over_at_once() {
+        let store = MemoryStore::new();
+        let (run, one, two) = (RunId::mint(1), OwnerId("one".to_owned()), OwnerId("two".to_owned()));
+        open(&store, &run, &one).await;
+        store.kill_owner(&one);
+        assert_eq!(store.lease(&run).await.unwrap(), None);
+        assert_eq!(store.acquire(&run, &two, TTL).await.unwrap().epoch, 2);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_stream_is_refused_and_others_are_not() {
+        let store = MemoryStore::new();
+        let (run, other) = (RunId::mint(1), RunId::mint(2));
+        store.damage(&StreamName::Run(run.clone()), "its tail is lost");
+        assert!(matches!(store.head(&StreamName::Run(run)).await, Err(StoreError::Damaged { .. })));
+        assert!(store.head(&StreamName::Run(other)).await.is_ok());
+    }
+}

@@ -1,0 +1,43 @@
+//! Watching a run. An observer sees what is already durable and can change nothing.
+
+use planwright_core::journal::Entry;
+use planwright_core::run::{Run, RunEvent};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Told about every entry of a run after it is durable. It must not block: the run waits for it.
+pub trait Observer: Send + Sync {
+    /// `run` is the state after the whole commit that contains the entry.
+    fn entry(&self, run: &Run, entry: &Entry<RunEvent>);
+}
+
+impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
+    fn entry(&self, run: &Run, entry: &Entry<RunEvent>) {
+        self(run, entry);
+    }
+}
+
+/// All observers of one run.
+#[derive(Clone, Default)]
+pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Observers({})", self.0.len())
+    }
+}
+
+impl Observers {
+    /// A failing observer never changes an outcome: its panic ends here.
+    pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>]) {
+        for observer in &self.0 {
+            let told = catch_unwind(AssertUnwindSafe(|| {
+                entries.iter().for_each(|entry| observer.entry(run, entry))
+            }));
+            if told.is_err() {
+                tracing::warn!(run = %run.id(), "an observer panicked");
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Proposing, approving, rejecting and deleting plans, and looking at them.
+
+use crate::engine::Engine;
+use crate::journal::{LoadError, effective_document, load_review, load_run};
+use crate::port::{Append, AppendError, LeaseRule, StreamStatus};
+use planwright_core::digest::Digest;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Cause, Head, StreamName, encode};
+use planwright_core::plan::{Document, Finding, Plan, Validated, validate};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::{Command, PlanStatus, Refusal, Review, ReviewEvent};
+use planwright_core::run::{Run, Shown};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the plan is not valid")]
+    Invalid(Vec<Finding>),
+    #[error("Required tools not available: {}", .0.join(", "))]
+    MissingTools(Vec<String>),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// A plan as it would run now: its variables applied, its digest taken over today's tools.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub plan: Arc<Plan>,
+    pub digest: Digest,
+    /// Warnings, and errors that the caller has decided to tolerate.
+    pub findings: Vec<Finding>,
+}
+
+impl Engine {
+    /// Stores a document as a new plan or as the next version of a known one. The same content again changes nothing.
+    /// Findings that more knowledge can mend (a tool that is not there yet) do not stand in the way of proposing.
+    pub async fn propose(
+        &self,
+        document: Document,
+        by: &Principal,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        let mut document = document;
+        if document.id.is_none() {
+            document.id = Some(PlanId::mint(self.env.ids.entropy()));
+        }
+        let Candidate { plan, digest, findings } = self.tolerant_candidate(document)?;
+        let document = Arc::new(plan.document().clone());
+        let review = match load_review(&*self.env.store, plan.id()).await {
+            Ok((review, head)) => {
+                let command = Command::Propose { document, digest, by: by.clone() };
+                self.review(review, head, &command).await?
+            }
+            Err(LoadError::NoSuchPlan(id)) => {
+                let first = Review::propose_first(document, digest, by.clone());
+                self.append_review(&id, None, Head::EMPTY, vec![first]).await?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok((review, findings))
+    }
+
+    /// Agrees to what was shown. Tools the plan needs must be there: nobody approves what cannot run.
+    pub async fn approve(
+        &self,
+        id: &PlanId,
+        variables: &Map<String, Value>,
+        shown: Shown,
+        by: &Principal,
+        assurance: Assurance,
+    ) -> Result<Review, ReviewError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let candidate = self.candidate(&review, variables)?;
+        let missing = candidate.plan.missing_tools(&self.catalog());
+        if !missing.is_empty() {
+            return Err(ReviewError::MissingTools(missing));
+        }
+        let command = Command::Approve { shown, digest: candidate.digest, by: by.clone(), assurance };
+        self.review(review, head, &command).await
+    }
+
+    pub async fn reject(
+        &self,
+        id: &PlanId,
+        shown: Shown,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Review, ReviewError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let candidate = self.candidate(&review, &Map::new())?;
+        let command =
+            Command::Reject { shown, digest: candidate.digest, by: by.clone(), reason: reason.to_owned() };
+        self.review(review, head, &command).await
+    }
+
+    pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let executing = self.status(&review).await?.is_executing();
+        self.review(review, head, &Command::Delete { by: by.clone(), executing }).await
+    }
+
+    /// The current version as it would run now. Structural errors are refused; the rest is for the caller to judge.
+    pub fn candidate(
+        &self,
+        review: &Review,
+        variables: &Map<String, Value>,
+    ) -> Result<Candidate, ReviewError> {
+        self.tolerant_candidate(effective_document(&review.current().document, variables))
+    }
+
+    /// Compiles and checks a document against today's tools.
+    pub fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
+        let catalog = self.catalog();
+        let Validated { plan, findings } = validate(document, &catalog, &self.env.bounds);
+        match plan {
+            Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
+                let digest = plan.digest(&catalog, &self.env.policy_version);
+                Ok(Candidate { plan: Arc::new(plan), digest, findings })
+            }
+            Some(_) | None => Err(ReviewError::Invalid(findings)),
+        }
+    }
+
+    /// Where a plan stands, over its review and its latest run.
+    pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
+        let Some(opened) = review.runs().last() else { return Ok(review.status(None)) };
+        let info = self.env.store.info(&StreamName::Run(opened.run.clone())).await?;
+        Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
+    }
+
+    pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
+        load_review(&*self.env.store, id).await
+    }
+
+    pub async fn load_run(&self, id: &RunId, review: &Review) -> Result<(Run, Head), LoadError> {
+        load_run(&*self.env.store, id, review, &self.env.bounds).await
+    }
+
+    async fn review(&self, review: Review, head: Head, command: &Command) -> Result<Review, ReviewError> {
+        let events = review.decide(command)?;
+        let id = review.id().clone();
+        self.append_review(&id, Some(review), head, events).await
+    }
+
+    async fn append_review(
+        &self,
+        id: &PlanId,
+        review: Option<Review>,
+        head: Head,
+        events: Vec<ReviewEvent>,
+    ) -> Result<Review, ReviewError> {
+        let (append, review) = self.review_append(id, review, head, events)?;
+        if !append.records.is_empty() {
+            self.env.store.append(vec![append]).await?;
+        }
+        Ok(review)
+    }
+
+    /// The append that makes `events` durable, and the review after it.
+    pub(crate) fn review_append(
+        &self,
+        id: &PlanId,
+        review: Option<Review>,
+        head: Head,
+        events: Vec<ReviewEvent>,
+    ) -> Result<(Append, Review), ReviewError> {
+        let stream = StreamName::Plan(id.clone());
+        let corrupt = |error: planwright_core::run::Corrupt| LoadError::Damaged {
+            stream: StreamName::Plan(id.clone()),
+            reason: error.to_string(),
+        };
+        let (mut review, mut last, mut records) = (review, head, Vec::new());
+        for event in events {
+            let at = self.env.clock.now();
+            let record = encode(last, &stream, at, 0, Cause::Command, &event);
+            last = record.head();
+            let entry = planwright_core::journal::Entry {
+                seq: record.seq,
+                at,
+                epoch: 0,
+                cause: Cause::Command,
+                event,
+            };
+            match &mut review {
+                Some(review) => review.apply(&entry).map_err(corrupt)?,
+                None => review = Some(Review::open(id.clone(), &entry).map_err(corrupt)?),
+            }
+            records.push(record);
+        }
+        let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
+        let status = StreamStatus {
+            plan: id.clone(),
+            status: review.state().as_str().to_owned(),
+            label: review.current().document.title.clone().unwrap_or_default(),
+        };
+        let append = Append {
+            stream,
+            expected: head,
+            records,
+            lease: LeaseRule::None,
+            status: Some(status),
+            answers: Vec::new(),
+        };
+        Ok((append, review))
+    }
+}

@@ -1,0 +1,57 @@
+//! Commands that one process leaves for the process that executes a run.
+
+use planwright_core::digest::Digest;
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::run::{Command, Resolution, Shown};
+use serde::{Deserialize, Serialize};
+
+/// A command somebody gives to a run, wherever it is executed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum RunCommand {
+    Approve { step: String, by: Principal, assurance: Assurance, shown: ShownText },
+    Deny { step: String, by: Principal, shown: ShownText, reason: String },
+    Resolve { step: String, by: Principal, resolution: Resolution },
+    Pause { by: Principal },
+    Cancel { by: Principal },
+}
+
+/// What was on the screen, in a form that can be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShownText {
+    Version(u32),
+    Digest(Digest),
+}
+
+impl From<ShownText> for Shown {
+    fn from(shown: ShownText) -> Self {
+        match shown {
+            ShownText::Version(version) => Self::Version(version),
+            ShownText::Digest(digest) => Self::Digest(digest),
+        }
+    }
+}
+
+impl From<Shown> for ShownText {
+    fn from(shown: Shown) -> Self {
+        match shown {
+            Shown::Version(version) => Self::Version(version),
+            Shown::Digest(digest) => Self::Digest(digest),
+        }
+    }
+}
+
+impl RunCommand {
+    pub(crate) fn into_command(self) -> Command {
+        match self {
+            Self::Approve { step, by, assurance, shown } => {
+                Command::Approve { step, by, assurance, shown: shown.into() }
+            }
+            Self::Deny { step, by, shown, reason } => Command::Deny { step, by, shown: shown.into(), reason },
+            Self::Resolve { step, by, resolution } => Command::Resolve { step, by, resolution },
+            Self::Pause { by } => Command::Pause { by },
+            Self::Cancel { by } => Command::Cancel { by },
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Starting, resuming and forking runs.
+
+use crate::dispatch::{Ended, Request, RunError, RunLoop, Setup};
+use crate::engine::Engine;
+use crate::history;
+use crate::journal::{LoadError, load_review, load_run};
+use crate::observer::{Observer, Observers};
+use crate::plans::{Candidate, ReviewError};
+use crate::port::{AcquireError, Append, AppendError, Lease, LeaseRule, StreamStatus};
+use crate::remote::RunCommand;
+use planwright_core::digest::Digest;
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
+use planwright_core::plan::{Finding, Plan, StepIx};
+use planwright_core::principal::Principal;
+use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
+use planwright_core::run::{
+    Command, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, estimates_by_tool, priorities,
+    reusable_results,
+};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// How a run is to be executed.
+#[derive(Clone)]
+pub struct RunOptions {
+    pub by: Principal,
+    /// They win over the plan's, and are part of what has to be approved.
+    pub variables: Map<String, Value>,
+    /// Replaces the plan's own limit.
+    pub max_concurrency: Option<u32>,
+    /// Budgets and runaway detection.
+    pub guards: bool,
+    /// Keep executing while only people can move the run on, instead of returning.
+    pub linger: bool,
+    pub observers: Vec<Arc<dyn Observer>>,
+}
+
+impl fmt::Debug for RunOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("by", &self.by)
+            .field("variables", &self.variables)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunOptions {
+    pub fn new(by: Principal) -> Self {
+        Self {
+            by,
+            variables: Map::new(),
+            max_concurrency: None,
+            guards: true,
+            linger: false,
+            observers: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartRunError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("the plan is not valid")]
+    Invalid(Vec<Finding>),
+    #[error("Required tools not available: {}", .0.join(", "))]
+    MissingTools(Vec<String>),
+    #[error("this version cannot execute {}", .0.join(", "))]
+    Unsupported(Vec<String>),
+    #[error(transparent)]
+    Refused(#[from] ReviewRefusal),
+    #[error("the plan was edited since: the run executes version {run}, the plan is at version {current}")]
+    Edited { run: u32, current: u32 },
+    #[error("a tool changed since the run began: approved was {approved}, now it would be {current}")]
+    ToolsChanged { approved: Digest, current: Digest },
+    #[error("plan `{0}` has no run that could be resumed")]
+    NothingToResume(PlanId),
+    #[error("plan `{plan}` is already executing as {run}")]
+    AlreadyExecuting { plan: PlanId, run: RunId },
+    #[error("run {run} has already ended ({status})")]
+    Ended { run: RunId, status: &'static str },
+    #[error("there is no step `{0}`")]
+    UnknownStep(String),
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+impl From<ReviewError> for StartRunError {
+    fn from(error: ReviewError) -> Self {
+        match error {
+            ReviewError::Load(error) => Self::Load(error),
+            ReviewError::Refused(refusal) => Self::Refused(refusal),
+            ReviewError::Invalid(findings) => Self::Invalid(findings),
+            ReviewError::MissingTools(missing) => Self::MissingTools(missing),
+            ReviewError::Append(error) => Self::Append(error),
+        }
+    }
+}
+
+/// A run that is being executed by this engine.
+#[derive(Debug)]
+pub struct RunHandle {
+    run: RunId,
+    inbox: mpsc::Sender<Request>,
+    task: JoinHandle<Result<Ended, RunError>>,
+}
+
+impl RunHandle {
+    pub fn run_id(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Waits until the run has ended or only a person can move it on.
+    pub async fn wait(&mut self) -> Result<Run, RunError> {
+        match (&mut self.task).await {
+            Ok(ended) => ended.map(|ended| ended.run),
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// In-flight calls finish, nothing new starts.
+    pub async fn pause(&self, by: Principal) -> Result<(), Refusal> {
+        self.command(RunCommand::Pause { by }).await
+    }
+
+    /// In-flight calls are stopped, the rest never runs.
+    pub async fn cancel(&self, by: Principal) -> Result<(), Refusal> {
+        self.command(RunCommand::Cancel { by }).await
+    }
+
+    pub async fn command(&self, command: RunCommand) -> Result<(), Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request::here(command.into_command(), reply);
+        let ended = || Refusal::RunEnded { status: "not executing any more" };
+        self.inbox.send(request).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+}
+
+impl Engine {
+    /// Begins a run of a plan's current version and spends its approval.
+    pub async fn start(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        self.refuse_while_executing(&review).await?;
+        let candidate = self.runnable(&review, &options.variables)?;
+        self.open(review, head, candidate, options, None).await
+    }
+
+    /// Goes on with the latest run of a plan that has not ended.
+    pub async fn resume(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
+        let (review, _) = load_review(&*self.env.store, id).await?;
+        let opened = review.runs().last().ok_or_else(|| StartRunError::NothingToResume(id.clone()))?;
+        let run_id = opened.run.clone();
+        let (run, _) = load_run(&*self.env.store, &run_id, &review, &self.env.bounds).await?;
+        if run.state().is_terminal() {
+            return Err(StartRunError::Ended { run: run_id, status: run.status() });
+        }
+        if opened.version != review.current().number {
+            return Err(StartRunError::Edited { run: opened.version, current: review.current().number });
+        }
+        self.refuse_changed_tools(&run)?;
+        let lease = self.env.store.acquire(&run_id, &self.env.owner, self.env.lease_ttl).await?;
+        // Only what is read under the lease is current.
+        let (run, head) = load_run(&*self.env.store, &run_id, &review, &self.env.bounds).await?;
+        let paused = *run.state() == RunState::Paused;
+        let first = if paused { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
+        Ok(self.execute(run, head, lease, options, first))
+    }
+
+    /// Begins a run that takes over the results of another one, except those of `from` and all that follow from them.
+    pub async fn fork(
+        &self,
+        source: &RunId,
+        from: &[StepId],
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let plan = crate::journal::plan_of_run(&*self.env.store, source).await?;
+        let (review, head) = load_review(&*self.env.store, &plan).await?;
+        self.refuse_while_executing(&review).await?;
+        let (source_run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        let candidate = self.runnable(&review, &options.variables)?;
+        let first: Vec<StepIx> = from
+            .iter()
+            .map(|step| {
+                let found = candidate.plan.find(step.as_str());
+                found.ok_or_else(|| StartRunError::UnknownStep(step.to_string()))
+            })
+            .collect::<Result<_, _>>()?;
+        let reused = reusable_results(&source_run, &candidate.plan, &first);
+        let fork = Fork { run: source.clone(), from: from.to_vec() };
+        self.open(review, head, candidate, options, Some((fork, reused))).await
+    }
+
+    /// What would run, or every reason why it cannot.
+    pub fn runnable(
+        &self,
+        review: &Review,
+        variables: &Map<String, Value>,
+    ) -> Result<Candidate, StartRunError> {
+        let candidate = self.candidate(review, variables)?;
+        let missing = candidate.plan.missing_tools(&self.catalog());
+        if !missing.is_empty() {
+            return Err(StartRunError::MissingTools(missing));
+        }
+        if candidate.findings.iter().any(Finding::is_error) {
+            return Err(StartRunError::Invalid(candidate.findings));
+        }
+        let unsupported: Vec<String> = candidate
+            .plan
+            .unsupported()
+            .into_iter()
+            .map(|(ix, what)| format!("`{what}` (step `{}`)", candidate.plan.step_id(ix)))
+            .collect();
+        if !unsupported.is_empty() {
+            return Err(StartRunError::Unsupported(unsupported));
+        }
+        Ok(candidate)
+    }
+
+    async fn refuse_while_executing(&self, review: &Review) -> Result<(), StartRunError> {
+        let Some(opened) = review.runs().last() else { return Ok(()) };
+        if self.status(review).await?.is_executing() {
+            return Err(StartRunError::AlreadyExecuting {
+                plan: review.id().clone(),
+                run: opened.run.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    fn refuse_changed_tools(&self, run: &Run) -> Result<(), StartRunError> {
+        let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
+        let approved = run.start().digest;
+        if current == approved { Ok(()) } else { Err(StartRunError::ToolsChanged { approved, current }) }
+    }
+
+    async fn open(
+        &self,
+        review: Review,
+        head: Head,
+        candidate: Candidate,
+        options: RunOptions,
+        fork: Option<(Fork, Vec<ReusedResult>)>,
+    ) -> Result<RunHandle, StartRunError> {
+        let run_id = RunId::mint(self.env.ids.entropy());
+        let Candidate { plan, digest, .. } = candidate;
+        let version = review.current().number;
+        let previous = review.runs().last().map(|opened| opened.run.clone());
+        let events = review.decide(&ReviewCommand::OpenRun { run: run_id.clone(), digest })?;
+        let (plan_append, _) = self.review_append(plan.id(), Some(review), head, events)?;
+
+        let (fork, reused) = fork.unzip();
+        let started = RunEvent::RunStarted {
+            plan: plan.id().clone(),
+            version,
+            digest,
+            variables: options.variables.clone(),
+            max_concurrency: options
+                .max_concurrency
+                .unwrap_or_else(|| plan.document().limits.max_concurrency()),
+            guards: options.guards,
+            by: options.by.clone(),
+            forked_from: fork,
+        };
+        let priority = self.priority(&plan, previous.as_ref()).await;
+        let (run, run_append) =
+            self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
+        let head = run_append.records.last().map_or(Head::EMPTY, planwright_core::journal::Record::head);
+        self.env.store.append(vec![plan_append, run_append]).await?;
+        let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
+        let lease = Lease { run: run_id, owner: self.env.owner.clone(), epoch: 1, expires_at };
+        Ok(self.execute(run, head, lease, options, Vec::new()))
+    }
+
+    async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {
+        let times = match previous {
+            Some(run) => history::tool_times(&*self.env.store, run).await,
+            None => std::collections::BTreeMap::new(),
+        };
+        priorities(plan, estimates_by_tool(plan, &times))
+    }
+
+    fn first_entries(
+        &self,
+        id: &RunId,
+        plan: &Arc<Plan>,
+        priority: Arc<[u64]>,
+        started: RunEvent,
+        reused: Vec<ReusedResult>,
+    ) -> (Run, Append) {
+        let stream = StreamName::Run(id.clone());
+        let (mut head, mut records, mut run) = (Head::EMPTY, Vec::new(), None::<Run>);
+        let reused = reused.into_iter().map(|ReusedResult { step, value }| RunEvent::ResultReused {
+            step: plan.step_id(step).clone(),
+            value,
+        });
+        for event in std::iter::once(started).chain(reused) {
+            let at = self.env.clock.now();
+            let record = encode(head, &stream, at, 1, Cause::Command, &event);
+            let entry = Entry { seq: record.seq, at, epoch: 1, cause: Cause::Command, event };
+            match &mut run {
+                Some(run) => run.apply(&entry).expect("reused results come in dependency order"),
+                None => {
+                    let opened = Run::open(id.clone(), Arc::clone(plan), Arc::clone(&priority), &entry);
+                    run = Some(opened.expect("the first entry starts the run"));
+                }
+            }
+            head = record.head();
+            records.push(record);
+        }
+        let run = run.expect("there is always a first entry");
+        let append = Append {
+            stream,
+            expected: Head::EMPTY,
+            records,
+            lease: LeaseRule::Open { owner: self.env.owner.clone(), ttl: self.env.lease_ttl },
+            status: Some(StreamStatus {
+                plan: plan.id().clone(),
+                status: run.status().to_owned(),
+                label: String::new(),
+            }),
+            answers: Vec::new(),
+        };
+        (run, append)
+    }
+
+    fn execute(
+        &self,
+        run: Run,
+        head: Head,
+        lease: Lease,
+        options: RunOptions,
+        first: Vec<Command>,
+    ) -> RunHandle {
+        let (sender, inbox) = mpsc::channel(64);
+        let run_id = run.id().clone();
+        self.active.insert(run_id.clone(), sender.clone());
+        self.start_postman();
+        let run_loop = RunLoop::new(Setup {
+            env: Arc::clone(&self.env),
+            run,
+            catalog: self.catalog(),
+            head,
+            lease,
+            linger: options.linger,
+            observers: Observers(options.observers),
+            inbox,
+        });
+        let (active, id) = (Arc::clone(&self.active), run_id.clone());
+        let task = tokio::spawn(async move {
+            let ended = Box::pin(run_loop.run(first)).await;
+            active.remove(&id);
+            ended
+        });
+        RunHandle { run: run_id, inbox: sender, task }
+    }
+}

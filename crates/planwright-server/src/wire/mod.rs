@@ -1,0 +1,11 @@
+//! The shapes other programs rely on. Adding a field is allowed; changing or removing one is not.
+
+mod log;
+mod plan;
+mod run;
+mod validation;
+
+pub use log::LogLine;
+pub use plan::{Imported, PlanDetails, PlanLine, RunLine};
+pub use run::{DryRunStep, ErrorWire, RunResult, StepResult, dry_run_result};
+pub use validation::ValidationResult;

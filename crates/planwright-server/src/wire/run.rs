@@ -1,0 +1,161 @@
+//! The result of a run, and of one that was only tried on paper.
+
+use planwright_core::plan::Plan;
+use planwright_core::run::{Preview, PreviewStep, Run, RunReport, StepReport, StoredValue};
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{ArtifactError, Artifacts};
+use planwright_engine::read_value;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What `run --json` and `resume --json` print.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult<S = StepResult> {
+    pub plan_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    pub version: u32,
+    pub digest: String,
+    pub status: String,
+    pub success: bool,
+    pub duration_ms: u64,
+    /// In plan order, every step present.
+    pub steps: Vec<S>,
+    pub variables: Map<String, Value>,
+    pub replanned: bool,
+    /// Present in a dry run only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepResult {
+    pub id: String,
+    pub title: Option<String>,
+    pub tool: String,
+    pub status: String,
+    pub attempts: u32,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorWire>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ErrorWire {
+    pub code: String,
+    pub message: String,
+}
+
+/// A step of a dry run: what would be called, and what consent and the guards say.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DryRunStep {
+    #[serde(flatten)]
+    pub step: StepResult,
+    pub args: Value,
+    pub verdict: String,
+    pub reason: String,
+    pub depends_on: Vec<String>,
+}
+
+impl RunResult {
+    /// The result of a run, with large values read back.
+    pub async fn read(run: &Run, artifacts: &dyn Artifacts, now: Timestamp) -> Result<Self, ArtifactError> {
+        let RunReport { plan, run: run_id, version, digest, status, success, duration, steps } =
+            run.report(now);
+        let mut results = Vec::with_capacity(steps.len());
+        for step in steps {
+            results.push(StepResult::read(step, artifacts).await?);
+        }
+        Ok(Self {
+            plan_id: plan.to_string(),
+            run_id: Some(run_id.to_string()),
+            version,
+            digest: digest.to_string(),
+            status: status.to_owned(),
+            success,
+            duration_ms: millis(duration),
+            variables: variables(run.plan(), &results),
+            steps: results,
+            replanned: false,
+            critical_path: None,
+        })
+    }
+}
+
+impl StepResult {
+    async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+        let StepReport { id, title, tool, status, attempts, duration, value, error } = report;
+        let value = match value {
+            Some(StoredValue::Inline(value)) => Some((*value).clone()),
+            Some(stored @ StoredValue::Artifact(_)) => Some(read_value(artifacts, &stored).await?),
+            None => None,
+        };
+        Ok(Self {
+            id: id.to_string(),
+            title,
+            tool,
+            status: status.to_owned(),
+            attempts,
+            duration_ms: millis(duration),
+            value,
+            error: error.map(|error| ErrorWire { code: error.code, message: error.message }),
+        })
+    }
+}
+
+/// The plan's variables, and every value under the name its step gave it.
+fn variables(plan: &Plan, results: &[StepResult]) -> Map<String, Value> {
+    let mut variables = plan.document().variables.clone();
+    for (step, result) in plan.document().steps.iter().zip(results) {
+        if let (Some(name), Some(value)) = (&step.result, &result.value) {
+            variables.insert(name.clone(), value.clone());
+        }
+    }
+    variables
+}
+
+/// What `run --dry-run --json` prints: the shape of a run's result, with nothing called.
+pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult<DryRunStep> {
+    let steps = plan.indices().zip(&preview.steps).map(|(ix, previewed)| {
+        let PreviewStep { args, verdict, reason } = previewed;
+        let step = plan.step(ix);
+        DryRunStep {
+            step: StepResult {
+                id: plan.step_id(ix).to_string(),
+                title: step.title.clone(),
+                tool: step.action_label().to_owned(),
+                status: "dry_run".to_owned(),
+                attempts: 0,
+                duration_ms: 0,
+                value: None,
+                error: None,
+            },
+            args: args.clone(),
+            verdict: verdict.as_str().to_owned(),
+            reason: reason.clone(),
+            depends_on: plan.graph().dependencies(ix).iter().map(|d| plan.step_id(*d).to_string()).collect(),
+        }
+    });
+    RunResult {
+        plan_id: plan.id().to_string(),
+        run_id: None,
+        version,
+        digest: preview.digest.to_string(),
+        status: "dry_run".to_owned(),
+        success: true,
+        duration_ms: 0,
+        steps: steps.collect(),
+        variables: plan.document().variables.clone(),
+        replanned: false,
+        critical_path: Some(preview.critical_path.iter().map(|ix| plan.step_id(*ix).to_string()).collect()),
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,98 @@
+//! Runs plans over the real store and the real tools, and says what it took.
+
+use super::shapes;
+use anyhow::{Context as _, Result, ensure};
+use planwright_adapters::demo::Demo;
+use planwright_adapters::files::FileArtifacts;
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::toolbox::{InProcessServer, Toolbox, ToolboxOptions};
+use planwright_core::id::PlanId;
+use planwright_core::plan::{Bounds, Document};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::run::Shown;
+use planwright_engine::{Engine, RunOptions};
+use serde_json::{Map, Value};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What executing a shape took, from the start of its runs to their ends.
+pub(crate) struct Measured {
+    pub(crate) steps: usize,
+    pub(crate) elapsed: Duration,
+    pub(crate) peak_mib: f64,
+}
+
+impl Measured {
+    pub(crate) fn rate(&self) -> f64 {
+        self.steps as f64 / self.elapsed.as_secs_f64()
+    }
+
+    pub(crate) fn micros_per_step(&self) -> f64 {
+        self.elapsed.as_secs_f64() * 1e6 / self.steps as f64
+    }
+
+    pub(crate) fn to_line(&self) -> String {
+        format!("{} {} {}", self.steps, self.elapsed.as_nanos(), self.peak_mib)
+    }
+
+    pub(crate) fn from_line(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        Some(Self {
+            steps: words.next()?.parse().ok()?,
+            elapsed: Duration::from_nanos(words.next()?.parse().ok()?),
+            peak_mib: words.next()?.parse().ok()?,
+        })
+    }
+}
+
+pub(crate) fn execute(shape: &str, dir: &Path) -> Result<Measured> {
+    let plans = shapes::plans(shape).with_context(|| format!("there is no shape {shape:?}"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(execute_all(plans, dir))
+}
+
+async fn execute_all(plans: Vec<Value>, dir: &Path) -> Result<Measured> {
+    let store = Arc::new(SqliteStore::open(&dir.join("planwright.db"))?);
+    let artifacts = Arc::new(FileArtifacts::new(dir.join("artifacts")));
+    let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
+    let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default())?);
+    let engine = Engine::builder(tools).store(store, artifacts).build();
+    let person = Principal::person("bench");
+    let (mut ids, mut steps) = (Vec::new(), 0);
+    for plan in plans {
+        let id = prepare(&engine, plan, &person).await?;
+        steps += id.1;
+        ids.push(id.0);
+    }
+    let started = Instant::now();
+    let mut handles = Vec::new();
+    for id in &ids {
+        handles.push(engine.start(id, RunOptions::new(person.clone())).await?);
+    }
+    for mut handle in handles {
+        let run = handle.wait().await?;
+        ensure!(run.status() == "completed", "a run ended {}", run.status());
+    }
+    Ok(Measured { steps, elapsed: started.elapsed(), peak_mib: peak_mib()? })
+}
+
+async fn prepare(engine: &Engine, plan: Value, person: &Principal) -> Result<(PlanId, usize)> {
+    let document = Document::read(&serde_json::to_vec(&plan)?, &Bounds::default())?;
+    drop(plan);
+    let (review, _) = engine.propose(document, person).await?;
+    let steps = review.current().document.steps.len();
+    let id = review.id().clone();
+    let shown = Shown::Version(review.current().number);
+    drop(review);
+    engine.approve(&id, &Map::new(), shown, person, Assurance::Program).await?;
+    Ok((id, steps))
+}
+
+/// The most memory this process has had, as the kernel counts it.
+fn peak_mib() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("peak memory is read from /proc")?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("the kernel reports VmHWM")?;
+    let kib: f64 = line.split_whitespace().nth(1).context("VmHWM has a number")?.parse()?;
+    Ok(kib / 1024.0)
+}

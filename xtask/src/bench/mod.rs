@@ -1,0 +1,144 @@
+//! How fast runs are, next to what the disk allows. Every figure comes from the same run on the same file system.
+
+mod disk;
+mod measure;
+mod shapes;
+
+use anyhow::{Context as _, Result, ensure};
+use measure::{Measured, execute};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Runs every benchmark and prints a table. Fails if a bar is missed, so that a regression is seen.
+pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
+    let work = match dir {
+        Some(dir) => tempfile::tempdir_in(dir)?,
+        None => tempfile::tempdir_in(".")?,
+    };
+    let mut table = Table::default();
+    let limit = disk::commits_per_second(work.path(), 3000)?;
+    table.note("disk: SQLite WAL FULL single-row commits", format!("{limit:.0}/s"));
+
+    let chain = best_of(3, "chain", work.path())?;
+    // The disk may have changed its mind meanwhile: the bar uses the mean of before and after.
+    let after = disk::commits_per_second(work.path(), 3000)?;
+    table.note("disk again, after the chain", format!("{after:.0}/s"));
+    let commits = chain.steps as f64 / chain.elapsed.as_secs_f64();
+    table.bar(
+        "chain of 1,000: commits per second / disk",
+        commits / f64::midpoint(limit, after),
+        Bar::AtLeast(0.8),
+    );
+    table.note("chain of 1,000", format!("{commits:.0} steps/s"));
+
+    let fan_out = best_of(3, "fan-out", work.path())?;
+    table.bar("1 → 1,000 → 1: durable steps per second", fan_out.rate(), Bar::AtLeast(20_000.0));
+
+    let diamonds = best_of(3, "diamonds", work.path())?;
+    table.note("200 concurrent ten-step diamonds", format!("{:.0} steps/s", diamonds.rate()));
+
+    let unbalanced = best_of(1, "unbalanced", work.path())?;
+    let critical = shapes::UNBALANCED_CRITICAL_PATH.as_secs_f64();
+    table.bar(
+        "unbalanced: time / critical path",
+        unbalanced.elapsed.as_secs_f64() / critical,
+        Bar::AtMost(1.03),
+    );
+
+    let small = best_of(5, "layered-1000", work.path())?;
+    let large = best_of(1, "layered-100000", work.path())?;
+    table.note("layered, 1,000 steps", format!("{:.1} µs/step", small.micros_per_step()));
+    table.note("layered, 100,000 steps", format!("{:.1} µs/step", large.micros_per_step()));
+    let growth = large.micros_per_step() / small.micros_per_step();
+    table.bar("time per step, 100,000 / 1,000 steps", growth, Bar::AtMost(1.3));
+    table.bar("peak memory at 100,000 steps, MiB", large.peak_mib, Bar::AtMost(400.0));
+
+    let (one_step, budget) = one_step_process(work.path(), limit)?;
+    table.note("one-step plan, process start to exit", format!("{:.1} ms", one_step.as_secs_f64() * 1e3));
+    let ratio = one_step.as_secs_f64() / budget.as_secs_f64();
+    table.bar("one-step plan: time / (3 commits + 30 ms)", ratio, Bar::AtMost(1.0));
+    table.finish()
+}
+
+/// Runs one shape in this process and prints what it took, for [`best_of`].
+pub(crate) fn run_one(shape: &str, dir: &Path) -> Result<()> {
+    println!("{}", execute(shape, dir)?.to_line());
+    Ok(())
+}
+
+/// Each measurement has a process of its own, so that peak memory is its own too.
+fn best_of(times: usize, shape: &str, dir: &Path) -> Result<Measured> {
+    let mut best: Option<Measured> = None;
+    for _ in 0..times {
+        let store = tempfile::tempdir_in(dir)?;
+        let output =
+            Command::new(std::env::current_exe()?).args(["bench-one", shape]).arg(store.path()).output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success(), "{shape} failed: {}", String::from_utf8_lossy(&output.stderr));
+        let measured = Measured::from_line(&text).with_context(|| format!("{shape} printed {text:?}"))?;
+        if best.as_ref().is_none_or(|best| measured.elapsed < best.elapsed) {
+            best = Some(measured);
+        }
+    }
+    best.context("measured at least once")
+}
+
+fn one_step_process(dir: &Path, commits_per_second: f64) -> Result<(Duration, Duration)> {
+    let built = Command::new(env!("CARGO")).args(["build", "--release", "-p", "planwright"]).status()?;
+    ensure!(built.success(), "the binary does not build");
+    let binary: PathBuf = std::env::current_exe()?.with_file_name("planwright");
+    let workspace = dir.join("one-step");
+    std::fs::create_dir_all(&workspace)?;
+    let mut times = Vec::new();
+    for round in 0..20 {
+        let plan = workspace.join("plan.json");
+        std::fs::write(&plan, shapes::one_step(round))?;
+        let started = Instant::now();
+        let status = Command::new(&binary)
+            .args(["run", "plan.json", "--yes", "--json"])
+            .env("PLANWRIGHT_DIR", &workspace)
+            .current_dir(&workspace)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status()?;
+        times.push(started.elapsed());
+        ensure!(status.success(), "the one-step plan failed");
+    }
+    times.sort();
+    let budget = Duration::from_secs_f64(3.0 / commits_per_second) + Duration::from_millis(30);
+    Ok((times[times.len() / 2], budget))
+}
+
+enum Bar {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+#[derive(Default)]
+struct Table {
+    missed: usize,
+}
+
+impl Table {
+    fn note(&self, name: &str, value: String) {
+        println!("{name:<48} {value}");
+    }
+
+    fn bar(&mut self, name: &str, value: f64, bar: Bar) {
+        let (met, bar) = match bar {
+            Bar::AtLeast(least) => (value >= least, format!("≥ {least}")),
+            Bar::AtMost(most) => (value <= most, format!("≤ {most}")),
+        };
+        if !met {
+            self.missed += 1;
+        }
+        let verdict = if met { "ok" } else { "MISSED" };
+        println!("{name:<48} {value:<12.3} bar {bar:<10} {verdict}");
+    }
+
+    fn finish(self) -> Result<()> {
+        ensure!(self.missed == 0, "{} bars missed", self.missed);
+        Ok(())
+    }
+}
