@@ -9,12 +9,14 @@ use crate::id::{PlanId, StepId};
 use crate::tool::{Catalog, ResolveToolError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A plan whose structure is sound. Immutable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub(super) id: PlanId,
-    pub(super) document: Document,
+    /// Shared, because the journal entry that proposes the plan holds the same one.
+    pub(super) document: Arc<Document>,
     pub(super) by_id: BTreeMap<StepId, StepIx>,
     pub(super) graph: Graph,
     /// The parsed texts of the steps that have references; the others are sent as they are written.
@@ -28,7 +30,7 @@ impl Plan {
     }
 
     /// The canonical document: every id present.
-    pub fn document(&self) -> &Document {
+    pub fn document(&self) -> &Arc<Document> {
         &self.document
     }
 
@@ -119,13 +121,6 @@ impl Plan {
     pub fn missing_inputs(&self) -> Vec<String> {
         let schema = self.document.inputs.as_ref();
         schema.map(|schema| missing_inputs(schema, &self.document.variables)).unwrap_or_default()
-    }
-
-    /// The document with other values for its variables: what is given at run time wins.
-    pub fn with_variables(&self, overrides: Map<String, Value>) -> Document {
-        let mut document = self.document.clone();
-        document.variables.extend(overrides);
-        document
     }
 
     /// The tools the plan cannot do without and nobody has, by the names the plan uses, each once.

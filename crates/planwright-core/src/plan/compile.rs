@@ -12,6 +12,7 @@ use super::{Bounds, Code, Document, Finding, Graph, Plan, Root, Step, StepIx};
 use crate::digest::Digest;
 use crate::id::{PlanId, StepId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What is known about a document's structure, sound or not.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ impl Compiled {
         let id = self.document.id.clone()?;
         let max_resolved_bytes = bounds.max_resolved_bytes;
         let Self { document, by_id, templates, graph, names: _, used: _ } = self;
+        let document = Arc::new(document);
         Some(Plan { id, document, by_id, graph: graph?, templates, max_resolved_bytes })
     }
 

@@ -35,7 +35,7 @@ fn a_plan_saved_and_loaded_again_is_identical_ids_included() {
         assert_eq!(first, again);
         let compiled = Plan::compile(first, &Bounds::default()).unwrap();
         let saved = serde_json::to_string_pretty(compiled.document()).unwrap();
-        assert_eq!(*compiled.document(), read(&saved));
+        assert_eq!(**compiled.document(), read(&saved));
     }
 }
 
