@@ -21,7 +21,7 @@ fn ids(document: &Document) -> Vec<&str> {
 }
 
 #[test]
-fn every_printed_plan_imports_and_compiles() {
+fn a_plan_of_every_dialect_imports_and_compiles() {
     for text in ALL {
         Plan::compile(read(text), &Bounds::default()).unwrap_or_else(|findings| panic!("{findings:#?}"));
     }
