@@ -163,6 +163,8 @@ pub enum StepEvent<'a> {
     AttemptCancelled { attempt: AttemptNo },
     OutcomeLost { attempt: AttemptNo, reason: &'a str },
     Happened { value: &'a StoredValue },
+    /// The failed attempt that follows from it is an event of its own.
+    DidNotHappen,
     RunAgain,
     FailedWithoutCall { error: &'a StepError },
     Skipped { reason: &'a str },
@@ -242,6 +244,7 @@ impl StepState {
             (Self::OutcomeUnknown { tally, .. }, E::Happened { value }) => {
                 Self::Completed { tally: *tally, took: Duration::ZERO, value: (*value).clone() }
             }
+            (Self::OutcomeUnknown { .. }, E::DidNotHappen) => self.clone(),
             (Self::OutcomeUnknown { tally, .. }, E::RunAgain) => {
                 Self::Ready { tally: *tally, approved: true }
             }
