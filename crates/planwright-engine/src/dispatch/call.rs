@@ -3,10 +3,12 @@
 use super::limiter::Permit;
 use super::values::store_value;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
+use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Answer, StepError, StoredValue};
 use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ pub(super) fn make(
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
-    let calling = tools.call(call);
+    let calling = guarded(tools, call);
     Box::pin(async move {
         let given_up = async {
             cancelled.cancelled().await;
@@ -47,6 +49,19 @@ pub(super) fn make(
         let (answer, large) = answer(&*artifacts, outcome).await;
         Finished { step, attempt, answer, large }
     })
+}
+
+/// A tool that panics costs its own call, never the run. Nobody knows how far it got.
+fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
+    let panicked = || Err(CallError::Lost("the tool panicked".into()));
+    match catch_unwind(AssertUnwindSafe(|| tools.call(call))) {
+        Ok(calling) => Box::pin(
+            AssertUnwindSafe(calling)
+                .catch_unwind()
+                .map(move |outcome| outcome.unwrap_or_else(|_| panicked())),
+        ),
+        Err(_) => Box::pin(std::future::ready(panicked())),
+    }
 }
 
 async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<Arc<Value>>) {
