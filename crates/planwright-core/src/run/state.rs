@@ -150,24 +150,61 @@ pub enum StepState {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepEvent<'a> {
     DependencyDone,
-    DependencyFailed { root: StepIx },
-    RunEnded { reason: &'a str },
-    Reused { value: &'a StoredValue },
-    ApprovalRequested { at: Timestamp },
+    DependencyFailed {
+        root: StepIx,
+    },
+    RunEnded {
+        reason: &'a str,
+    },
+    Reused {
+        value: &'a StoredValue,
+    },
+    ApprovalRequested {
+        at: Timestamp,
+    },
     ApprovalGranted,
-    ApprovalDenied { reason: &'a str },
-    AttemptStarted { attempt: AttemptNo, class: EffectClass, at: Timestamp, deadline: Option<Timestamp> },
-    AttemptSucceeded { attempt: AttemptNo, value: &'a StoredValue, at: Timestamp },
-    AttemptFailed { attempt: AttemptNo, error: &'a StepError, retry_at: Option<Timestamp>, at: Timestamp },
-    AttemptInterrupted { attempt: AttemptNo },
-    AttemptCancelled { attempt: AttemptNo },
-    OutcomeLost { attempt: AttemptNo, reason: &'a str },
-    Happened { value: &'a StoredValue },
+    ApprovalDenied {
+        reason: &'a str,
+    },
+    AttemptStarted {
+        attempt: AttemptNo,
+        class: EffectClass,
+        at: Timestamp,
+        deadline: Option<Timestamp>,
+    },
+    AttemptSucceeded {
+        attempt: AttemptNo,
+        value: &'a StoredValue,
+        at: Timestamp,
+    },
+    AttemptFailed {
+        attempt: AttemptNo,
+        error: &'a StepError,
+        retry_at: Option<Timestamp>,
+        at: Timestamp,
+    },
+    AttemptInterrupted {
+        attempt: AttemptNo,
+    },
+    AttemptCancelled {
+        attempt: AttemptNo,
+    },
+    OutcomeLost {
+        attempt: AttemptNo,
+        reason: &'a str,
+    },
+    Happened {
+        value: &'a StoredValue,
+    },
     /// The failed attempt that follows from it is an event of its own.
     DidNotHappen,
     RunAgain,
-    FailedWithoutCall { error: &'a StepError },
-    Skipped { reason: &'a str },
+    FailedWithoutCall {
+        error: &'a StepError,
+    },
+    Skipped {
+        reason: &'a str,
+    },
 }
 
 impl StepState {

@@ -1,7 +1,7 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
 use super::limiter::Permit;
-use super::values::store_value;
+use super::values::{store_value, too_deep};
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
@@ -66,6 +66,10 @@ fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
 
 async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<Arc<Value>>) {
     match outcome {
+        // The tool did answer, and would answer the same again.
+        Ok(value) if !StoredValue::can_keep(&value) => {
+            (Answer::Failed(StepError::new("value_too_deep", too_deep())), None)
+        }
         Ok(value) => match store_value(artifacts, value).await {
             Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
             Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),

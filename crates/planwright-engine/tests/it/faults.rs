@@ -25,6 +25,8 @@ pub(crate) struct FaultyStore {
     fail_from: AtomicUsize,
     /// Writes the failing append all the same: the connection broke after the commit.
     written: bool,
+    /// Says that leases are renewed, and renews none.
+    lose_renewals: bool,
 }
 
 impl FaultyStore {
@@ -38,6 +40,17 @@ impl FaultyStore {
             appends: AtomicUsize::new(0),
             fail_from: AtomicUsize::new(from),
             written,
+            lose_renewals: false,
+        })
+    }
+
+    pub(crate) fn losing_renewals(world: &World) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(&world.store),
+            appends: AtomicUsize::new(0),
+            fail_from: AtomicUsize::new(usize::MAX),
+            written: false,
+            lose_renewals: true,
         })
     }
 
@@ -102,6 +115,9 @@ impl Store for FaultyStore {
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>> {
+        if self.lose_renewals {
+            return Box::pin(std::future::ready(Ok(lease.clone())));
+        }
         self.inner.renew(lease, ttl)
     }
 
