@@ -176,6 +176,7 @@ impl Journaled for RunEvent {
             | Self::AttemptFailed { step, retry_at: None, .. }
             | Self::StepFailed { step, .. }
             | Self::StepSkipped { step, .. }
+            | Self::AttemptCancelled { step, .. }
             | Self::ApprovalDenied { step, .. }
             | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
                 Some(format!("end {step}"))
@@ -185,7 +186,6 @@ impl Journaled for RunEvent {
             }
             Self::AttemptFailed { retry_at: Some(_), .. }
             | Self::AttemptInterrupted { .. }
-            | Self::AttemptCancelled { .. }
             | Self::OutcomeLost { .. }
             | Self::OutcomeResolved { .. }
             | Self::ApprovalRequested { .. }
