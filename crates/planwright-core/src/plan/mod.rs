@@ -30,7 +30,7 @@ pub use document::{
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
-pub(crate) use nearest::nearest;
+pub use nearest::nearest;
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use template::{ResolveError, Segment, Template, Values};
 pub use validate::{Validated, validate};
