@@ -1,6 +1,8 @@
 //! Runs plans: command → decide → append → effects. Async, but knows no vendor.
 
 mod command;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod crash;
 mod dispatch;
 mod engine;

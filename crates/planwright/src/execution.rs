@@ -221,14 +221,14 @@ const MAX_ROWS: usize = 200;
 fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
     let report = run.report(app.now());
     if report.steps.len() <= MAX_ROWS {
-        for step in &report.steps {
+        for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
             let style = match step.status {
                 "completed" => GREEN,
                 "failed" | "denied" => RED,
                 "outcome_unknown" | "awaiting_approval" => YELLOW,
                 _ => DIM,
             };
-            let sign = printer.out(style, dag::mark(step.status));
+            let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
             let title = line(step.title.as_deref().unwrap_or_default());
             let mut row = format!("{sign} {}. {title}  [{}]  {}", step.id, line(&step.tool), step.status);
             if step.attempts > 0 {

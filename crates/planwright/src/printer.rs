@@ -3,7 +3,7 @@
 //! Texts of plans, tools and files pass through [`line`] or [`block`] before they reach a terminal.
 
 use anstyle::{AnsiColor, Style};
-use planwright_core::plan::{Finding, Severity};
+use planwright_core::plan::{Finding, Severity, printable};
 use serde::Serialize;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
@@ -133,17 +133,12 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 
 /// An untrusted text on one line, without anything that could steer a terminal or hide what is written.
 pub(crate) fn line(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).filter(|c| is_visible(*c)).collect()
+    printable(text).into_owned()
 }
 
-/// As [`line`], but its line breaks and tabs stay.
+/// As [`line`], but its line breaks stay.
 pub(crate) fn block(text: &str) -> String {
-    text.chars().filter(|&c| c == '\n' || c == '\t' || is_visible(c)).collect()
-}
-
-fn is_visible(c: char) -> bool {
-    let reorders = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    !c.is_control() && !reorders
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A duration as people read it.

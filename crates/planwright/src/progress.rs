@@ -1,10 +1,10 @@
 //! What is seen of a run while it goes on. Drawn on a terminal, written as lines elsewhere.
 
-use crate::dag::mark;
 use crate::printer::{DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_core::id::StepId;
 use planwright_core::journal::Entry;
+use planwright_core::plan::Glyph;
 use planwright_core::run::{Run, RunEvent, StepState};
 use planwright_engine::Observer;
 use std::collections::BTreeMap;
@@ -56,6 +56,10 @@ fn name(run: &Run, step: &StepId) -> String {
     title.map_or_else(|| step.to_string(), |title| format!("{step} {}", line(title)))
 }
 
+fn sign(glyph: Glyph) -> String {
+    glyph.as_char().to_string()
+}
+
 /// An entry in a line, if it is worth one.
 fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
     Some(match event {
@@ -69,36 +73,36 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
                 Some(StepState::Completed { took, .. }) => duration(*took),
                 _ => String::new(),
             };
-            format!("{} {}  {}", printer.err(GREEN, mark("completed")), name(run, step), printer.err(DIM, &took))
+            format!("{} {}  {}", printer.err(GREEN, &sign(Glyph::Completed)), name(run, step), printer.err(DIM, &took))
         }
         RunEvent::AttemptFailed { step, error, retry_at, .. } => {
             let next = if retry_at.is_some() { ", to be tried again" } else { "" };
             let text = format!("{}: {}", line(&error.code), line(&error.message));
-            format!("{} {}  {text}{next}", printer.err(RED, mark("failed")), name(run, step))
+            format!("{} {}  {text}{next}", printer.err(RED, &sign(Glyph::Failed)), name(run, step))
         }
         RunEvent::StepFailed { step, error } => {
             let text = format!("{}: {}", line(&error.code), line(&error.message));
-            format!("{} {}  {text}", printer.err(RED, mark("failed")), name(run, step))
+            format!("{} {}  {text}", printer.err(RED, &sign(Glyph::Failed)), name(run, step))
         }
         RunEvent::AttemptInterrupted { step, .. } => format!("○ {}  interrupted, to be called again", name(run, step)),
         RunEvent::OutcomeLost { step, reason, .. } => {
-            let sign = printer.err(YELLOW, mark("outcome_unknown"));
-            format!("{sign} {}  outcome unknown: {}", name(run, step), line(reason))
+            let mark = printer.err(YELLOW, &sign(Glyph::OutcomeUnknown));
+            format!("{mark} {}  outcome unknown: {}", name(run, step), line(reason))
         }
         RunEvent::ApprovalRequested { step } => {
-            format!("{} {}  waits for approval", printer.err(YELLOW, mark("awaiting_approval")), name(run, step))
+            format!("{} {}  waits for approval", printer.err(YELLOW, &sign(Glyph::AwaitingApproval)), name(run, step))
         }
         RunEvent::ApprovalGranted { step, by, .. } => {
             format!("{} {}  approved by {}", printer.err(GREEN, "✓"), name(run, step), line(&by.to_string()))
         }
         RunEvent::ApprovalDenied { step, by, reason } => {
-            let sign = printer.err(RED, mark("denied"));
-            format!("{sign} {}  denied by {}: {}", name(run, step), line(&by.to_string()), line(reason))
+            let mark = printer.err(RED, &sign(Glyph::Denied));
+            format!("{mark} {}  denied by {}: {}", name(run, step), line(&by.to_string()), line(reason))
         }
         RunEvent::StepSkipped { step, reason } => {
-            format!("{} {}  skipped: {}", mark("skipped"), name(run, step), line(reason))
+            format!("{} {}  skipped: {}", &sign(Glyph::Skipped), name(run, step), line(reason))
         }
-        RunEvent::AttemptCancelled { step, .. } => format!("{} {}  stopped", mark("cancelled"), name(run, step)),
+        RunEvent::AttemptCancelled { step, .. } => format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step)),
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }
         | RunEvent::OutcomeResolved { .. }

@@ -3,7 +3,8 @@
 use crate::wire_up::App;
 use planwright_adapters::files::{Draft, Projection};
 use planwright_core::journal::StreamName;
-use planwright_core::review::Review;
+use planwright_core::plan::{MarkdownMeta, MarkdownRejection, Plan, to_markdown};
+use planwright_core::review::{Review, Version};
 use planwright_server::wire::LogLine;
 use std::io::Write as _;
 
@@ -34,6 +35,10 @@ async fn write(app: &App, review: &Review) -> Result<(), String> {
     serde_json::to_writer_pretty(&mut plan, &*review.current().document).map_err(|error| error.to_string())?;
     plan.write_all(b"\n").map_err(|error| error.to_string())?;
     drafts.push(plan);
+    let page = markdown(app, review, review.current()).await?;
+    let mut plan = draft(&projection, Projection::PLAN_MD)?;
+    plan.write_all(page.as_bytes()).map_err(|error| error.to_string())?;
+    drafts.push(plan);
     if let Some(opened) = review.runs().last() {
         let stream = StreamName::Run(opened.run.clone());
         let mut session = draft(&projection, Projection::SESSION)?;
@@ -45,6 +50,38 @@ async fn write(app: &App, review: &Review) -> Result<(), String> {
         Ok(published) => published.map_err(|error| crate::exit::chain(&error)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// A version of the plan as Markdown, with what the journal knows about it.
+pub(crate) async fn markdown(app: &App, review: &Review, version: &Version) -> Result<String, String> {
+    let bounds = &app.engine.environment().bounds;
+    let plan = Plan::compile((*version.document).clone(), bounds)
+        .map_err(|findings| findings.first().map(ToString::to_string).unwrap_or_default())?;
+    let opened = review.runs().iter().rev().find(|opened| opened.version == version.number);
+    let info = match opened {
+        Some(opened) => app.engine.store().info(&StreamName::Run(opened.run.clone())).await.ok().flatten(),
+        None => None,
+    };
+    let ended = info.filter(|info| matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled"));
+    let status = app.engine.status(review).await.map_err(|error| error.to_string())?;
+    let rejections = review.rejections().iter().map(|rejection| MarkdownRejection {
+        version: rejection.version.into(),
+        at: rejection.at,
+        by: rejection.by.to_string(),
+        reason: rejection.reason.clone(),
+    });
+    let meta = MarkdownMeta {
+        status: status.as_str().to_owned(),
+        version: version.number.into(),
+        created_at: review.created_at(),
+        updated_at: review.updated_at(),
+        execution_session: opened.map(|opened| opened.run.to_string()),
+        execution_started_at: opened.map(|opened| opened.at),
+        execution_ended_at: ended.as_ref().map(|info| info.updated_at),
+        result_summary: ended.map(|info| info.status.status),
+        rejections: rejections.collect(),
+    };
+    Ok(to_markdown(&plan, &meta))
 }
 
 fn draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use planwright_adapters::demo::Demo;
-use planwright_adapters::files::{FileArtifacts, RandomIds};
+use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
@@ -118,7 +118,6 @@ impl Setting {
         let tools: Arc<Toolbox> = Arc::clone(&toolbox);
         let engine = Engine::builder(tools)
             .store(store, artifacts)
-            .ids(Arc::new(RandomIds))
             .limits(self.config.limits())
             .bounds(self.config.bounds())
             .build();

@@ -146,7 +146,7 @@ impl Stage {
         }
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
             // It may have ended by itself, which the next line shows.
-            drop(kill_process(pid, Signal::KILL));
+            let _ = kill_process(pid, Signal::KILL);
         }
         let status = child.wait().map_err(|error| self.broken(&args, &error.to_string()))?;
         self.printer.talk(&self.printer.err(DIM, &format!("(the process ended: {status})")));

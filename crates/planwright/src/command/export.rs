@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
+use crate::projections::markdown;
 use crate::wire_up::{Access, Setting};
 use clap::ValueEnum;
 use planwright_adapters::files::atomic_write;
@@ -43,7 +44,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             let json = serde_json::to_string_pretty(&*version.document);
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
-        Format::Md => return Err(Failure::usage("plans cannot be exported as Markdown yet")),
+        Format::Md => markdown(&app, &review, version)
+            .await
+            .map_err(|problem| Failure::new(Exit::Store, problem))?,
     };
     match &args.output {
         None => setting.printer.raw(text.as_bytes())?,

@@ -2,10 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
-use planwright_core::plan::Document;
+use planwright_core::plan::json_schema;
 
 pub(crate) fn run(printer: Printer) -> Result<Exit, Failure> {
-    let schema = schemars::schema_for!(Document).to_value();
-    printer.data(&format!("{schema:#}"))?;
+    printer.data(&format!("{:#}", json_schema()))?;
     Ok(Exit::Done)
 }
