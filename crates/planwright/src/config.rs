@@ -99,7 +99,8 @@ impl Config {
     fn check(&self) -> Result<(), Failure> {
         let limits = &self.limits;
         let per = limits.per_server.iter().chain(&limits.per_tool).map(|(name, n)| (name.as_str(), *n));
-        let servers = self.servers.iter().filter_map(|(name, server)| Some((name.as_str(), server.max_calls?)));
+        let servers =
+            self.servers.iter().filter_map(|(name, server)| Some((name.as_str(), server.max_calls?)));
         let all = per.chain(servers).chain(limits.global.map(|n| ("global", n)));
         if let Some((name, _)) = all.into_iter().find(|&(_, n)| n == 0) {
             return Err(Failure::usage(format!("{FILE}: the limit `{name}` is 0, so nothing could run"))

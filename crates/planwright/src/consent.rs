@@ -9,8 +9,8 @@ use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Shown;
 use planwright_core::tool::Catalog;
-use planwright_engine::Candidate;
-use serde_json::{Map, Value};
+use planwright_engine::{Candidate, GivenApproval};
+use serde_json::Value;
 use std::io::{self, BufRead as _, Write as _};
 
 /// What a run needs consent for.
@@ -18,7 +18,6 @@ use std::io::{self, BufRead as _, Write as _};
 pub(crate) struct Question<'a> {
     pub(crate) review: &'a Review,
     pub(crate) candidate: &'a Candidate,
-    pub(crate) variables: &'a Map<String, Value>,
     /// `--yes`.
     pub(crate) yes: bool,
     /// The variables as they would be typed again, for hints.
@@ -26,26 +25,32 @@ pub(crate) struct Question<'a> {
 }
 
 /// Makes sure that the plan, as it would run, is approved: already, by policy, or by the person at the keyboard.
-pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<(), Failure> {
-    let Question { review, candidate, yes, typed, .. } = question;
+///
+/// What is returned is recorded together with the start of the run; nothing means that there is an approval to spend.
+pub(crate) fn consent(app: &App, question: &Question<'_>) -> Result<Option<GivenApproval>, Failure> {
+    let Question { review, candidate, yes, typed } = question;
+    let given = |by, assurance| {
+        let shown = Shown::Digest(candidate.digest);
+        Ok(Some(GivenApproval { shown, by, assurance }))
+    };
     let id = review.id();
     if review.state() == ReviewState::Rejected {
         return Err(rejected(review));
     }
     if review.usable_approval(&candidate.digest).is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let sent_back_too_often = review.state() == ReviewState::NeedsReview;
     if !sent_back_too_often && is_read_only(&candidate.plan, &app.engine.catalog()) {
-        return approve(app, question, &Principal::read_only_policy(), Assurance::Policy).await;
+        return given(Principal::read_only_policy(), Assurance::Policy);
     }
     if *yes {
-        return approve(app, question, &user(), Assurance::CommandLine).await;
+        return given(user(), Assurance::CommandLine);
     }
     if app.printer().can_ask() {
         show(app.printer(), review, candidate, &app.engine.catalog());
         return match ask(app.printer(), "Approve and run?")? {
-            Answer::Yes => approve(app, question, &user(), Assurance::Terminal).await,
+            Answer::Yes => given(user(), Assurance::Terminal),
             Answer::No | Answer::Neither => Err(Failure::refused("not approved")),
         };
     }
@@ -58,18 +63,6 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<(), Fa
         "planwright approve {id}{typed} --digest {}, or repeat the command with --yes",
         candidate.digest
     )))
-}
-
-async fn approve(
-    app: &App,
-    question: &Question<'_>,
-    by: &Principal,
-    assurance: Assurance,
-) -> Result<(), Failure> {
-    let Question { review, candidate, variables, .. } = question;
-    let shown = Shown::Digest(candidate.digest);
-    app.engine.approve(review.id(), variables, shown, by, assurance).await?;
-    Ok(())
 }
 
 fn rejected(review: &Review) -> Failure {
@@ -102,12 +95,17 @@ pub(crate) fn risks(plan: &Plan, catalog: &Catalog) -> Vec<String> {
             continue;
         }
         let mut words = Vec::new();
-        words.push(if tool.definition.annotations.is_destructive() { "may destroy" } else { "changes things" });
+        words.push(if tool.definition.annotations.is_destructive() {
+            "may destroy"
+        } else {
+            "changes things"
+        });
         if step.undo.is_none() {
             words.push("cannot be undone");
         }
         let late = late_bound(plan, ix);
-        let late = if late.is_empty() { String::new() } else { format!("; known only later: {}", late.join(", ")) };
+        let late =
+            if late.is_empty() { String::new() } else { format!("; known only later: {}", late.join(", ")) };
         risks.push(format!("step {} [{}] {}{late}", plan.step_id(ix), line(name), words.join(", ")));
     }
     risks.extend(plan.document().risks.iter().map(|risk| format!("the author says: {}", line(risk))));
@@ -127,7 +125,12 @@ fn late_bound(plan: &Plan, ix: StepIx) -> Vec<String> {
 pub(crate) fn show(printer: Printer, review: &Review, candidate: &Candidate, catalog: &Catalog) {
     let document = candidate.plan.document();
     let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
-    printer.talk(&format!("{}  ({}, version {})", printer.err(BOLD, &title), review.id(), review.current().number));
+    printer.talk(&format!(
+        "{}  ({}, version {})",
+        printer.err(BOLD, &title),
+        review.id(),
+        review.current().number
+    ));
     if let Some(goal) = &document.goal {
         printer.talk(&line(goal));
     }
@@ -151,7 +154,8 @@ pub(crate) enum Answer {
 /// Asks on the terminal. Only a clear yes is a yes.
 pub(crate) fn ask(printer: Printer, question: &str) -> Result<Answer, Failure> {
     let mut err = io::stderr().lock();
-    let asked = write!(err, "{} ", printer.err(BOLD, &format!("{question} [y/N]"))).and_then(|()| err.flush());
+    let asked =
+        write!(err, "{} ", printer.err(BOLD, &format!("{question} [y/N]"))).and_then(|()| err.flush());
     let failed = |error: io::Error| Failure::refused(format!("cannot ask: {error}"));
     asked.map_err(failed)?;
     drop(err);
@@ -163,4 +167,3 @@ pub(crate) fn ask(printer: Printer, question: &str) -> Result<Answer, Failure> {
         _ => Answer::Neither,
     })
 }
-

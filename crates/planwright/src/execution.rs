@@ -11,9 +11,11 @@ use crate::{dag, plan_source};
 use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::principal::Assurance;
+use planwright_core::review::Review;
 use planwright_core::run::{Run, RunState, Shown, StepState};
-use planwright_engine::{Engine, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
+use planwright_engine::{Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
 use planwright_server::wire::RunResult;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -68,19 +70,37 @@ impl Begin {
     }
 }
 
-/// Executes and reports. `steps` is for the progress bar.
-pub(crate) async fn execute(
-    app: &App,
-    begin: Begin,
-    flags: &RunFlags,
-    steps: usize,
-) -> Result<Exit, Failure> {
+/// What is to be executed, and who agreed to it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) begin: Begin,
+    pub(crate) approval: Option<GivenApproval>,
+    pub(crate) variables: Map<String, Value>,
+    /// For the progress bar.
+    pub(crate) steps: usize,
+}
+
+/// Nobody is asked to approve a plan that cannot start.
+pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result<(), Failure> {
+    match review.runs().last() {
+        Some(opened) if app.engine.status(review).await?.is_executing() => {
+            let (plan, run) = (review.id().clone(), opened.run.clone());
+            Err(StartRunError::AlreadyExecuting { plan, run }.into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Executes and reports.
+pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result<Exit, Failure> {
+    let Order { begin, approval, variables, steps } = order;
     let plan = begin.plan().clone();
     let mut options = RunOptions::new(user());
-    options.variables = flags.variables.read()?;
+    options.variables = variables;
     options.max_concurrency = flags.max_concurrency;
     options.guards = !flags.no_guards;
     options.linger = flags.wait;
+    options.approval = approval;
     let interrupts = Interrupts::listen()?;
     let mut begin = begin;
     loop {
@@ -186,9 +206,12 @@ async fn ask_gates(app: &App, run: &Run) -> Result<bool, Failure> {
         app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
         let shown = Shown::Digest(run.start().digest).into();
         let command = match ask(app.printer(), &format!("Approve step {id}?"))? {
-            Answer::Yes => {
-                RunCommand::Approve { step: id.to_string(), by: user(), assurance: Assurance::Terminal, shown }
-            }
+            Answer::Yes => RunCommand::Approve {
+                step: id.to_string(),
+                by: user(),
+                assurance: Assurance::Terminal,
+                shown,
+            },
             Answer::No => {
                 let reason = "denied at the terminal".to_owned();
                 RunCommand::Deny { step: id.to_string(), by: user(), shown, reason }
@@ -230,7 +253,7 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             };
             let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
             let title = line(step.title.as_deref().unwrap_or_default());
-            let mut row = format!("{sign} {}. {title}  [{}]  {}", step.id, line(&step.tool), step.status);
+            let mut row = format!("{sign} {}. {title} [{}]  {}", step.id, line(&step.tool), step.status);
             if step.attempts > 0 {
                 row = format!("{row}  {}", printer.out(DIM, &duration(step.duration)));
             }
@@ -245,7 +268,8 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
         "failed" | "cancelled" => printer.out(RED, report.status),
         other => printer.out(YELLOW, other),
     };
-    let done = format!("{} of {} steps in {}", run.completed_steps(), report.steps.len(), duration(report.duration));
+    let done =
+        format!("{} of {} steps in {}", run.completed_steps(), report.steps.len(), duration(report.duration));
     printer.data(&format!("{} {word}: {done} ({})", printer.out(BOLD, report.plan.as_str()), report.run))
 }
 
@@ -263,9 +287,8 @@ fn hints(run: &Run) -> Vec<String> {
             StepState::AwaitingApproval { .. } => {
                 hints.push(format!("planwright approve {plan} --step {id} --digest {}", run.start().digest));
             }
-            StepState::OutcomeUnknown { .. } => hints.push(format!(
-                "planwright resolve {plan} {id} --happened | --did-not-happen | --run-again"
-            )),
+            StepState::OutcomeUnknown { .. } => hints
+                .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),
             _ => {}
         }
     }

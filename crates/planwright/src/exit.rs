@@ -231,7 +231,8 @@ impl From<StartRunError> for Failure {
                 Self::caused(Exit::Usage, &error).hint(hint)
             }
             StartRunError::AlreadyExecuting { ref plan, .. } => {
-                let hint = format!("planwright resume {plan} goes on with it, planwright cancel {plan} ends it");
+                let hint =
+                    format!("planwright resume {plan} goes on with it, planwright cancel {plan} ends it");
                 Self::caused(Exit::Refused, &error).hint(hint)
             }
             StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error)
@@ -244,7 +245,8 @@ impl From<StartRunError> for Failure {
 }
 
 fn missing_tools(error: &dyn Error) -> Failure {
-    Failure::caused(Exit::Usage, error).hint("planwright tools lists what there is, and how to enable the rest")
+    Failure::caused(Exit::Usage, error)
+        .hint("planwright tools lists what there is, and how to enable the rest")
 }
 
 impl From<CommandError> for Failure {

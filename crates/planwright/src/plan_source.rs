@@ -2,12 +2,13 @@
 
 use crate::exit::Failure;
 use crate::printer::line;
-use crate::wire_up::App;
+use crate::wire_up::{App, Setting};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
-use planwright_core::plan::{Bounds, Document, nearest};
+use planwright_core::plan::{Bounds, Document, ReadPlanError, nearest, validate};
 use planwright_core::review::{Review, ReviewState};
 use planwright_engine::LoadError;
+use planwright_engine::port::Tools as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -38,12 +39,12 @@ pub(crate) fn parse_id(text: &str) -> Result<PlanId, Failure> {
     text.parse().map_err(|error| Failure::usage(format!("`{}` is not a plan id: {error}", line(text))))
 }
 
-/// Reads a plan from a file or stdin.
-pub(crate) fn read_document(source: &PlanSource, bounds: &Bounds) -> Result<Document, Failure> {
+/// The text of a plan, and the name of where it was.
+pub(crate) fn read_text(source: &PlanSource, bounds: &Bounds) -> Result<(String, Vec<u8>), Failure> {
     let (name, text) = match source {
         PlanSource::Stdin => ("stdin".to_owned(), read_bounded(std::io::stdin().lock(), bounds)),
         PlanSource::File(path) => {
-            let name = path.display().to_string();
+            let name = line(&path.display().to_string());
             if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md")) {
                 return Err(Failure::usage(format!("{name}: plans in Markdown cannot be imported yet"))
                     .hint("planwright export ID --format json writes the form that can be imported"));
@@ -53,13 +54,33 @@ pub(crate) fn read_document(source: &PlanSource, bounds: &Bounds) -> Result<Docu
         PlanSource::Id(id) => return Err(Failure::usage(format!("`{id}` is not a file"))),
     };
     let text = text.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    Document::read(&text, bounds).map_err(|error| {
-        let failure = Failure::usage(format!("{name}: {error}"));
-        match &error.suggestion {
-            Some(suggestion) => failure.hint(suggestion.clone()),
-            None => failure,
-        }
-    })
+    Ok((name, text))
+}
+
+/// Reads a plan from a file or stdin.
+pub(crate) fn read_document(source: &PlanSource, bounds: &Bounds) -> Result<Document, Failure> {
+    let (name, text) = read_text(source, bounds)?;
+    Document::read(&text, bounds).map_err(|error| unreadable(&name, &error))
+}
+
+/// Where the text is not a plan, and what may help.
+pub(crate) fn unreadable(name: &str, error: &ReadPlanError) -> Failure {
+    let failure = Failure::usage(format!("{name}: {error}"));
+    match &error.suggestion {
+        Some(suggestion) => failure.hint(suggestion.clone()),
+        None => failure,
+    }
+}
+
+/// Refuses what could not be stored, before a store is made for it.
+pub(crate) fn check(setting: &Setting, name: &str, document: &Document) -> Result<(), Failure> {
+    let mut document = document.clone();
+    document.id.get_or_insert_with(|| PlanId::mint(0));
+    let checked = validate(document, &setting.toolbox()?.catalog(), &setting.config.bounds());
+    if checked.plan.is_some() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{name}: the plan is not valid")).findings(checked.findings))
 }
 
 /// One byte more than allowed is enough to know that it is too much.

@@ -73,7 +73,12 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
                 Some(StepState::Completed { took, .. }) => duration(*took),
                 _ => String::new(),
             };
-            format!("{} {}  {}", printer.err(GREEN, &sign(Glyph::Completed)), name(run, step), printer.err(DIM, &took))
+            format!(
+                "{} {}  {}",
+                printer.err(GREEN, &sign(Glyph::Completed)),
+                name(run, step),
+                printer.err(DIM, &took)
+            )
         }
         RunEvent::AttemptFailed { step, error, retry_at, .. } => {
             let next = if retry_at.is_some() { ", to be tried again" } else { "" };
@@ -84,13 +89,19 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             let text = format!("{}: {}", line(&error.code), line(&error.message));
             format!("{} {}  {text}", printer.err(RED, &sign(Glyph::Failed)), name(run, step))
         }
-        RunEvent::AttemptInterrupted { step, .. } => format!("○ {}  interrupted, to be called again", name(run, step)),
+        RunEvent::AttemptInterrupted { step, .. } => {
+            format!("○ {}  interrupted, to be called again", name(run, step))
+        }
         RunEvent::OutcomeLost { step, reason, .. } => {
             let mark = printer.err(YELLOW, &sign(Glyph::OutcomeUnknown));
             format!("{mark} {}  outcome unknown: {}", name(run, step), line(reason))
         }
         RunEvent::ApprovalRequested { step } => {
-            format!("{} {}  waits for approval", printer.err(YELLOW, &sign(Glyph::AwaitingApproval)), name(run, step))
+            format!(
+                "{} {}  waits for approval",
+                printer.err(YELLOW, &sign(Glyph::AwaitingApproval)),
+                name(run, step)
+            )
         }
         RunEvent::ApprovalGranted { step, by, .. } => {
             format!("{} {}  approved by {}", printer.err(GREEN, "✓"), name(run, step), line(&by.to_string()))
@@ -102,7 +113,9 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         RunEvent::StepSkipped { step, reason } => {
             format!("{} {}  skipped: {}", &sign(Glyph::Skipped), name(run, step), line(reason))
         }
-        RunEvent::AttemptCancelled { step, .. } => format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step)),
+        RunEvent::AttemptCancelled { step, .. } => {
+            format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
+        }
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }
         | RunEvent::OutcomeResolved { .. }

@@ -7,6 +7,7 @@ use planwright_core::plan::{MarkdownMeta, MarkdownRejection, Plan, to_markdown};
 use planwright_core::review::{Review, Version};
 use planwright_server::wire::LogLine;
 use std::io::Write as _;
+use std::sync::Arc;
 
 /// Records read at a time: bounds memory whatever the length of a run.
 const PAGE: usize = 1000;
@@ -30,9 +31,11 @@ async fn write(app: &App, review: &Review) -> Result<(), String> {
     let Some(projection) = Projection::of(&app.setting.workspace.plans, review.id()) else {
         return Err("its id is the name of something else there".to_owned());
     };
+    let turn = Arc::clone(&app.projecting).lock_owned().await;
     let mut drafts = Vec::new();
     let mut plan = draft(&projection, Projection::PLAN_JSON)?;
-    serde_json::to_writer_pretty(&mut plan, &*review.current().document).map_err(|error| error.to_string())?;
+    serde_json::to_writer_pretty(&mut plan, &*review.current().document)
+        .map_err(|error| error.to_string())?;
     plan.write_all(b"\n").map_err(|error| error.to_string())?;
     drafts.push(plan);
     let page = markdown(app, review, review.current()).await?;
@@ -45,7 +48,12 @@ async fn write(app: &App, review: &Review) -> Result<(), String> {
         write_session(app, &stream, &mut session).await?;
         drafts.push(session);
     }
-    let published = tokio::task::spawn_blocking(move || projection.publish(drafts)).await;
+    let publishing = tokio::task::spawn_blocking(move || {
+        let published = projection.publish(drafts);
+        drop(turn);
+        published
+    });
+    let published = publishing.await;
     match published {
         Ok(published) => published.map_err(|error| crate::exit::chain(&error)),
         Err(error) => Err(error.to_string()),
@@ -62,7 +70,8 @@ pub(crate) async fn markdown(app: &App, review: &Review, version: &Version) -> R
         Some(opened) => app.engine.store().info(&StreamName::Run(opened.run.clone())).await.ok().flatten(),
         None => None,
     };
-    let ended = info.filter(|info| matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled"));
+    let ended =
+        info.filter(|info| matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled"));
     let status = app.engine.status(review).await.map_err(|error| error.to_string())?;
     let rejections = review.rejections().iter().map(|rejection| MarkdownRejection {
         version: rejection.version.into(),

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn a_value_is_json_if_it_reads_as_json() {
-        let flags = |var: &[&str]| VariableFlags { var: var.iter().map(|&v| v.to_owned()).collect(), vars: None };
+        let flags =
+            |var: &[&str]| VariableFlags { var: var.iter().map(|&v| v.to_owned()).collect(), vars: None };
         let read = flags(&["n=5", "s=\"5\"", "t=main", "l=[1,2]", "e=", "url=https://x?a=b"]).read().unwrap();
         let wanted = json!({"n": 5, "s": "5", "t": "main", "l": [1, 2], "e": "", "url": "https://x?a=b"});
         assert_eq!(Value::Object(read), wanted);

@@ -108,7 +108,10 @@ impl Setting {
             }
             Some(Arc::new(SqliteStore::open(&self.workspace.database).map_err(|error| {
                 let failure = Failure::from(error);
-                Failure { message: format!("{}: {}", self.workspace.database.display(), failure.message), ..failure }
+                Failure {
+                    message: format!("{}: {}", self.workspace.database.display(), failure.message),
+                    ..failure
+                }
             })?))
         };
         let store: Arc<dyn Store> = match &sqlite {
@@ -121,7 +124,7 @@ impl Setting {
             .limits(self.config.limits())
             .bounds(self.config.bounds())
             .build();
-        Ok(App { setting: self.clone(), engine, sqlite })
+        Ok(App { setting: self.clone(), engine, sqlite, projecting: Arc::default() })
     }
 }
 
@@ -132,6 +135,8 @@ pub(crate) struct App {
     pub(crate) engine: Engine,
     /// The store as it really is; absent in a workspace without one.
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
+    /// Held while files are put in place, so that an older state never replaces a newer one.
+    pub(crate) projecting: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl App {

@@ -40,12 +40,7 @@ pub(crate) struct Args {
 
 impl ShownFlags {
     /// What was shown, or a failure that says what would have to be named.
-    pub(crate) fn read(
-        &self,
-        command: &str,
-        id: &PlanId,
-        current: (u32, Digest),
-    ) -> Result<Shown, Failure> {
+    pub(crate) fn read(&self, command: &str, id: &PlanId, current: (u32, Digest)) -> Result<Shown, Failure> {
         match (self.version, &self.digest) {
             (Some(version), _) => Ok(Shown::Version(version)),
             (None, Some(digest)) => digest.parse().map(Shown::Digest).map_err(|error| {
@@ -120,15 +115,11 @@ pub(crate) async fn decided(
 ) -> Result<(), Failure> {
     let id = review.id();
     if app.printer().json {
-        let document: Map<String, Value> = [
-            ("planId", json!(id)),
-            ("runId", json!(run)),
-            ("step", json!(step)),
-            ("decision", json!(word)),
-        ]
-        .map(|(key, value)| (key.to_owned(), value))
-        .into_iter()
-        .collect();
+        let document: Map<String, Value> =
+            [("planId", json!(id)), ("runId", json!(run)), ("step", json!(step)), ("decision", json!(word))]
+                .map(|(key, value)| (key.to_owned(), value))
+                .into_iter()
+                .collect();
         return app.printer().document(&document);
     }
     app.printer().data(&format!("{id}  step {step}  {word}"))?;

@@ -37,7 +37,8 @@ struct Stage {
 
 impl Stage {
     fn set(printer: Printer, dir: Option<&Path>, keep: bool) -> Result<Self, Failure> {
-        let failed = |error: std::io::Error| Failure::new(Exit::RunFailed, format!("cannot set the stage: {error}"));
+        let failed =
+            |error: std::io::Error| Failure::new(Exit::RunFailed, format!("cannot set the stage: {error}"));
         let program = std::env::current_exe().map_err(failed)?;
         let (workspace, temporary) = match dir.filter(|dir| !dir.as_os_str().is_empty()) {
             Some(dir) => {
@@ -117,11 +118,18 @@ impl Stage {
     fn expect(&self, args: &[&str], exit: Exit) -> Result<(), Failure> {
         self.announce(args);
         let status = self.command(args).status().map_err(|error| self.broken(args, &error.to_string()))?;
-        if status.code() == Some(exit.code().into()) { Ok(()) } else { Err(self.broken(args, &status.to_string())) }
+        if status.code() == Some(exit.code().into()) {
+            Ok(())
+        } else {
+            Err(self.broken(args, &status.to_string()))
+        }
     }
 
     fn broken(&self, args: &[&str], how: &str) -> Failure {
-        Failure::new(Exit::RunFailed, format!("the demo expected otherwise of `planwright {}`: {how}", args.join(" ")))
+        Failure::new(
+            Exit::RunFailed,
+            format!("the demo expected otherwise of `planwright {}`: {how}", args.join(" ")),
+        )
     }
 
     fn document(&self, args: &[&str]) -> Result<Value, Failure> {
@@ -139,7 +147,8 @@ impl Stage {
     fn crash(&self) -> Result<(), Failure> {
         let args = ["run", PLAN];
         self.announce(&args);
-        let mut child = self.command(&args).spawn().map_err(|error| self.broken(&args, &error.to_string()))?;
+        let mut child =
+            self.command(&args).spawn().map_err(|error| self.broken(&args, &error.to_string()))?;
         let since = Instant::now();
         while since.elapsed() < PATIENCE && !self.workspace.join("draft.txt").exists() {
             std::thread::sleep(Duration::from_millis(10));
@@ -150,7 +159,11 @@ impl Stage {
         }
         let status = child.wait().map_err(|error| self.broken(&args, &error.to_string()))?;
         self.printer.talk(&self.printer.err(DIM, &format!("(the process ended: {status})")));
-        if status.success() { Err(self.broken(&args, "it was over before it could be killed")) } else { Ok(()) }
+        if status.success() {
+            Err(self.broken(&args, "it was over before it could be killed"))
+        } else {
+            Ok(())
+        }
     }
 
     fn clear(&self) {

@@ -37,7 +37,13 @@ struct Diagnosis {
 }
 
 impl Diagnosis {
-    fn note(&mut self, name: &'static str, verdict: Verdict, message: impl Into<String>, hint: Option<String>) {
+    fn note(
+        &mut self,
+        name: &'static str,
+        verdict: Verdict,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
         self.ok &= verdict != Verdict::Fail;
         self.checks.push(Check { name, verdict, message: message.into(), hint });
     }
@@ -107,7 +113,8 @@ fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Con
     match Config::read(&workspace.root) {
         Ok(config) => {
             let there = workspace.root.join(config::FILE).exists();
-            let message = if there { config::FILE.to_owned() } else { format!("no {}: the defaults", config::FILE) };
+            let message =
+                if there { config::FILE.to_owned() } else { format!("no {}: the defaults", config::FILE) };
             diagnosis.note("config", Verdict::Ok, message, None);
             Some(config)
         }

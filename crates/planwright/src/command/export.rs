@@ -44,14 +44,15 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             let json = serde_json::to_string_pretty(&*version.document);
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
-        Format::Md => markdown(&app, &review, version)
-            .await
-            .map_err(|problem| Failure::new(Exit::Store, problem))?,
+        Format::Md => {
+            markdown(&app, &review, version).await.map_err(|problem| Failure::new(Exit::Store, problem))?
+        }
     };
     match &args.output {
         None => setting.printer.raw(text.as_bytes())?,
-        Some(path) => atomic_write(path, text.as_bytes())
-            .map_err(|error| Failure::usage(crate::exit::chain(&error)))?,
+        Some(path) => {
+            atomic_write(path, text.as_bytes()).map_err(|error| Failure::usage(crate::exit::chain(&error)))?
+        }
     }
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use crate::command::resume::existing;
 use crate::consent::{Question, consent};
-use crate::execution::{Begin, RunFlags, execute};
+use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id, pick_run};
 use crate::printer::line;
@@ -33,6 +33,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         return Err(Failure::usage("a fork cannot be tried on paper")
             .hint(format!("planwright run {id} --dry-run shows what the whole plan would do")));
     }
+    refuse_while_executing(&app, &review).await?;
     let candidate = app.engine.runnable(&review, &variables)?;
     let mut from = Vec::new();
     for step in &args.from {
@@ -42,9 +43,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         from.push(step);
     }
     let typed = args.flags.variables.as_typed();
-    let question =
-        Question { review: &review, candidate: &candidate, variables: &variables, yes: args.flags.yes, typed };
-    consent(&app, &question).await?;
-    let steps = candidate.plan.len();
-    execute(&app, Begin::Fork { plan: id, source, from }, &args.flags, steps).await
+    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
+    let approval = consent(&app, &question)?;
+    let begin = Begin::Fork { plan: id, source, from };
+    let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    execute(&app, order, &args.flags).await
 }

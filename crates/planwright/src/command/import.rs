@@ -1,7 +1,7 @@
 //! `import`: stores plans from files.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{PlanSource, read_document};
+use crate::plan_source::{PlanSource, check, read_document};
 use crate::projections::project;
 use crate::standing::standing;
 use crate::wire_up::{Access, App, Setting, user};
@@ -29,26 +29,14 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         };
         documents.push((file, read_document(&source, &bounds)?));
     }
-    check(setting, &documents)?;
+    for (file, document) in &documents {
+        check(setting, file, document)?;
+    }
     let app = setting.open(Access::Write)?;
     for (_, document) in documents {
         import(&app, document).await?;
     }
     Ok(Exit::Done)
-}
-
-/// Refuses what cannot be stored, without a store.
-fn check(setting: &Setting, documents: &[(&str, Document)]) -> Result<(), Failure> {
-    let app = setting.open(Access::Read)?;
-    for (file, document) in documents {
-        let mut document = document.clone();
-        document.id.get_or_insert_with(|| planwright_core::id::PlanId::mint(0));
-        app.engine.tolerant_candidate(document).map_err(|error| {
-            let failure = Failure::from(error);
-            Failure { message: format!("{file}: {}", failure.message), ..failure }
-        })?;
-    }
-    Ok(())
 }
 
 async fn import(app: &App, document: Document) -> Result<(), Failure> {

@@ -47,7 +47,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
         if lines.is_empty() {
             printer.talk("no plans yet");
-            printer.hint("planwright new -o plan.json writes one to start from; planwright demo shows how it goes");
+            printer.hint(
+                "planwright new -o plan.json writes one to start from; planwright demo shows how it goes",
+            );
         }
     }
     Ok(if damaged { Exit::Store } else { Exit::Done })

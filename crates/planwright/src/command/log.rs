@@ -86,7 +86,9 @@ fn details(body: &Map<String, Value>) -> String {
     let words: Vec<String> = known
         .map(|(key, value)| {
             let text = match value {
-                Value::String(text) => line(text),
+                Value::String(text) => {
+                    text.parse::<Digest>().map_or_else(|_| line(text), |digest| digest.short())
+                }
                 Value::Object(by) if key == "by" => {
                     let part = |name: &str| by.get(name).and_then(Value::as_str).unwrap_or_default();
                     line(&format!("{} {}", part("kind"), part("name")))

@@ -71,9 +71,10 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
 
 /// One thread is enough: calls wait, and what blocks has threads of its own.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Failure::new(Exit::RunFailed, format!("cannot start the runtime: {error}"))
-    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::RunFailed, format!("cannot start the runtime: {error}")))?;
     let done = runtime.block_on(work);
     // A call that did not stop when told to must not keep the program alive.
     runtime.shutdown_background();

@@ -1,6 +1,6 @@
 //! `resume`: goes on with the latest run that has not ended.
 
-use crate::execution::{Begin, RunFlags, execute};
+use crate::execution::{Begin, Order, RunFlags, execute};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
 use crate::wire_up::{Access, Setting};
@@ -19,12 +19,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let id = parse_id(&args.plan)?;
     let app = setting.open(existing(setting))?;
     let (review, _) = load(&app, &id).await?;
+    let given = args.flags.variables.read()?;
     let Some(opened) = review.runs().last() else { return Err(StartRunError::NothingToResume(id).into()) };
     if args.flags.dry_run {
         return Err(Failure::usage("a run that has begun cannot be tried on paper")
             .hint(format!("planwright run {id} --dry-run shows what the plan would do from its beginning")));
     }
-    let given = args.flags.variables.read()?;
     if !given.is_empty() {
         let (run, _) = app.engine.load_run(&opened.run, &review).await?;
         let current = &run.plan().document().variables;
@@ -39,7 +39,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         app.printer().warn("a resumed run keeps the concurrency it began with");
     }
     let steps = review.version(opened.version).map_or(0, |version| version.document.steps.len());
-    execute(&app, Begin::Resume(id), &args.flags, steps).await
+    execute(&app, Order { begin: Begin::Resume(id), approval: None, variables: given, steps }, &args.flags)
+        .await
 }
 
 /// A workspace without a store has nothing to write to either.

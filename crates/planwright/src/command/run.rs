@@ -1,7 +1,8 @@
 //! `run`: a plan from the store or a file, with consent.
 
+use crate::command::resume::existing;
 use crate::consent::{Question, consent};
-use crate::execution::{Begin, RunFlags, execute};
+use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{self, PlanSource};
 use crate::printer::{Printer, YELLOW, line};
@@ -11,6 +12,7 @@ use planwright_core::review::Review;
 use planwright_core::run::preview;
 use planwright_engine::ReviewError;
 use planwright_server::wire::{DryRunStep, RunResult, dry_run_result};
+use serde_json::{Map, Value};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -23,42 +25,50 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let source = PlanSource::parse(&args.plan)?;
-    // A dry run writes nothing, not even the plan it was given.
-    let app = setting.open(if args.flags.dry_run { Access::Read } else { Access::Write })?;
     let variables = args.flags.variables.read()?;
     if args.flags.dry_run {
-        return dry_run(&app, &source, args).await;
+        // It writes nothing, not even the plan it was given.
+        return dry_run(&setting.open(Access::Read)?, &source, &variables).await;
     }
-    let review = match &source {
-        PlanSource::Id(id) => plan_source::load(&app, id).await?.0,
-        PlanSource::File(_) | PlanSource::Stdin => import(&app, &source).await?,
+    let (app, review) = match &source {
+        PlanSource::Id(id) => {
+            let app = setting.open(existing(setting))?;
+            let (review, _) = plan_source::load(&app, id).await?;
+            (app, review)
+        }
+        PlanSource::File(_) | PlanSource::Stdin => import(setting, &source).await?,
     };
+    refuse_while_executing(&app, &review).await?;
     let candidate = app.engine.runnable(&review, &variables)?;
     let typed = args.flags.variables.as_typed();
-    let question =
-        Question { review: &review, candidate: &candidate, variables: &variables, yes: args.flags.yes, typed };
-    consent(&app, &question).await?;
-    execute(&app, Begin::Start(review.id().clone()), &args.flags, candidate.plan.len()).await
+    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
+    let approval = consent(&app, &question)?;
+    let begin = Begin::Start(review.id().clone());
+    let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    execute(&app, order, &args.flags).await
 }
 
 /// Stores the plan of a file. Errors of structure stop here; the rest is said when it is about to run.
-async fn import(app: &App, source: &PlanSource) -> Result<Review, Failure> {
-    let document = plan_source::read_document(source, &app.setting.config.bounds())?;
+async fn import(setting: &Setting, source: &PlanSource) -> Result<(App, Review), Failure> {
+    let document = plan_source::read_document(source, &setting.config.bounds())?;
+    if existing(setting) == Access::Read {
+        plan_source::check(setting, "the plan", &document)?;
+    }
+    let app = setting.open(Access::Write)?;
     let (review, _) = app.engine.propose(document, &user()).await?;
-    Ok(review)
+    Ok((app, review))
 }
 
-async fn dry_run(app: &App, source: &PlanSource, args: &Args) -> Result<Exit, Failure> {
-    let variables = args.flags.variables.read()?;
+async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>) -> Result<Exit, Failure> {
     let (candidate, version) = match source {
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(app, id).await?;
-            (app.engine.candidate(&review, &variables)?, review.current().number)
+            (app.engine.candidate(&review, variables)?, review.current().number)
         }
         PlanSource::File(_) | PlanSource::Stdin => {
             let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
-            document.variables.extend(variables);
             let version = version_of(app, &document).await?;
+            document.variables.extend(variables.clone());
             if document.id.is_none() {
                 document.id = Some(planwright_core::id::PlanId::mint(app.engine.environment().ids.entropy()));
             }
@@ -96,8 +106,12 @@ async fn version_of(app: &App, document: &planwright_core::plan::Document) -> Re
 fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result<(), Failure> {
     for ix in plan.graph().order() {
         let DryRunStep { step, args, verdict, reason, depends_on } = &result.steps[ix.index()];
-        let title = line(step.title.as_deref().unwrap_or_default());
-        let after = if depends_on.is_empty() { String::new() } else { format!("  ← after: {}", depends_on.join(", ")) };
+        let title = line(&step.title);
+        let after = if depends_on.is_empty() {
+            String::new()
+        } else {
+            format!("  ← after: {}", depends_on.join(", "))
+        };
         printer.data(&format!("○ {}. {title}  [{}]{after}", step.id, line(&step.tool)))?;
         printer.data(&format!("    args     {}", line(&args.to_string())))?;
         let verdict = if verdict == "allow" { verdict.clone() } else { printer.out(YELLOW, verdict) };

@@ -83,10 +83,15 @@ async fn show(
     }
     for rejection in review.rejections() {
         let by = line(&rejection.by.to_string());
-        printer.data(&format!("rejected (version {}) by {by}: {}", rejection.version, line(&rejection.reason)))?;
+        printer.data(&format!(
+            "rejected (version {}) by {by}: {}",
+            rejection.version,
+            line(&rejection.reason)
+        ))?;
     }
     for approval in review.approvals() {
-        let spent = approval.spent_by.as_ref().map_or_else(|| "not used".to_owned(), |run| format!("used by {run}"));
+        let spent =
+            approval.spent_by.as_ref().map_or_else(|| "not used".to_owned(), |run| format!("used by {run}"));
         let by = line(&approval.by.to_string());
         printer.data(&format!("approved (version {}) by {by}: {spent}", approval.version))?;
     }

@@ -51,7 +51,11 @@ pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
         let reads = if tool.is_read_only() { "read-only" } else { "writes" };
         let description = line(tool.definition.description.as_deref().unwrap_or_default());
         let name = printer.out(BOLD, &format!("{:20}", tool.name.to_string()));
-        printer.data(&format!("{name}  {:6}  {reads:9}  {}  {description}", tool.class.as_str(), tool.digest.short()))?;
+        printer.data(&format!(
+            "{name}  {:6}  {reads:9}  {}  {description}",
+            tool.class.as_str(),
+            tool.digest.short()
+        ))?;
     }
     for (tool, how) in &disabled {
         printer.data(&format!("{tool:20}  {}  {}", printer.out(YELLOW, "off"), printer.out(DIM, how)))?;

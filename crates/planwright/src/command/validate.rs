@@ -1,7 +1,7 @@
 //! `validate`: everything that is wrong with a plan, at once.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{self, PlanSource, read_document};
+use crate::plan_source::{self, PlanSource, read_text, unreadable};
 use crate::variables::VariableFlags;
 use crate::wire_up::{Access, Setting};
 use planwright_core::plan::{Document, Validated, validate};
@@ -25,21 +25,19 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             let (review, _) = plan_source::load_for_reading(&app, &args.plan).await?;
             (*review.current().document).clone()
         }
-        PlanSource::File(path) => {
-            let text = std::fs::read(path)
-                .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-            // What cannot be read as a plan is a finding too, so that programs see one shape.
+        PlanSource::File(_) | PlanSource::Stdin => {
+            let (name, text) = read_text(&source, &bounds)?;
             match Document::read(&text, &bounds) {
+                Ok(document) => document,
+                // What cannot be read as a plan is a finding too, so that programs see one shape.
                 Err(error) if setting.printer.json => {
                     let result = ValidationResult::new(None, None, vec![error.into_finding()]);
                     setting.printer.document(&result)?;
                     return Ok(Exit::Usage);
                 }
-                Ok(document) => document,
-                Err(_) => read_document(&source, &bounds)?,
+                Err(error) => return Err(unreadable(&name, &error)),
             }
         }
-        PlanSource::Stdin => read_document(&source, &bounds)?,
     };
     let mut document = document;
     document.variables.extend(args.variables.read()?);

@@ -61,7 +61,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
         if *ok {
             let sign = printer.out(GREEN, "●");
-            printer.data(&format!("{sign} {streams} streams, {entries} entries: nothing is lost or changed"))?;
+            printer
+                .data(&format!("{sign} {streams} streams, {entries} entries: nothing is lost or changed"))?;
         }
     }
     if *ok {
@@ -181,7 +182,10 @@ impl Verification {
         let found = app.engine.store().read(&stream, seq - 1, 1).await;
         let same = found.is_ok_and(|page| page.first().is_some_and(|record| record.hash.to_string() == hash));
         if !same {
-            self.note(place, format!("entry {seq} of {stream} was exported, but the journal does not have it"));
+            self.note(
+                place,
+                format!("entry {seq} of {stream} was exported, but the journal does not have it"),
+            );
         }
     }
 }
