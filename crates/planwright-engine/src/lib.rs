@@ -22,4 +22,4 @@ pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use observer::Observer;
 pub use plans::{Candidate, ReviewError};
 pub use remote::{RunCommand, ShownText};
-pub use start::{RunHandle, RunOptions, StartRunError};
+pub use start::{GivenApproval, RunHandle, RunOptions, StartRunError};

@@ -2,6 +2,8 @@
 
 mod artifacts;
 mod atomic;
+mod projection;
 
 pub use artifacts::FileArtifacts;
 pub use atomic::{WriteFileError, atomic_write};
+pub use projection::{Draft, Projection};

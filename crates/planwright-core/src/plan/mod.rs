@@ -35,7 +35,7 @@ pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
 pub use markdown::{MarkdownMeta, MarkdownRejection, to_markdown};
-pub(crate) use nearest::nearest;
+pub use nearest::nearest;
 pub use printable::printable;
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use render::{Glyph, render};
