@@ -5,15 +5,18 @@
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Append, LeaseRule, OwnerId, Store as _, StoreError};
+use planwright_engine::port::{Append, AppendError, LeaseRule, OwnerId, Store as _, StoreError};
+use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const COMMITS: u32 = 6_000;
-const ROUNDS: u32 = 3;
+/// Short rounds that take turns, so that a disturbance hits all of them alike.
+const ROUNDS: u32 = 30;
+const COMMITS_PER_ROUND: u32 = 250;
 const BODY_BYTES: usize = 300;
-const RUNS_AT_ONCE: usize = 64;
+const RUNS_AT_ONCE: u32 = 64;
+const COMMITS_AT_ONCE: u32 = 200;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -24,78 +27,99 @@ async fn main() -> Result<(), Failure> {
         Some(parent) => tempfile::tempdir_in(parent)?,
         None => tempfile::tempdir()?,
     };
-    for round in 0..ROUNDS {
-        let bare = bare(&directory.path().join(format!("bare-{round}.db")))?;
-        let path = directory.path().join(format!("store-{round}.db"));
-        let store = Arc::new(SqliteStore::open(&path)?);
-        let plain = chain(&store, "run/plain", COMMITS, false).await?;
-        let keyed = chain(&store, "run/keyed", COMMITS, true).await?;
-        let at_once = many(&store).await?;
-        println!(
-            "bare {bare:.0}/s, store {plain:.0}/s ({:.2}), with keys {keyed:.0}/s ({:.2}), {RUNS_AT_ONCE} runs at once {at_once:.0}/s",
-            plain / bare,
-            keyed / bare
-        );
+    let bare = bare(&directory.path().join("bare.db"))?;
+    let store = Arc::new(SqliteStore::open(&directory.path().join("store.db"))?);
+    let store_with_keys = SqliteStore::open(&directory.path().join("keyed.db"))?;
+    let mut plain = Chain::new("run/plain", false)?;
+    let mut keyed = Chain::new("run/keyed", true)?;
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        commit_bare(&bare)?;
+        times[0].push(started.elapsed());
+        let started = Instant::now();
+        plain.grow(&store, COMMITS_PER_ROUND).await?;
+        times[1].push(started.elapsed());
+        let started = Instant::now();
+        keyed.grow(&store_with_keys, COMMITS_PER_ROUND).await?;
+        times[2].push(started.elapsed());
+    }
+    let [bare, plain, keyed] = times.map(median_rate);
+    println!("bare                {bare:>7.0}/s");
+    println!("store               {plain:>7.0}/s  {:.2}", plain / bare);
+    println!("store, with keys    {keyed:>7.0}/s  {:.2}", keyed / bare);
+    println!("store, {RUNS_AT_ONCE} at once   {:>7.0}/s", many(&store).await?);
+    Ok(())
+}
+
+fn median_rate(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    f64::from(COMMITS_PER_ROUND) / times[times.len() / 2].as_secs_f64()
+}
+
+fn bare(path: &Path) -> Result<Connection, Failure> {
+    let db = Connection::open(path)?;
+    db.execute_batch(
+        "PRAGMA journal_mode = wal; PRAGMA synchronous = full; CREATE TABLE t (id INTEGER PRIMARY KEY, body BLOB)",
+    )?;
+    Ok(db)
+}
+
+fn commit_bare(db: &Connection) -> Result<(), Failure> {
+    let body = vec![b'x'; BODY_BYTES];
+    let mut insert = db.prepare_cached("INSERT INTO t (body) VALUES (?1)")?;
+    for _ in 0..COMMITS_PER_ROUND {
+        insert.execute([&body])?;
     }
     Ok(())
 }
 
-fn rate(commits: u32, started: Instant) -> f64 {
-    f64::from(commits) / started.elapsed().as_secs_f64()
+/// One run, committed record by record as the engine does it.
+struct Chain {
+    stream: StreamName,
+    head: Head,
+    keyed: bool,
 }
 
-fn bare(path: &Path) -> Result<f64, Failure> {
-    let db = rusqlite::Connection::open(path)?;
-    db.execute_batch("PRAGMA journal_mode = wal; PRAGMA synchronous = full; CREATE TABLE t (id INTEGER PRIMARY KEY, body BLOB)")?;
-    let body = vec![b'x'; BODY_BYTES];
-    let mut insert = db.prepare("INSERT INTO t (body) VALUES (?1)")?;
-    let started = Instant::now();
-    for _ in 0..COMMITS {
-        insert.execute([&body])?;
+impl Chain {
+    fn new(name: &str, keyed: bool) -> Result<Self, StoreError> {
+        let stream = name.parse().map_err(|error| StoreError::Failed(format!("{error}")))?;
+        Ok(Self { stream, head: Head::EMPTY, keyed })
     }
-    Ok(rate(COMMITS, started))
-}
 
-/// Commits one record after the other, as the engine does with one run.
-async fn chain(store: &SqliteStore, name: &str, commits: u32, keyed: bool) -> Result<f64, StoreError> {
-    let failed = |error: &dyn std::fmt::Display| StoreError::Failed(error.to_string());
-    let stream: StreamName = name.parse().map_err(|error| failed(&error))?;
-    let mut head = Head::EMPTY;
-    let started = Instant::now();
-    for number in 0..commits {
-        let key = keyed.then(|| format!("step_{number}/1/succeeded"));
-        let record = Record::after(head, &stream, Timestamp::from_millis(1), 1, key, vec![b'x'; BODY_BYTES]);
-        let expected = std::mem::replace(&mut head, record.head());
-        let lease = if number == 0 {
-            LeaseRule::Open { owner: OwnerId("measure".to_owned()), ttl: Duration::from_secs(60) }
-        } else {
-            LeaseRule::Held { epoch: 1 }
-        };
-        let append = Append {
-            stream: stream.clone(),
-            expected,
-            records: vec![record],
-            lease,
-            status: None,
-            answers: Vec::new(),
-        };
-        store.append(vec![append]).await.map_err(|error| failed(&error))?;
+    async fn grow(&mut self, store: &SqliteStore, commits: u32) -> Result<(), AppendError> {
+        for _ in 0..commits {
+            let seq = self.head.seq;
+            let key = self.keyed.then(|| format!("step_{seq}/1/succeeded"));
+            let at = Timestamp::from_millis(1);
+            let record = Record::after(self.head, &self.stream, at, 1, key, vec![b'x'; BODY_BYTES]);
+            let expected = std::mem::replace(&mut self.head, record.head());
+            let lease = match seq {
+                0 => LeaseRule::Open { owner: OwnerId("measure".to_owned()), ttl: Duration::from_secs(60) },
+                _ => LeaseRule::Held { epoch: 1 },
+            };
+            let stream = self.stream.clone();
+            let append =
+                Append { stream, expected, records: vec![record], lease, status: None, answers: Vec::new() };
+            store.append(vec![append]).await?;
+        }
+        Ok(())
     }
-    Ok(rate(commits, started))
 }
 
+/// Many runs share commits.
 async fn many(store: &Arc<SqliteStore>) -> Result<f64, Failure> {
     let started = Instant::now();
     let tasks: Vec<_> = (0..RUNS_AT_ONCE)
         .map(|number| {
             let store = Arc::clone(store);
-            tokio::spawn(
-                async move { chain(&store, &format!("run/many-{number}"), COMMITS / 20, true).await },
-            )
+            tokio::spawn(async move {
+                Chain::new(&format!("run/many-{number}"), true)?.grow(&store, COMMITS_AT_ONCE).await
+            })
         })
         .collect();
     for task in tasks {
         task.await??;
     }
-    Ok(rate(COMMITS / 20 * u32::try_from(RUNS_AT_ONCE)?, started))
+    Ok(f64::from(COMMITS_AT_ONCE * RUNS_AT_ONCE) / started.elapsed().as_secs_f64())
 }

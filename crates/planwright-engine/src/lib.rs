@@ -1,6 +1,8 @@
 //! Runs plans: command → decide → append → effects. Async, but knows no vendor.
 
 mod command;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod crash;
 mod dispatch;
 mod engine;
@@ -16,8 +18,8 @@ mod start;
 pub use command::CommandError;
 pub use dispatch::{Limits, RunError, read_value, store_value};
 pub use engine::{Engine, EngineBuilder, Environment};
-pub use journal::{LoadError, effective_document, load_review, load_run, plan_of_run, read_entries};
+pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use observer::Observer;
 pub use plans::{Candidate, ReviewError};
 pub use remote::{RunCommand, ShownText};
-pub use start::{RunHandle, RunOptions, StartRunError};
+pub use start::{GivenApproval, RunHandle, RunOptions, StartRunError};

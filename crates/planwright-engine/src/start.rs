@@ -12,10 +12,10 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
 use planwright_core::plan::{Finding, Plan, StepIx};
-use planwright_core::principal::Principal;
+use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, estimates_by_tool, priorities,
+    Command, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, Shown, estimates_by_tool, priorities,
     reusable_results,
 };
 use serde_json::{Map, Value};
@@ -37,6 +37,16 @@ pub struct RunOptions {
     /// Keep executing while only people can move the run on, instead of returning.
     pub linger: bool,
     pub observers: Vec<Arc<dyn Observer>>,
+    /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`] before.
+    pub approval: Option<GivenApproval>,
+}
+
+/// Consent to exactly what was shown, given together with the order to run it.
+#[derive(Debug, Clone)]
+pub struct GivenApproval {
+    pub shown: Shown,
+    pub by: Principal,
+    pub assurance: Assurance,
 }
 
 impl fmt::Debug for RunOptions {
@@ -57,6 +67,7 @@ impl RunOptions {
             guards: true,
             linger: false,
             observers: Vec::new(),
+            approval: None,
         }
     }
 }
@@ -101,6 +112,12 @@ impl From<ReviewError> for StartRunError {
             ReviewError::Append(error) => Self::Append(error),
         }
     }
+}
+
+/// Two appends to one stream as one: the second follows the first.
+fn joined(mut first: Append, second: Append) -> Append {
+    first.records.extend(second.records);
+    Append { expected: first.expected, records: first.records, ..second }
 }
 
 /// A run that is being executed by this engine.
@@ -252,8 +269,13 @@ impl Engine {
         let Candidate { plan, digest, .. } = candidate;
         let version = review.current().number;
         let previous = review.runs().last().map(|opened| opened.run.clone());
+        let (approved, review, head) = self.approve_with(review, head, digest, options.approval.as_ref())?;
         let events = review.decide(&ReviewCommand::OpenRun { run: run_id.clone(), digest })?;
-        let (plan_append, _) = self.review_append(plan.id(), Some(review), head, events)?;
+        let (opened, _) = self.review_append(plan.id(), Some(review), head, events)?;
+        let plan_append = match approved {
+            Some(approved) => joined(approved, opened),
+            None => opened,
+        };
 
         let (fork, reused) = fork.unzip();
         let started = RunEvent::RunStarted {
@@ -276,6 +298,24 @@ impl Engine {
         let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
         let lease = Lease { run: run_id, owner: self.env.owner.clone(), epoch: 1, expires_at };
         Ok(self.execute(run, head, lease, options, Vec::new()))
+    }
+
+    /// The append that records the consent given with the order to run, the review after it, and where that ends.
+    fn approve_with(
+        &self,
+        review: Review,
+        head: Head,
+        digest: Digest,
+        approval: Option<&GivenApproval>,
+    ) -> Result<(Option<Append>, Review, Head), StartRunError> {
+        let Some(GivenApproval { shown, by, assurance }) = approval.cloned() else {
+            return Ok((None, review, head));
+        };
+        let events = review.decide(&ReviewCommand::Approve { shown, digest, by, assurance })?;
+        let id = review.id().clone();
+        let (append, review) = self.review_append(&id, Some(review), head, events)?;
+        let head = append.records.last().map_or(head, planwright_core::journal::Record::head);
+        Ok((Some(append), review, head))
     }
 
     async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {

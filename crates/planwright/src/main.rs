@@ -1,1 +1,29 @@
-fn main() {}
+//! The binary: command line, configuration, wiring. It decides nothing; the core does.
+
+mod args;
+mod command;
+mod config;
+mod consent;
+mod dag;
+mod execution;
+mod exit;
+mod plan_source;
+mod printer;
+mod progress;
+mod projections;
+mod standing;
+mod variables;
+mod wire_up;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let printer = printer::Printer::new(cli.global.json, cli.global.no_color);
+    let exit = command::dispatch(cli, printer).unwrap_or_else(|failure| {
+        printer.failure(&failure);
+        failure.exit
+    });
+    ExitCode::from(exit.code())
+}

@@ -2,8 +2,8 @@
 
 mod artifacts;
 mod atomic;
-mod ids;
+mod projection;
 
 pub use artifacts::FileArtifacts;
 pub use atomic::{WriteFileError, atomic_write};
-pub use ids::RandomIds;
+pub use projection::{Draft, Projection};

@@ -67,7 +67,7 @@ pub(super) fn definition() -> ToolDefinition {
 pub(super) fn run(workspace: &Workspace, args: &Args, stop: &CancellationToken) -> Outcome {
     let path = args.path.as_deref().unwrap_or(".");
     let place = workspace.locate(path).map_err(|fault| fault.at(path))?;
-    let dir = place.entries().map_err(|fault| fault.at(path))?;
+    let dir = place.directory().and_then(|dir| Ok(Dir::read_from(dir)?)).map_err(|fault| fault.at(path))?;
 
     let mut list = List { workspace, recursive: args.recursive, stop, found: Vec::new() };
     list.add(dir, place.path(), 0).map_err(|end| match end {

@@ -62,13 +62,14 @@ impl AllowList {
         let host = url.host_str().ok_or(Refused::NoHost)?;
         let port = url.port_or_known_default().unwrap_or_default();
         let with_port = format!("{host}:{port}");
-        if self.hosts.iter().any(|entry| *entry == host || *entry == with_port) {
+        let bare = host.trim_matches(['[', ']']);
+        if self.hosts.iter().any(|entry| [host, bare, &with_port].contains(&entry.as_str())) {
             return Ok(Range::Private);
         }
         if !self.any_public {
             return Err(Refused::NotListed(with_port));
         }
-        match host.trim_matches(['[', ']']).parse() {
+        match bare.parse() {
             Ok(address) if !is_public(address) => Err(Refused::NotPublic(with_port)),
             Ok(_) | Err(_) => Ok(Range::Public),
         }
@@ -214,6 +215,8 @@ mod tests {
         assert_eq!(check(&["example.com"], "https://EXAMPLE.com/"), Ok(Range::Private));
         assert_eq!(check(&["Example.com:8080"], "http://example.com:8080/"), Ok(Range::Private));
         assert_eq!(check(&["example.com:443"], "https://example.com/"), Ok(Range::Private));
+        assert_eq!(check(&["::1"], "http://[::1]:8080/"), Ok(Range::Private));
+        assert_eq!(check(&["[::1]:8080"], "http://[::1]:8080/"), Ok(Range::Private));
         assert_eq!(check(&["localhost", "*"], "https://example.org/"), Ok(Range::Public));
         for url in ["http://example.com/", "https://example.com.evil.org/", "https://sub.example.com/"] {
             assert!(matches!(check(&["example.com:443"], url), Err(Refused::NotListed(_))), "{url} passed");

@@ -7,7 +7,7 @@ use super::capture::Capture;
 use super::off_thread::parse;
 use super::process_group::ProcessGroup;
 use super::server::SERVER;
-use super::workspace::{PathFault, Workspace};
+use super::workspace::Workspace;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use serde::Deserialize;
@@ -150,11 +150,11 @@ fn program(workspace: &Workspace, command: &str) -> Result<OsString, CallError> 
 
 /// The directory to start in. This keeps a plan honest about where it works; it does not confine the command.
 fn directory(workspace: &Workspace, cwd: &str) -> Result<PathBuf, CallError> {
-    let place = workspace.locate(cwd).map_err(|fault| fault.at(cwd))?;
-    if !place.is_dir() {
-        return Err(PathFault::NotADirectory.at(cwd));
-    }
-    Ok(workspace.root().join(place.path()))
+    let found = workspace.locate(cwd).and_then(|place| {
+        place.directory()?;
+        Ok(workspace.root().join(place.path()))
+    });
+    found.map_err(|fault| fault.at(cwd))
 }
 
 /// How the wait for a command ended.

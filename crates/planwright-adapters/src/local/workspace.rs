@@ -9,7 +9,7 @@
 //! would not say whether the way led through `.plans`; one walk that is always the same is easier to trust.
 
 use planwright_engine::port::CallError;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -74,10 +74,20 @@ impl PathFault {
         }
     }
 
+    /// Whether the system was short of something that it may have again later.
+    fn may_pass(&self) -> bool {
+        use Errno as E;
+        matches!(self, Self::Io(E::MFILE | E::NFILE | E::NOMEM | E::AGAIN | E::BUSY))
+    }
+
     /// The failure of a call that was given this path.
     pub(super) fn at(self, path: &str) -> CallError {
         let shown: String = path.chars().take(200).collect();
-        CallError::Failed { code: self.code().into(), message: format!("{shown:?} {self}"), retryable: false }
+        CallError::Failed {
+            code: self.code().into(),
+            message: format!("{shown:?} {self}"),
+            retryable: self.may_pass(),
+        }
     }
 }
 
@@ -192,13 +202,13 @@ impl Place {
         Ok(file.into())
     }
 
-    /// The entries of a place that is a directory.
-    pub(super) fn entries(&self) -> Result<Dir, PathFault> {
+    /// The place as a directory.
+    pub(super) fn directory(&self) -> Result<BorrowedFd<'_>, PathFault> {
         if let Some(name) = &self.name {
             statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             return Err(PathFault::NotADirectory);
         }
-        Ok(Dir::read_from(&self.dir)?)
+        Ok(self.dir())
     }
 }
 

@@ -9,6 +9,11 @@ use planwright_engine::port::StoreError;
 use rusqlite::Connection;
 
 impl SqliteStore {
+    /// The version of SQLite that is built in.
+    pub fn sqlite_version() -> &'static str {
+        rusqlite::version()
+    }
+
     /// Every stream there is, oldest first.
     pub async fn streams(&self) -> Result<Vec<StreamName>, StoreError> {
         let names =

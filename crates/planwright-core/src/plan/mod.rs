@@ -15,9 +15,13 @@ mod fields;
 mod finding;
 mod graph;
 mod import;
+mod markdown;
 mod names;
 mod nearest;
+mod printable;
 mod reference;
+mod render;
+mod schema;
 mod template;
 mod validate;
 
@@ -30,7 +34,11 @@ pub use document::{
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
-pub(crate) use nearest::nearest;
+pub use markdown::{MarkdownMeta, MarkdownRejection, to_markdown};
+pub use nearest::nearest;
+pub use printable::printable;
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
+pub use render::{Glyph, render};
+pub use schema::json_schema;
 pub use template::{ResolveError, Segment, Template, Values};
 pub use validate::{Validated, validate};

@@ -6,7 +6,7 @@ const MAX_LENGTH: usize = 128;
 const MAX_NAMES: usize = 2_000;
 
 /// Up to three of `names` that a person who wrote `name` may have meant, nearest first.
-pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
+pub fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     if wanted.len() > MAX_LENGTH {
         return Vec::new();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 /// Something that happened to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunEvent {
     RunStarted {
         plan: PlanId,

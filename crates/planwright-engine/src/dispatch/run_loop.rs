@@ -14,7 +14,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::plan::StepIx;
-use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent};
+use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use planwright_core::tool::Catalog;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -215,7 +215,9 @@ impl RunLoop {
 
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is over.
     async fn commit(&mut self) -> Result<bool, RunError> {
-        let over = self.run.state().is_terminal() || self.run.is_parked() && !self.linger;
+        // Whoever paused the run wants it let go, also where it would stay for an approval.
+        let stays = self.linger && *self.run.state() != RunState::Paused;
+        let over = self.run.state().is_terminal() || self.run.is_parked() && !stays;
         if self.batch.is_empty() && !over {
             return Ok(false);
         }

@@ -337,3 +337,66 @@ impl Store for MemoryStore {
         self.changes.subscribe()
     }
 }
+
+#[cfg(test)]
+mod laws {
+    use super::*;
+
+    fn make() -> (Arc<dyn Store>, ()) {
+        (Arc::new(MemoryStore::new()), ())
+    }
+
+    crate::store_laws!(make);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::ManualClock;
+    use crate::port::LeaseRule;
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    async fn open(store: &MemoryStore, run: &RunId, owner: &OwnerId) {
+        let append = Append {
+            stream: StreamName::Run(run.clone()),
+            expected: Head::EMPTY,
+            records: Vec::new(),
+            lease: LeaseRule::Open { owner: owner.clone(), ttl: TTL },
+            status: None,
+            answers: Vec::new(),
+        };
+        store.append(vec![append]).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lease_runs_out_by_the_clock_it_was_given() {
+        let clock = ManualClock::at(Timestamp::from_millis(0));
+        let store = MemoryStore::with_clock(Arc::new(clock.clone()));
+        let (run, one, two) = (RunId::mint(1), OwnerId("one".to_owned()), OwnerId("two".to_owned()));
+        open(&store, &run, &one).await;
+        clock.advance(TTL - Duration::from_millis(1));
+        assert!(matches!(store.acquire(&run, &two, TTL).await, Err(AcquireError::Held { .. })));
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(store.acquire(&run, &two, TTL).await.unwrap().epoch, 2);
+    }
+
+    #[tokio::test]
+    async fn the_run_of_a_killed_owner_is_taken_over_at_once() {
+        let store = MemoryStore::new();
+        let (run, one, two) = (RunId::mint(1), OwnerId("one".to_owned()), OwnerId("two".to_owned()));
+        open(&store, &run, &one).await;
+        store.kill_owner(&one);
+        assert_eq!(store.lease(&run).await.unwrap(), None);
+        assert_eq!(store.acquire(&run, &two, TTL).await.unwrap().epoch, 2);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_stream_is_refused_and_others_are_not() {
+        let store = MemoryStore::new();
+        let (run, other) = (RunId::mint(1), RunId::mint(2));
+        store.damage(&StreamName::Run(run.clone()), "its tail is lost");
+        assert!(matches!(store.head(&StreamName::Run(run)).await, Err(StoreError::Damaged { .. })));
+        assert!(store.head(&StreamName::Run(other)).await.is_ok());
+    }
+}

@@ -33,7 +33,8 @@ pub struct RunResult<S = StepResult> {
 #[serde(rename_all = "camelCase")]
 pub struct StepResult {
     pub id: String,
-    pub title: Option<String>,
+    /// Empty when the step has none.
+    pub title: String,
     pub tool: String,
     pub status: String,
     pub attempts: u32,
@@ -97,7 +98,7 @@ impl StepResult {
         };
         Ok(Self {
             id: id.to_string(),
-            title,
+            title: title.unwrap_or_default(),
             tool,
             status: status.to_owned(),
             attempts,
@@ -127,7 +128,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
         DryRunStep {
             step: StepResult {
                 id: plan.step_id(ix).to_string(),
-                title: step.title.clone(),
+                title: step.title.clone().unwrap_or_default(),
                 tool: step.action_label().to_owned(),
                 status: "dry_run".to_owned(),
                 attempts: 0,

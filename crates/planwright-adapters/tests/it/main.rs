@@ -1,0 +1,16 @@
+//! Tests of the adapters against the real outside.
+
+#[cfg(test)]
+mod artifacts;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod opening;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod sharing;

@@ -1,0 +1,89 @@
+//! What the tests of the SQLite store play with: a directory, and streams that know their head.
+
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::id::RunId;
+use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{Append, AppendError, LeaseRule, OwnerId, Store as _};
+use std::path::PathBuf;
+use std::time::Duration;
+use tempfile::TempDir;
+
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
+
+pub(crate) struct Scene {
+    pub(crate) directory: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.file("")
+    }
+
+    /// A file that belongs to the database.
+    pub(crate) fn file(&self, suffix: &str) -> PathBuf {
+        self.directory.path().join(format!("planwright.db{suffix}"))
+    }
+
+    pub(crate) fn open(&self) -> SqliteStore {
+        SqliteStore::open(&self.path()).unwrap()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Chain {
+    pub(crate) stream: StreamName,
+    pub(crate) head: Head,
+    pub(crate) records: Vec<Record>,
+}
+
+impl Chain {
+    pub(crate) fn of(name: &str) -> Self {
+        Self { stream: name.parse().unwrap(), head: Head::EMPTY, records: Vec::new() }
+    }
+
+    pub(crate) fn run(&self) -> &RunId {
+        match &self.stream {
+            StreamName::Run(run) => run,
+            StreamName::Plan(plan) => panic!("{plan} is a plan"),
+        }
+    }
+
+    pub(crate) fn grow(&mut self, body: &[u8]) -> Append {
+        let record =
+            Record::after(self.head, &self.stream, Timestamp::from_millis(1), 1, None, body.to_vec());
+        let expected = std::mem::replace(&mut self.head, record.head());
+        self.records.push(record.clone());
+        let stream = self.stream.clone();
+        Append {
+            stream,
+            expected,
+            records: vec![record],
+            lease: LeaseRule::None,
+            status: None,
+            answers: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn put(&mut self, store: &SqliteStore, body: &str) {
+        store.append(vec![self.grow(body.as_bytes())]).await.unwrap();
+    }
+
+    pub(crate) async fn try_put(&mut self, store: &SqliteStore, lease: LeaseRule) -> Result<(), AppendError> {
+        store.append(vec![Append { lease, ..self.clone().grow(b"body") }]).await?;
+        drop(self.grow(b"body"));
+        Ok(())
+    }
+
+    pub(crate) async fn open(&mut self, store: &SqliteStore, by: &str, ttl: Duration) {
+        self.try_put(store, LeaseRule::Open { owner: owner(by), ttl }).await.unwrap();
+    }
+}
+
+pub(crate) fn owner(name: &str) -> OwnerId {
+    OwnerId(name.to_owned())
+}

@@ -1,0 +1,42 @@
+//! Text that others wrote, made safe to put on a terminal line.
+
+use std::borrow::Cow;
+
+/// The text without what a reader cannot see or what moves the cursor: control characters, zero-width and bidi marks,
+/// fillers and tags. Line breaks and tabs become spaces, so that one line stays one line.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c.is_control() || is_invisible(c)) {
+        return Cow::Borrowed(text);
+    }
+    let clean = text.chars().filter_map(|c| match c {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
+        _ if c.is_control() || is_invisible(c) => None,
+        _ => Some(c),
+    });
+    Cow::Owned(clean.collect())
+}
+
+/// Characters that change how text looks, or hide in it, without being seen.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_text_is_not_copied() {
+        assert!(matches!(printable("Größe ∥ 漢字 ✗"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_gone() {
+        assert_eq!(printable("a\u{1b}[31mb\u{7}\0"), "a[31mb");
+        assert_eq!(printable("safe\u{202e}elif.exe\u{200b}\u{2066}x\u{e0041}"), "safeelif.exex");
+        assert_eq!(printable("one\r\ntwo\tthree\u{2028}four\u{9b}5m"), "one  two three four5m");
+    }
+}

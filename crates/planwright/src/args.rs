@@ -1,0 +1,82 @@
+//! The command line: one variant per command, each with its arguments in its own file.
+
+use crate::command;
+use crate::exit::EXIT_CODES;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Plans people can trust: propose, review, approve, run, resume and audit.
+#[derive(Debug, Parser)]
+#[command(name = "planwright", version, after_help = EXIT_CODES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The workspace; default: the nearest directory above with `.plans/`, else the current one.
+    #[arg(long, global = true, env = "PLANWRIGHT_DIR", value_name = "PATH")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Print exactly one JSON document on stdout.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No colours. NO_COLOR does the same.
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See the whole story in ten seconds: review, approval, a parallel run, a crash, the recovery.
+    Demo(command::demo::Args),
+    /// Write a plan to start from.
+    New(command::new::Args),
+    /// Store plans from files: new ones, or new versions of known ones.
+    Import(command::import::Args),
+    /// Write a stored plan as a file.
+    Export(command::export::Args),
+    /// Report everything that is wrong with a plan.
+    Validate(command::validate::Args),
+    /// Show a plan, its steps and its runs.
+    Show(command::show::Args),
+    /// List the plans.
+    List(command::list::Args),
+    /// Run a plan.
+    #[command(after_help = EXIT_CODES)]
+    Run(command::run::Args),
+    /// Go on with a run that was paused, interrupted, or waited for a person.
+    #[command(after_help = EXIT_CODES)]
+    Resume(command::resume::Args),
+    /// Pause a run: what is in flight finishes, nothing new starts.
+    Pause(command::pause::Args),
+    /// Cancel a run: what is in flight is stopped, the rest never runs.
+    Cancel(command::cancel::Args),
+    /// Approve a plan, or one step of its run, by the version or digest that was shown.
+    Approve(command::approve::Args),
+    /// Reject a plan, or one step of its run.
+    Reject(command::reject::Args),
+    /// Say what became of a call whose outcome is unknown.
+    Resolve(command::resolve::Args),
+    /// Start a run that reuses the results of another one.
+    #[command(after_help = EXIT_CODES)]
+    Fork(command::fork::Args),
+    /// Fold a run again from its journal, without one tool call.
+    Replay(command::replay::Args),
+    /// Show the journal of a run.
+    Log(command::log::Args),
+    /// Check that nothing was lost or changed.
+    Verify(command::verify::Args),
+    /// Delete a plan.
+    Delete(command::delete::Args),
+    /// List the tools that plans can use.
+    Tools(command::tools::Args),
+    /// Print the JSON Schema of plans.
+    Schema,
+    /// Check the workspace, the store and the configuration.
+    Doctor,
+    /// Print the completion script of a shell.
+    Completions(command::completions::Args),
+}

@@ -1,0 +1,135 @@
+//! `approve`: agrees to a plan, or to one step of its run, as it was shown.
+
+use crate::command::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::plan_source::{load, parse_id, pick_run};
+use crate::projections::project;
+use crate::variables::VariableFlags;
+use crate::wire_up::{App, Setting, user};
+use planwright_core::digest::Digest;
+use planwright_core::id::PlanId;
+use planwright_core::principal::Assurance;
+use planwright_core::review::Review;
+use planwright_core::run::Shown;
+use planwright_engine::RunCommand;
+use serde_json::{Map, Value, json};
+
+/// What the person had on the screen.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShownFlags {
+    /// The version that was shown.
+    #[arg(long, value_name = "N", conflicts_with = "digest")]
+    version: Option<u32>,
+    /// The digest that was shown.
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    shown: ShownFlags,
+    /// Approve this step of the plan's run, instead of the plan.
+    #[arg(long)]
+    step: Option<String>,
+    #[command(flatten)]
+    variables: VariableFlags,
+}
+
+impl ShownFlags {
+    /// What was shown, or a failure that says what would have to be named.
+    pub(crate) fn read(&self, command: &str, id: &PlanId, current: (u32, Digest)) -> Result<Shown, Failure> {
+        match (self.version, &self.digest) {
+            (Some(version), _) => Ok(Shown::Version(version)),
+            (None, Some(digest)) => digest.parse().map(Shown::Digest).map_err(|error| {
+                Failure::usage(format!("--digest: {error}")).hint(format!("the current one is {}", current.1))
+            }),
+            (None, None) => {
+                let (version, digest) = current;
+                Err(Failure::usage("say what you were shown: --version or --digest").hint(format!(
+                    "planwright {command} {id} --digest {digest} (version {version} at this moment: look at it first)"
+                )))
+            }
+        }
+    }
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    match &args.step {
+        Some(step) => approve_step(&app, &review, step, args).await?,
+        None => approve_plan(&app, &review, args).await?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
+    let (id, variables) = (review.id(), args.variables.read()?);
+    let digest = app.engine.candidate(review, &variables)?.digest;
+    let shown = args.shown.read("approve", id, (review.current().number, digest))?;
+    let review = app.engine.approve(id, &variables, shown, &user(), Assurance::CommandLine).await?;
+    project(app, &review).await;
+    if app.printer().json {
+        let version = review.current().number;
+        return app.printer().document(&json!({
+            "id": id, "version": version, "status": review.state().as_str(), "digest": digest,
+        }));
+    }
+    app.printer().data(&format!("{id}  version {}  approved  {digest}", review.current().number))?;
+    app.printer().hint(&format!("planwright run {id}{}", args.variables.as_typed()));
+    Ok(())
+}
+
+async fn approve_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
+    let run = pick_run(review, None)?;
+    let shown = args.shown.read("approve", review.id(), shown_of_run(review)?)?;
+    let command = RunCommand::Approve {
+        step: step.to_owned(),
+        by: user(),
+        assurance: Assurance::CommandLine,
+        shown: shown.into(),
+    };
+    app.engine.command(&run, command).await?;
+    decided(app, review, &run.to_string(), step, "approved").await
+}
+
+/// What the latest run executes.
+pub(crate) fn shown_of_run(review: &Review) -> Result<(u32, Digest), Failure> {
+    let opened = review.runs().last();
+    opened
+        .map(|opened| (opened.version, opened.digest))
+        .ok_or_else(|| Failure::refused(format!("plan `{}` was never run", review.id())))
+}
+
+/// Says what was decided about a step, and how the run goes on if nobody executes it.
+pub(crate) async fn decided(
+    app: &App,
+    review: &Review,
+    run: &str,
+    step: &str,
+    word: &str,
+) -> Result<(), Failure> {
+    let id = review.id();
+    if app.printer().json {
+        let document: Map<String, Value> =
+            [("planId", json!(id)), ("runId", json!(run)), ("step", json!(step)), ("decision", json!(word))]
+                .map(|(key, value)| (key.to_owned(), value))
+                .into_iter()
+                .collect();
+        return app.printer().document(&document);
+    }
+    app.printer().data(&format!("{id}  step {step}  {word}"))?;
+    let run = run.parse().ok();
+    let executed = match &run {
+        Some(run) => app.engine.store().lease(run).await?.is_some(),
+        None => false,
+    };
+    if !executed && app.engine.status(review).await?.is_executing() {
+        app.printer().hint(&format!("planwright resume {id} goes on"));
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! `doctor`: whether everything a plan needs is in order.
+
+use crate::config::{self, Config};
+use crate::exit::{Exit, Failure, chain};
+use crate::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::wire_up::{Access, App, Setting, Workspace};
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::review::ReviewState;
+use serde::Serialize;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Below this much free space a run may not be able to record what it did.
+const LITTLE_SPACE: u64 = 200 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+impl Diagnosis {
+    fn note(
+        &mut self,
+        name: &'static str,
+        verdict: Verdict,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        self.ok &= verdict != Verdict::Fail;
+        self.checks.push(Check { name, verdict, message: message.into(), hint });
+    }
+}
+
+pub(crate) async fn run(printer: Printer, dir: Option<&Path>) -> Result<Exit, Failure> {
+    let mut diagnosis = Diagnosis { ok: true, checks: Vec::new() };
+    let mut exit = Exit::Usage;
+    match Workspace::find(dir) {
+        Ok(workspace) => {
+            diagnosis.note("workspace", Verdict::Ok, workspace.root.display().to_string(), None);
+            permissions(&mut diagnosis, &workspace);
+            free_space(&mut diagnosis, &workspace);
+            if let Some(config) = configuration(&mut diagnosis, &workspace) {
+                let setting = Setting { workspace, config, printer };
+                exit = store(&mut diagnosis, &setting).await;
+            }
+        }
+        Err(failure) => diagnosis.note("workspace", Verdict::Fail, failure.message, failure.hint),
+    }
+    if printer.json {
+        printer.document(&diagnosis)?;
+    } else {
+        for Check { name, verdict, message, hint } in &diagnosis.checks {
+            let sign = match verdict {
+                Verdict::Ok => printer.out(GREEN, "ok  "),
+                Verdict::Warn => printer.out(YELLOW, "warn"),
+                Verdict::Fail => printer.out(RED, "fail"),
+            };
+            printer.data(&format!("{sign}  {name:12}  {}", line(message)))?;
+            if let Some(hint) = hint {
+                printer.data(&format!("      {:12}  hint: {}", "", line(hint)))?;
+            }
+        }
+    }
+    Ok(if diagnosis.ok { Exit::Done } else { exit })
+}
+
+fn permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
+    for path in [&workspace.plans, &workspace.database] {
+        let Ok(found) = std::fs::metadata(path) else { continue };
+        let mode = found.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let hint = format!("chmod go-rwx {}", path.display());
+            let message = format!("{} can be read by others (mode {mode:o})", path.display());
+            diagnosis.note("permissions", Verdict::Warn, message, Some(hint));
+        } else {
+            let message = format!("{} is for its owner only", path.display());
+            diagnosis.note("permissions", Verdict::Ok, message, None);
+        }
+    }
+}
+
+fn free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
+    let place = workspace.database.ancestors().find(|path| path.exists()).unwrap_or(&workspace.root);
+    match rustix::fs::statvfs(place) {
+        Ok(found) => {
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            let verdict = if free < LITTLE_SPACE { Verdict::Warn } else { Verdict::Ok };
+            diagnosis.note("free space", verdict, format!("{} MiB", free >> 20), None);
+        }
+        Err(error) => diagnosis.note("free space", Verdict::Warn, error.to_string(), None),
+    }
+}
+
+fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Config> {
+    match Config::read(&workspace.root) {
+        Ok(config) => {
+            let there = workspace.root.join(config::FILE).exists();
+            let message =
+                if there { config::FILE.to_owned() } else { format!("no {}: the defaults", config::FILE) };
+            diagnosis.note("config", Verdict::Ok, message, None);
+            Some(config)
+        }
+        Err(failure) => {
+            diagnosis.note("config", Verdict::Fail, failure.message, failure.hint);
+            None
+        }
+    }
+}
+
+/// Looks at the store and says with which exit code its failure ends.
+async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
+    diagnosis.note("SQLite", Verdict::Ok, SqliteStore::sqlite_version(), None);
+    let app = match setting.open(Access::Read) {
+        Ok(app) => app,
+        Err(failure) => {
+            let exit = failure.exit;
+            let name = if exit == Exit::Store { "store" } else { "tools" };
+            diagnosis.note(name, Verdict::Fail, failure.message, None);
+            return exit;
+        }
+    };
+    let Some(sqlite) = &app.sqlite else {
+        diagnosis.note("store", Verdict::Ok, "none yet: it is made with the first plan", None);
+        return Exit::Store;
+    };
+    match sqlite.damage().await {
+        Ok(losses) if losses.is_empty() => {
+            let message = format!("{} opens, and no entry is missing", sqlite.path().display());
+            diagnosis.note("store", Verdict::Ok, message, None);
+        }
+        Ok(losses) => {
+            let message = format!("{} stream(s) lost entries", losses.len());
+            diagnosis.note("store", Verdict::Fail, message, Some("planwright verify lists them".to_owned()));
+        }
+        Err(error) => diagnosis.note("store", Verdict::Fail, chain(&error), None),
+    }
+    if let Err(failure) = abandoned(diagnosis, &app).await {
+        diagnosis.note("runs", Verdict::Fail, failure.message, failure.hint);
+    }
+    Exit::Store
+}
+
+/// Runs that go on in the journal, but in no process.
+async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
+    let mut left = Vec::new();
+    for info in app.engine.store().plans().await? {
+        if info.status.status == ReviewState::Deleted.as_str() {
+            continue;
+        }
+        let (review, _) = app.engine.load_review(&info.status.plan).await?;
+        if crate::standing::standing(app, &review).await?.note.is_some() {
+            left.push(review.id().to_string());
+        }
+    }
+    if left.is_empty() {
+        diagnosis.note("runs", Verdict::Ok, "none is left behind by a dead process", None);
+    } else {
+        let hint = format!("planwright resume {}", left[0]);
+        diagnosis.note("runs", Verdict::Warn, format!("left behind: {}", left.join(", ")), Some(hint));
+    }
+    Ok(())
+}

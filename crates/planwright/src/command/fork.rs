@@ -1,0 +1,51 @@
+//! `fork`: a new run that takes over the results of another one, up to the steps that run again.
+
+use crate::command::resume::existing;
+use crate::consent::{Question, consent};
+use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
+use crate::exit::{Exit, Failure};
+use crate::plan_source::{load, parse_id, pick_run};
+use crate::printer::line;
+use crate::wire_up::Setting;
+use planwright_core::id::StepId;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// The run whose results are reused; default: the latest.
+    #[arg(long)]
+    run: Option<String>,
+    /// The first steps that run again, with everything after them.
+    #[arg(long, required = true, value_name = "STEP", num_args = 1..)]
+    from: Vec<String>,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    let source = pick_run(&review, args.run.as_deref())?;
+    let variables = args.flags.variables.read()?;
+    if args.flags.dry_run {
+        return Err(Failure::usage("a fork cannot be tried on paper")
+            .hint(format!("planwright run {id} --dry-run shows what the whole plan would do")));
+    }
+    refuse_while_executing(&app, &review).await?;
+    let candidate = app.engine.runnable(&review, &variables)?;
+    let mut from = Vec::new();
+    for step in &args.from {
+        let unknown = || Failure::usage(format!("plan `{id}` has no step `{}`", line(step)));
+        let step: StepId = step.parse().map_err(|_| unknown())?;
+        candidate.plan.find(step.as_str()).ok_or_else(unknown)?;
+        from.push(step);
+    }
+    let typed = args.flags.variables.as_typed();
+    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
+    let approval = consent(&app, &question)?;
+    let begin = Begin::Fork { plan: id, source, from };
+    let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    execute(&app, order, &args.flags).await
+}

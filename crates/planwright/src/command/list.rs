@@ -1,0 +1,56 @@
+//! `list`: the plans, most recently changed first.
+
+use crate::exit::{Exit, Failure};
+use crate::printer::{DIM, line};
+use crate::standing::standing;
+use crate::wire_up::{Access, Setting};
+use planwright_core::review::ReviewState;
+use planwright_server::wire::PlanLine;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Deleted plans too.
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    let (printer, mut lines, mut notes, mut damaged) = (setting.printer, Vec::new(), Vec::new(), false);
+    for info in app.engine.store().plans().await? {
+        // One damaged plan does not hide the others.
+        let review = match app.engine.load_review(&info.status.plan).await {
+            Ok((review, _)) => review,
+            Err(error) => {
+                printer.warn(&format!("{}: {error}", info.status.plan));
+                damaged = true;
+                continue;
+            }
+        };
+        if review.state() == ReviewState::Deleted && !args.all {
+            continue;
+        }
+        let standing = standing(&app, &review).await?;
+        lines.push(PlanLine::new(&review, &standing.word));
+        notes.push(standing.note);
+    }
+    if printer.json {
+        printer.document(&lines)?;
+    } else {
+        for (plan, note) in lines.iter().zip(notes) {
+            let title = line(&plan.title);
+            let note = note.map(|_| printer.out(DIM, "  (no process executes it)")).unwrap_or_default();
+            printer.data(&format!(
+                "{:24}  {:12}  v{:<3} {:>5} steps  {title}{note}",
+                plan.id, plan.status, plan.version, plan.steps
+            ))?;
+        }
+        if lines.is_empty() {
+            printer.talk("no plans yet");
+            printer.hint(
+                "planwright new -o plan.json writes one to start from; planwright demo shows how it goes",
+            );
+        }
+    }
+    Ok(if damaged { Exit::Store } else { Exit::Done })
+}

@@ -1,0 +1,82 @@
+//! One command per file: its arguments, and what it does.
+
+pub(crate) mod approve;
+pub(crate) mod cancel;
+pub(crate) mod completions;
+pub(crate) mod delete;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod fork;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod log;
+pub(crate) mod new;
+pub(crate) mod pause;
+pub(crate) mod reject;
+pub(crate) mod replay;
+pub(crate) mod resolve;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod show;
+pub(crate) mod tools;
+pub(crate) mod validate;
+pub(crate) mod verify;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, Failure};
+use crate::printer::Printer;
+use crate::wire_up::Setting;
+
+/// Runs the command that was named.
+pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
+    let dir = cli.global.dir.as_deref();
+    // These need no workspace, so a broken one does not stand in their way.
+    let command = match cli.command {
+        Command::Schema => return schema::run(printer),
+        Command::Completions(args) => return completions::run(printer, &args),
+        Command::Demo(args) => return demo::run(printer, dir, &args),
+        Command::Doctor => return on_runtime(doctor::run(printer, dir)),
+        other => other,
+    };
+    let setting = Setting::new(dir, printer)?;
+    on_runtime(with_workspace(command, setting))
+}
+
+async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Failure> {
+    match command {
+        Command::Schema | Command::Completions(_) | Command::Demo(_) | Command::Doctor => Ok(Exit::Done),
+        Command::New(args) => new::run(&setting, &args),
+        Command::Import(args) => import::run(&setting, &args).await,
+        Command::Export(args) => export::run(&setting, &args).await,
+        Command::Validate(args) => validate::run(&setting, &args).await,
+        Command::Show(args) => show::run(&setting, &args).await,
+        Command::List(args) => list::run(&setting, &args).await,
+        Command::Run(args) => Box::pin(run::run(&setting, &args)).await,
+        Command::Resume(args) => Box::pin(resume::run(&setting, &args)).await,
+        Command::Pause(args) => pause::run(&setting, &args).await,
+        Command::Cancel(args) => cancel::run(&setting, &args).await,
+        Command::Approve(args) => approve::run(&setting, &args).await,
+        Command::Reject(args) => reject::run(&setting, &args).await,
+        Command::Resolve(args) => resolve::run(&setting, &args).await,
+        Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
+        Command::Replay(args) => replay::run(&setting, &args).await,
+        Command::Log(args) => log::run(&setting, &args).await,
+        Command::Verify(args) => verify::run(&setting, &args).await,
+        Command::Delete(args) => delete::run(&setting, &args).await,
+        Command::Tools(args) => tools::run(&setting, &args),
+    }
+}
+
+/// One thread is enough: calls wait, and what blocks has threads of its own.
+fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::RunFailed, format!("cannot start the runtime: {error}")))?;
+    let done = runtime.block_on(work);
+    // A call that did not stop when told to must not keep the program alive.
+    runtime.shutdown_background();
+    done
+}

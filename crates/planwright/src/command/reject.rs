@@ -1,0 +1,72 @@
+//! `reject`: says no to a plan, or to one step of its run, and why.
+
+use crate::command::approve::{ShownFlags, decided, shown_of_run};
+use crate::command::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::plan_source::{load, parse_id, pick_run};
+use crate::projections::project;
+use crate::wire_up::{App, Setting, user};
+use planwright_core::review::{Review, ReviewState};
+use planwright_engine::RunCommand;
+use serde_json::{Map, json};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    shown: ShownFlags,
+    /// Reject this step of the plan's run, instead of the plan.
+    #[arg(long)]
+    step: Option<String>,
+    /// What has to change. It is kept with the plan.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    if args.reason.trim().is_empty() {
+        return Err(Failure::usage("--reason must not be empty: the author needs to know what to change"));
+    }
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    match &args.step {
+        Some(step) => reject_step(&app, &review, step, args).await?,
+        None => reject_plan(&app, &review, args).await?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
+    let id = review.id();
+    let digest = app.engine.candidate(review, &Map::new())?.digest;
+    let shown = args.shown.read("reject", id, (review.current().number, digest))?;
+    let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
+    project(app, &review).await;
+    let (version, status) = (review.current().number, review.state().as_str());
+    if app.printer().json {
+        return app
+            .printer()
+            .document(&json!({ "id": id, "version": version, "status": status, "digest": digest }));
+    }
+    app.printer().data(&format!("{id}  version {version}  {status}"))?;
+    app.printer().hint(match review.state() {
+        ReviewState::NeedsReview => "it was rejected three times: a person has to settle it",
+        _ => "change the plan and import it again",
+    });
+    Ok(())
+}
+
+async fn reject_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
+    let run = pick_run(review, None)?;
+    let shown = args.shown.read("reject", review.id(), shown_of_run(review)?)?;
+    let command = RunCommand::Deny {
+        step: step.to_owned(),
+        by: user(),
+        shown: shown.into(),
+        reason: args.reason.clone(),
+    };
+    app.engine.command(&run, command).await?;
+    decided(app, review, &run.to_string(), step, "denied").await
+}

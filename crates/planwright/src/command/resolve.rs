@@ -1,0 +1,57 @@
+//! `resolve`: a person says what became of a call whose outcome is unknown.
+
+use crate::command::approve::decided;
+use crate::command::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::plan_source::{load, parse_id, pick_run};
+use crate::wire_up::{Setting, user};
+use planwright_core::json::parse_strict;
+use planwright_core::run::Resolution;
+use planwright_engine::{RunCommand, store_value};
+use serde_json::Value;
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("outcome").required(true))]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[arg(value_name = "STEP")]
+    step: String,
+    /// The call happened.
+    #[arg(long, group = "outcome")]
+    happened: bool,
+    /// The call had no effect: the attempt failed.
+    #[arg(long, group = "outcome")]
+    did_not_happen: bool,
+    /// Call it again, whatever happened before.
+    #[arg(long, group = "outcome")]
+    run_again: bool,
+    /// What the call returned, as JSON; null when absent.
+    #[arg(long, value_name = "JSON", requires = "happened")]
+    value: Option<String>,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    let value = match &args.value {
+        None => Value::Null,
+        Some(text) => parse_strict(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--value: {error}")).hint("a text needs its quotes: --value '\"text\"'")
+        })?,
+    };
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    let run = pick_run(&review, None)?;
+    let (resolution, word) = if args.happened {
+        let (value, _) = store_value(&**app.artifacts(), value).await?;
+        (Resolution::Happened { value }, "happened")
+    } else if args.did_not_happen {
+        (Resolution::DidNotHappen, "did not happen")
+    } else {
+        (Resolution::RunAgain, "runs again")
+    };
+    let command = RunCommand::Resolve { step: args.step.clone(), by: user(), resolution };
+    app.engine.command(&run, command).await?;
+    decided(&app, &review, &run.to_string(), &args.step, word).await?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,49 @@
+//! `resume`: goes on with the latest run that has not ended.
+
+use crate::execution::{Begin, Order, RunFlags, execute};
+use crate::exit::{Exit, Failure};
+use crate::plan_source::{load, parse_id};
+use crate::wire_up::{Access, Setting};
+use planwright_engine::StartRunError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The plan whose run goes on.
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    let given = args.flags.variables.read()?;
+    let Some(opened) = review.runs().last() else { return Err(StartRunError::NothingToResume(id).into()) };
+    if args.flags.dry_run {
+        return Err(Failure::usage("a run that has begun cannot be tried on paper")
+            .hint(format!("planwright run {id} --dry-run shows what the plan would do from its beginning")));
+    }
+    if !given.is_empty() {
+        let (run, _) = app.engine.load_run(&opened.run, &review).await?;
+        let current = &run.plan().document().variables;
+        if let Some((name, _)) = given.iter().find(|(name, value)| current.get(*name) != Some(*value)) {
+            return Err(Failure::refused(format!(
+                "the run began with another value for `{name}`, and that is what was approved"
+            ))
+            .hint(format!("cancel it, then planwright run {id}{}", args.flags.variables.as_typed())));
+        }
+    }
+    if args.flags.max_concurrency.is_some() {
+        app.printer().warn("a resumed run keeps the concurrency it began with");
+    }
+    let steps = review.version(opened.version).map_or(0, |version| version.document.steps.len());
+    execute(&app, Order { begin: Begin::Resume(id), approval: None, variables: given, steps }, &args.flags)
+        .await
+}
+
+/// A workspace without a store has nothing to write to either.
+pub(crate) fn existing(setting: &Setting) -> Access {
+    if setting.workspace.database.exists() { Access::Write } else { Access::Read }
+}

@@ -1,0 +1,109 @@
+//! `show`: a plan, where it stands, and its runs.
+
+use crate::consent::risks;
+use crate::dag;
+use crate::exit::{Exit, Failure};
+use crate::plan_source::load_for_reading;
+use crate::printer::{BOLD, YELLOW, block, line};
+use crate::standing::{Standing, standing};
+use crate::wire_up::{Access, App, Setting};
+use planwright_core::plan::Finding;
+use planwright_core::review::Review;
+use planwright_engine::Candidate;
+use planwright_server::wire::{PlanDetails, RunLine};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan id, or enough of its beginning.
+    #[arg(value_name = "ID")]
+    plan: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    let (review, _) = load_for_reading(&app, &args.plan).await?;
+    let standing = standing(&app, &review).await?;
+    let candidate = app.engine.candidate(&review, &serde_json::Map::new())?;
+    let runs = run_lines(&app, &review).await?;
+    if setting.printer.json {
+        let details = PlanDetails {
+            document: &review.current().document,
+            status: &standing.word,
+            version: review.current().number,
+            digest: candidate.digest,
+            runs,
+        };
+        setting.printer.document(&details)?;
+    } else {
+        show(&app, &review, &standing, &candidate, &runs).await?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn run_lines(app: &App, review: &Review) -> Result<Vec<RunLine>, Failure> {
+    let infos = app.engine.store().runs(review.id()).await?;
+    let lines = review.runs().iter().map(|opened| {
+        let info = infos.iter().find(|info| info.stream.to_string() == format!("run/{}", opened.run));
+        RunLine {
+            id: opened.run.to_string(),
+            version: opened.version,
+            status: info.map_or_else(|| "unknown".to_owned(), |info| info.status.status.clone()),
+            started_at: opened.at.to_string(),
+        }
+    });
+    Ok(lines.collect())
+}
+
+async fn show(
+    app: &App,
+    review: &Review,
+    standing: &Standing,
+    candidate: &Candidate,
+    runs: &[RunLine],
+) -> Result<(), Failure> {
+    let printer = app.printer();
+    let document = &review.current().document;
+    let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
+    printer.data(&printer.out(BOLD, &title))?;
+    printer.data(&format!("{}  version {}  {}", review.id(), review.current().number, standing.word))?;
+    if let Some(goal) = &document.goal {
+        printer.data(&block(goal))?;
+    }
+    printer.data("")?;
+    // The marks are those of the latest run, if it ran this version.
+    let latest = review.runs().last().filter(|opened| opened.version == review.current().number);
+    let run = match latest {
+        Some(opened) => Some(app.engine.load_run(&opened.run, review).await?.0),
+        None => None,
+    };
+    printer.data(dag::render(&candidate.plan, run.as_ref()).trim_end())?;
+    printer.data("")?;
+    for risk in risks(&candidate.plan, &app.engine.catalog()) {
+        printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
+    }
+    for rejection in review.rejections() {
+        let by = line(&rejection.by.to_string());
+        printer.data(&format!(
+            "rejected (version {}) by {by}: {}",
+            rejection.version,
+            line(&rejection.reason)
+        ))?;
+    }
+    for approval in review.approvals() {
+        let spent =
+            approval.spent_by.as_ref().map_or_else(|| "not used".to_owned(), |run| format!("used by {run}"));
+        let by = line(&approval.by.to_string());
+        printer.data(&format!("approved (version {}) by {by}: {spent}", approval.version))?;
+    }
+    for run in runs {
+        printer.data(&format!("{}  version {}  {}  {}", run.id, run.version, run.status, run.started_at))?;
+    }
+    printer.data(&format!("digest {}", candidate.digest))?;
+    if candidate.findings.iter().any(Finding::is_error) {
+        printer.findings(&candidate.findings);
+    }
+    if let Some(note) = &standing.note {
+        printer.hint(note);
+    }
+    Ok(())
+}

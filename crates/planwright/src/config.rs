@@ -1,0 +1,234 @@
+//! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects nobody.
+
+use crate::exit::Failure;
+use planwright_adapters::local::{HttpOptions, LocalOptions};
+use planwright_adapters::toolbox::ToolboxOptions;
+use planwright_core::plan::{Bounds, nearest};
+use planwright_core::tool::EffectClass;
+use planwright_engine::Limits;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+/// The name of the file, in the workspace.
+pub(crate) const FILE: &str = "planwright.toml";
+
+/// Everything that can be configured. Absent means the default.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    local: Local,
+    tools: BTreeMap<String, Tool>,
+    limits: LimitsTable,
+    servers: BTreeMap<String, Server>,
+    bounds: BoundsTable,
+    /// Minutes without an entry after which an executing plan counts as stalled.
+    stalled_after_minutes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Local {
+    run_command: bool,
+    http_get: HttpGet,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct HttpGet {
+    enabled: bool,
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Tool {
+    class: Option<EffectClass>,
+    key_argument: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LimitsTable {
+    global: Option<usize>,
+    per_server: BTreeMap<String, usize>,
+    per_tool: BTreeMap<String, usize>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Server {
+    serial_writes: Option<bool>,
+    max_calls: Option<usize>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct BoundsTable {
+    max_document_bytes: Option<usize>,
+    max_steps: Option<usize>,
+    max_edges: Option<usize>,
+    max_depth: Option<usize>,
+    max_text: Option<usize>,
+    max_resolved_bytes: Option<usize>,
+}
+
+/// Deeper documents than this could exhaust the stack, whatever the operator says.
+const DEEPEST: usize = 100;
+
+impl Config {
+    /// Reads the workspace's file; no file means the defaults.
+    pub(crate) fn read(workspace: &Path) -> Result<Self, Failure> {
+        let path = workspace.join(FILE);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let config: Self = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// A limit of zero would stop everything without a word.
+    fn check(&self) -> Result<(), Failure> {
+        let limits = &self.limits;
+        let per = limits.per_server.iter().chain(&limits.per_tool).map(|(name, n)| (name.as_str(), *n));
+        let servers =
+            self.servers.iter().filter_map(|(name, server)| Some((name.as_str(), server.max_calls?)));
+        let all = per.chain(servers).chain(limits.global.map(|n| ("global", n)));
+        if let Some((name, _)) = all.into_iter().find(|&(_, n)| n == 0) {
+            return Err(Failure::usage(format!("{FILE}: the limit `{name}` is 0, so nothing could run"))
+                .hint("use 1 or more, or leave it out"));
+        }
+        if self.bounds.max_depth.is_some_and(|depth| depth > DEEPEST) {
+            return Err(Failure::usage(format!("{FILE}: `max_depth` is at most {DEEPEST}")));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
+        LocalOptions {
+            workspace: workspace.into(),
+            run_command: self.local.run_command,
+            http_get: HttpOptions {
+                enabled: self.local.http_get.enabled,
+                allow: self.local.http_get.allow.clone(),
+            },
+        }
+    }
+
+    pub(crate) fn toolbox(&self) -> ToolboxOptions {
+        let tools = || self.tools.iter();
+        let servers = || self.servers.iter();
+        ToolboxOptions {
+            classes: tools().filter_map(|(name, tool)| Some((name.clone(), tool.class?))).collect(),
+            key_arguments: tools()
+                .filter_map(|(name, tool)| Some((name.clone(), tool.key_argument.clone()?)))
+                .collect(),
+            limits: servers().filter_map(|(name, server)| Some((name.clone(), server.max_calls?))).collect(),
+            serial_writes: servers()
+                .filter_map(|(name, server)| Some((name.clone(), server.serial_writes?)))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        let LimitsTable { global, per_server, per_tool } = self.limits.clone();
+        Limits { global: global.unwrap_or(Limits::default().global), per_server, per_tool }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        let default = Bounds::default();
+        let table = &self.bounds;
+        Bounds {
+            max_document_bytes: table.max_document_bytes.unwrap_or(default.max_document_bytes),
+            max_steps: table.max_steps.unwrap_or(default.max_steps),
+            max_edges: table.max_edges.unwrap_or(default.max_edges),
+            max_depth: table.max_depth.unwrap_or(default.max_depth),
+            max_text: table.max_text.unwrap_or(default.max_text),
+            max_resolved_bytes: table.max_resolved_bytes.unwrap_or(default.max_resolved_bytes),
+        }
+    }
+
+    pub(crate) fn stalled_after(&self) -> Duration {
+        Duration::from_secs(self.stalled_after_minutes.unwrap_or(30).saturating_mul(60))
+    }
+}
+
+/// The file, the line, the key, and the key that was probably meant.
+fn explain(text: &str, error: &toml::de::Error) -> Failure {
+    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let place = line.map_or_else(|| FILE.to_owned(), |line| format!("{FILE}, line {line}"));
+    let message = error.message();
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let Some((unknown, known)) = names.split_first().filter(|_| message.starts_with("unknown ")) else {
+        return Failure::usage(format!("{place}: {message}"));
+    };
+    let near = nearest(unknown, known.iter().map(|&name| name.to_owned()));
+    let what = if message.starts_with("unknown variant") { "value" } else { "key" };
+    let failure = Failure::usage(format!("{place}: the {what} `{unknown}` is unknown"));
+    match near.first() {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint(format!("known here: {}", known.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
+        let failure = Config::parse("[local]\nrun_comand = true\n").unwrap_err();
+        assert_eq!(failure.message, "planwright.toml, line 2: the key `run_comand` is unknown");
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `run_command`?"));
+    }
+
+    #[test]
+    fn every_setting_can_be_written() {
+        let text = r#"
+            stalled_after_minutes = 5
+            [local]
+            run_command = true
+            [local.http_get]
+            enabled = true
+            allow = ["example.org"]
+            [tools."demo.echo"]
+            class = "keyed"
+            key_argument = "value"
+            [limits]
+            global = 10
+            [limits.per_server]
+            demo = 3
+            [limits.per_tool]
+            "demo.sleep" = 2
+            [servers.local]
+            serial_writes = false
+            max_calls = 8
+            [bounds]
+            max_steps = 10
+        "#;
+        let config = Config::parse(text).unwrap();
+        assert_eq!(config.stalled_after(), Duration::from_secs(300));
+        assert_eq!(config.bounds().max_steps, 10);
+        assert_eq!(config.limits().per_tool["demo.sleep"], 2);
+        assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_refused() {
+        assert!(Config::parse("[limits]\nglobal = 0").is_err());
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_its_line() {
+        let failure = Config::parse("[limits]\nglobal = \"many\"").unwrap_err();
+        assert!(failure.message.starts_with("planwright.toml, line 2: "), "{}", failure.message);
+    }
+}

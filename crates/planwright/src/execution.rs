@@ -1,0 +1,297 @@
+//! Executing a run to its end, or to where only a person can move it on: the common part of `run`, `resume` and `fork`.
+
+use crate::consent::{Answer, ask};
+use crate::exit::{Exit, Failure};
+use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
+use crate::progress::Progress;
+use crate::projections::project;
+use crate::variables::VariableFlags;
+use crate::wire_up::{App, user};
+use crate::{dag, plan_source};
+use clap::Args;
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::principal::Assurance;
+use planwright_core::review::Review;
+use planwright_core::run::{Run, RunState, Shown, StepState};
+use planwright_engine::{Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
+use planwright_server::wire::RunResult;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// A run that is over this soon gets its files written once, at the end.
+const BRIEF: Duration = Duration::from_millis(150);
+
+/// How a plan is to be run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+    /// Show what every step would send and what would be asked; call nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How many steps may be in flight at once.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_concurrency: Option<u32>,
+    /// Approve the plan as the person at the keyboard. Steps that ask for their own approval still wait.
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Without budgets and runaway detection.
+    #[arg(long)]
+    pub(crate) no_guards: bool,
+    /// Stay while only a person can move the run on, instead of ending with exit code 4.
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+/// What is to be executed.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    Start(PlanId),
+    Resume(PlanId),
+    Fork { plan: PlanId, source: RunId, from: Vec<StepId> },
+}
+
+impl Begin {
+    fn plan(&self) -> &PlanId {
+        match self {
+            Self::Start(plan) | Self::Resume(plan) | Self::Fork { plan, .. } => plan,
+        }
+    }
+
+    async fn begin(&self, engine: &Engine, options: RunOptions) -> Result<RunHandle, StartRunError> {
+        match self {
+            Self::Start(plan) => engine.start(plan, options).await,
+            Self::Resume(plan) => engine.resume(plan, options).await,
+            Self::Fork { source, from, .. } => engine.fork(source, from, options).await,
+        }
+    }
+}
+
+/// What is to be executed, and who agreed to it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) begin: Begin,
+    pub(crate) approval: Option<GivenApproval>,
+    pub(crate) variables: Map<String, Value>,
+    /// For the progress bar.
+    pub(crate) steps: usize,
+}
+
+/// Nobody is asked to approve a plan that cannot start.
+pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result<(), Failure> {
+    match review.runs().last() {
+        Some(opened) if app.engine.status(review).await?.is_executing() => {
+            let (plan, run) = (review.id().clone(), opened.run.clone());
+            Err(StartRunError::AlreadyExecuting { plan, run }.into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Executes and reports.
+pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result<Exit, Failure> {
+    let Order { begin, approval, variables, steps } = order;
+    let plan = begin.plan().clone();
+    let mut options = RunOptions::new(user());
+    options.variables = variables;
+    options.max_concurrency = flags.max_concurrency;
+    options.guards = !flags.no_guards;
+    options.linger = flags.wait;
+    options.approval = approval;
+    let interrupts = Interrupts::listen()?;
+    let mut begin = begin;
+    loop {
+        let progress = Arc::new(Progress::new(app.printer(), steps));
+        options.observers = vec![Arc::<Progress>::clone(&progress) as Arc<dyn Observer>];
+        let mut handle = begin.begin(&app.engine, options.clone()).await?;
+        let run = drive(app, &plan, &mut handle, &interrupts).await;
+        progress.finish();
+        let run = run?;
+        if !interrupts.any() && ask_gates(app, &run).await? {
+            begin = Begin::Resume(plan.clone());
+            continue;
+        }
+        let (review, _) = plan_source::load(app, &plan).await?;
+        let projecting = project(app, &review);
+        let reported = report(app, &run);
+        let ((), reported) = tokio::join!(projecting, reported);
+        reported?;
+        let paused = *run.state() == RunState::Paused;
+        return Ok(if interrupts.any() && paused { Exit::Interrupted } else { Exit::of_run(&run) });
+    }
+}
+
+/// Waits for the run while listening to the keyboard.
+async fn drive(
+    app: &App,
+    plan: &PlanId,
+    handle: &mut RunHandle,
+    interrupts: &Interrupts,
+) -> Result<Run, Failure> {
+    let id = handle.run_id().clone();
+    let early = async {
+        tokio::time::sleep(BRIEF).await;
+        if let Ok((review, _)) = app.engine.load_review(plan).await {
+            project(app, &review).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        run = handle.wait() => Ok(run?),
+        () = interrupts.obey(app, &id) => unreachable!("it listens for ever"),
+        () = early => unreachable!("it waits for ever"),
+    }
+}
+
+/// Ctrl-C and SIGTERM: the first pauses, the second cancels.
+#[derive(Debug)]
+struct Interrupts {
+    signals: tokio::sync::Mutex<(Signal, Signal)>,
+    count: AtomicU8,
+}
+
+impl Interrupts {
+    fn listen() -> Result<Self, Failure> {
+        let failed = |error| Failure::new(Exit::RunFailed, format!("cannot listen for signals: {error}"));
+        let keyboard = signal(SignalKind::interrupt()).map_err(failed)?;
+        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        Ok(Self { signals: tokio::sync::Mutex::new((keyboard, terminate)), count: AtomicU8::new(0) })
+    }
+
+    fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    async fn obey(&self, app: &App, run: &RunId) {
+        let mut signals = self.signals.lock().await;
+        let (keyboard, terminate) = &mut *signals;
+        loop {
+            tokio::select! {
+                _ = keyboard.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            let command = match self.count.fetch_add(1, Ordering::Relaxed) {
+                0 => {
+                    app.printer().talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
+                    RunCommand::Pause { by: user() }
+                }
+                _ => {
+                    app.printer().talk("cancelling…");
+                    RunCommand::Cancel { by: user() }
+                }
+            };
+            // Sent on its own, so that the next signal is heard while this one is obeyed.
+            let (engine, run) = (app.engine.clone(), run.clone());
+            tokio::spawn(async move { engine.command(&run, command).await });
+        }
+    }
+}
+
+/// On a terminal, asks about every step that waits for approval. Returns whether anything was decided.
+async fn ask_gates(app: &App, run: &Run) -> Result<bool, Failure> {
+    if !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
+        return Ok(false);
+    }
+    let mut decided = false;
+    for ix in run.waiting().collect::<Vec<_>>() {
+        if !matches!(run.step(ix), StepState::AwaitingApproval { .. }) {
+            continue;
+        }
+        let (step, id) = (run.plan().step(ix), run.plan().step_id(ix));
+        let args = serde_json::to_string(&step.args).unwrap_or_default();
+        let title = line(step.title.as_deref().unwrap_or_default());
+        app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
+        let shown = Shown::Digest(run.start().digest).into();
+        let command = match ask(app.printer(), &format!("Approve step {id}?"))? {
+            Answer::Yes => RunCommand::Approve {
+                step: id.to_string(),
+                by: user(),
+                assurance: Assurance::Terminal,
+                shown,
+            },
+            Answer::No => {
+                let reason = "denied at the terminal".to_owned();
+                RunCommand::Deny { step: id.to_string(), by: user(), shown, reason }
+            }
+            Answer::Neither => continue,
+        };
+        app.engine.command(run.id(), command).await?;
+        decided = true;
+    }
+    Ok(decided)
+}
+
+/// Prints what became of the run, and what a person can do about it.
+pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
+    if app.printer().json {
+        let result = RunResult::read(run, &**app.artifacts(), app.now()).await?;
+        app.printer().document(&result)?;
+    } else {
+        summary(app.printer(), run, app)?;
+    }
+    for hint in hints(run) {
+        app.printer().hint(&hint);
+    }
+    Ok(())
+}
+
+/// Longer plans are summed up without a line per step.
+const MAX_ROWS: usize = 200;
+
+fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
+    let report = run.report(app.now());
+    if report.steps.len() <= MAX_ROWS {
+        for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
+            let style = match step.status {
+                "completed" => GREEN,
+                "failed" | "denied" => RED,
+                "outcome_unknown" | "awaiting_approval" => YELLOW,
+                _ => DIM,
+            };
+            let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
+            let title = line(step.title.as_deref().unwrap_or_default());
+            let mut row = format!("{sign} {}. {title} [{}]  {}", step.id, line(&step.tool), step.status);
+            if step.attempts > 0 {
+                row = format!("{row}  {}", printer.out(DIM, &duration(step.duration)));
+            }
+            if let Some(error) = &step.error {
+                row = format!("{row}  {}: {}", line(&error.code), line(&error.message));
+            }
+            printer.data(&row)?;
+        }
+    }
+    let word = match report.status {
+        "completed" => printer.out(GREEN, report.status),
+        "failed" | "cancelled" => printer.out(RED, report.status),
+        other => printer.out(YELLOW, other),
+    };
+    let done =
+        format!("{} of {} steps in {}", run.completed_steps(), report.steps.len(), duration(report.duration));
+    printer.data(&format!("{} {word}: {done} ({})", printer.out(BOLD, report.plan.as_str()), report.run))
+}
+
+/// The exact commands that move a run on.
+fn hints(run: &Run) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let plan = run.plan().id();
+    let mut hints = Vec::new();
+    if run.state().is_terminal() {
+        return hints;
+    }
+    for ix in run.waiting().take(SHOWN) {
+        let id = run.plan().step_id(ix);
+        match run.step(ix) {
+            StepState::AwaitingApproval { .. } => {
+                hints.push(format!("planwright approve {plan} --step {id} --digest {}", run.start().digest));
+            }
+            StepState::OutcomeUnknown { .. } => hints
+                .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),
+            _ => {}
+        }
+    }
+    hints.push(format!("planwright resume {plan} goes on"));
+    hints
+}

@@ -1,0 +1,272 @@
+//! How the program ends: one code per kind of ending, and the one place where errors get theirs.
+
+use planwright_adapters::sqlite::OpenStoreError;
+use planwright_core::plan::Finding;
+use planwright_core::review::Refusal as ReviewRefusal;
+use planwright_core::run::{Refusal, Run, RunState};
+use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
+use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError};
+use std::error::Error;
+
+/// Shown below `--help`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    the run ended failed, cancelled or stalled
+  2    bad usage or an invalid plan
+  3    refused: approval or policy
+  4    waits for a person: approval, input, unknown outcome
+  5    the store is damaged or unreachable
+  130  interrupted";
+
+/// The endings other programs can tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    RunFailed,
+    Usage,
+    Refused,
+    Waits,
+    Store,
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::RunFailed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Waits => 4,
+            Self::Store => 5,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// How a command ends that executed this run.
+    pub(crate) fn of_run(run: &Run) -> Self {
+        match run.state() {
+            RunState::Completed => Self::Done,
+            RunState::Failed { .. }
+            | RunState::Cancelled
+            | RunState::Stopping { .. }
+            | RunState::Cancelling => Self::RunFailed,
+            RunState::Running | RunState::Paused => Self::Waits,
+        }
+    }
+}
+
+/// Why a command did not do what was asked. Printed once, by `main`.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+    /// What is wrong with the plan, when that is the reason.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None, findings: Vec::new() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, message)
+    }
+
+    /// An error with everything it has to say about its causes.
+    pub(crate) fn caused(exit: Exit, error: &dyn Error) -> Self {
+        Self::new(exit, chain(error))
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn findings(mut self, findings: Vec<Finding>) -> Self {
+        self.findings = findings;
+        self
+    }
+}
+
+/// An error and its sources, joined. A source whose text its parent already repeats is not said twice.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::caused(Exit::Store, &error).hint("planwright verify lists everything that is damaged")
+    }
+}
+
+impl From<OpenStoreError> for Failure {
+    fn from(error: OpenStoreError) -> Self {
+        Self::caused(Exit::Store, &error).hint("planwright doctor says what is wrong with the store")
+    }
+}
+
+impl From<ArtifactError> for Failure {
+    fn from(error: ArtifactError) -> Self {
+        Self::caused(Exit::Store, &error).hint("planwright verify lists everything that is damaged")
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => {
+                Self::caused(Exit::Usage, &error).hint("planwright list shows the plans there are")
+            }
+            LoadError::Store(error) => error.into(),
+            LoadError::Damaged { .. } | LoadError::Plan(_) => Self::caused(Exit::Store, &error)
+                .hint("other plans are not affected; planwright verify lists everything that is damaged"),
+        }
+    }
+}
+
+impl From<AppendError> for Failure {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Conflict { .. } | AppendError::Duplicate { .. } => {
+                Self::refused("somebody else changed this plan at the same moment")
+                    .hint("look at it again and repeat the command")
+            }
+            AppendError::Fenced { .. } => {
+                Self::caused(Exit::Refused, &error).hint("planwright log --follow shows what it does")
+            }
+            AppendError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AcquireError> for Failure {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Held { run, .. } => Self::refused(format!("another process executes {run}"))
+                .hint("planwright log --follow shows what it does"),
+            AcquireError::NoSuchRun(_) => Self::caused(Exit::Usage, &error),
+            AcquireError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let exit = match refusal {
+            Refusal::UnknownStep(_) => Exit::Usage,
+            Refusal::RunEnded { .. }
+            | Refusal::NotPaused
+            | Refusal::CannotPause { .. }
+            | Refusal::NothingToApprove { .. }
+            | Refusal::NothingToResolve { .. }
+            | Refusal::CannotStart { .. }
+            | Refusal::NotInFlight { .. }
+            | Refusal::Stale { .. }
+            | Refusal::MayNotApprove(_) => Exit::Refused,
+        };
+        Self::caused(exit, &refusal)
+    }
+}
+
+impl From<ReviewRefusal> for Failure {
+    fn from(refusal: ReviewRefusal) -> Self {
+        match refusal {
+            ReviewRefusal::Decision(refusal) => refusal.into(),
+            ReviewRefusal::Deleted
+            | ReviewRefusal::NothingToDecide(_)
+            | ReviewRefusal::Rejected
+            | ReviewRefusal::NotApproved
+            | ReviewRefusal::Changed { .. }
+            | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
+        }
+    }
+}
+
+impl From<ReviewError> for Failure {
+    fn from(error: ReviewError) -> Self {
+        match error {
+            ReviewError::Load(error) => error.into(),
+            ReviewError::Refused(refusal) => refusal.into(),
+            ReviewError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
+            ReviewError::MissingTools(_) => missing_tools(&error),
+            ReviewError::Append(error) => error.into(),
+        }
+    }
+}
+
+impl From<StartRunError> for Failure {
+    fn from(error: StartRunError) -> Self {
+        match error {
+            StartRunError::Load(error) => error.into(),
+            StartRunError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
+            StartRunError::MissingTools(_) => missing_tools(&error),
+            StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
+                .hint("such a plan can be imported, validated and exported, but not run yet"),
+            StartRunError::Refused(refusal) => refusal.into(),
+            StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
+                .hint("cancel the run and start the new version, or fork it to keep its results"),
+            StartRunError::ToolsChanged { .. } => Self::caused(Exit::Refused, &error)
+                .hint("cancel the run, look at the plan again and approve what it does now"),
+            StartRunError::NothingToResume(ref id) => {
+                let hint = format!("planwright run {id} starts one");
+                Self::caused(Exit::Usage, &error).hint(hint)
+            }
+            StartRunError::AlreadyExecuting { ref plan, .. } => {
+                let hint =
+                    format!("planwright resume {plan} goes on with it, planwright cancel {plan} ends it");
+                Self::caused(Exit::Refused, &error).hint(hint)
+            }
+            StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error)
+                .hint("planwright run starts a new run, planwright fork one that reuses its results"),
+            StartRunError::UnknownStep(_) => Self::caused(Exit::Usage, &error),
+            StartRunError::Acquire(error) => error.into(),
+            StartRunError::Append(error) => error.into(),
+        }
+    }
+}
+
+fn missing_tools(error: &dyn Error) -> Failure {
+    Failure::caused(Exit::Usage, error)
+        .hint("planwright tools lists what there is, and how to enable the rest")
+}
+
+impl From<CommandError> for Failure {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Load(error) => error.into(),
+            CommandError::Refused(refusal) => refusal.into(),
+            CommandError::RefusedElsewhere(reason) => Self::refused(reason),
+            CommandError::NoAnswer(_) => Self::caused(Exit::Store, &error),
+            CommandError::Acquire(error) => error.into(),
+            CommandError::Append(error) => error.into(),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Append(error) => error.into(),
+            RunError::Corrupt(_) => Self::caused(Exit::Store, &error),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Everything the program says: data on stdout, talk on stderr.
+//!
+//! Texts of plans, tools and files pass through [`line`] or [`block`] before they reach a terminal.
+
+use anstyle::{AnsiColor, Style};
+use planwright_core::plan::{Finding, Severity, printable};
+use serde::Serialize;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
+
+use crate::exit::{Exit, Failure};
+
+/// Where output goes and how it looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printer {
+    pub(crate) json: bool,
+    color_out: bool,
+    color_err: bool,
+}
+
+/// A text that may be painted.
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+impl Printer {
+    pub(crate) fn new(json: bool, no_color: bool) -> Self {
+        let wanted = !no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self {
+            json,
+            color_out: wanted && io::stdout().is_terminal(),
+            color_err: wanted && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Paints a text for stdout.
+    pub(crate) fn out(self, style: Style, text: &str) -> String {
+        paint(self.color_out, style, text)
+    }
+
+    /// Paints a text for stderr.
+    pub(crate) fn err(self, style: Style, text: &str) -> String {
+        paint(self.color_err, style, text)
+    }
+
+    /// Whether progress may be drawn over itself.
+    pub(crate) fn is_live(self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Whether a person can be asked a question.
+    pub(crate) fn can_ask(self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// One line of data.
+    pub(crate) fn data(self, text: &str) -> Result<(), Failure> {
+        written(writeln!(io::stdout().lock(), "{text}"))
+    }
+
+    /// Data exactly as it is.
+    pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        written(out.write_all(bytes).and_then(|()| out.flush()))
+    }
+
+    /// The one JSON document of `--json`; on one line unless a person looks at it.
+    pub(crate) fn document(self, document: &impl Serialize) -> Result<(), Failure> {
+        let stdout = io::stdout();
+        let mut out = BufWriter::new(stdout.lock());
+        let json = if stdout.is_terminal() {
+            serde_json::to_writer_pretty(&mut out, document)
+        } else {
+            serde_json::to_writer(&mut out, document)
+        };
+        written(json.map_err(io::Error::from).and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+    }
+
+    /// One line of talk. Nobody may be listening, and that is fine.
+    pub(crate) fn talk(self, text: &str) {
+        drop(writeln!(io::stderr().lock(), "{text}"));
+    }
+
+    pub(crate) fn warn(self, text: &str) {
+        self.talk(&format!("{} {}", self.err(YELLOW, "warning:"), line(text)));
+    }
+
+    pub(crate) fn hint(self, text: &str) {
+        self.talk(&format!("{} {}", self.err(BOLD, "hint:"), line(text)));
+    }
+
+    pub(crate) fn failure(self, failure: &Failure) {
+        if failure.message.is_empty() {
+            return;
+        }
+        self.talk(&format!("{} {}", self.err(RED, "error:"), line(&failure.message)));
+        self.findings(&failure.findings);
+        if let Some(hint) = &failure.hint {
+            self.hint(hint);
+        }
+    }
+
+    /// What validation found, one line each.
+    pub(crate) fn findings(self, findings: &[Finding]) {
+        for finding in findings {
+            let word = match finding.severity {
+                Severity::Error => self.err(RED, "  error"),
+                Severity::Warning => self.err(YELLOW, "  warning"),
+            };
+            let place = if finding.pointer.is_empty() { "" } else { " at " };
+            let mut text = format!("{word} {}{place}{}", line(&finding.to_string()), line(&finding.pointer));
+            if let Some(suggestion) = &finding.suggestion {
+                text = format!("{text} ({})", line(suggestion));
+            }
+            self.talk(&text);
+        }
+    }
+}
+
+fn paint(color: bool, style: Style, text: &str) -> String {
+    if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
+/// A reader that has gone away (`| head`) is no reason to complain, only to stop.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
+        Err(error) => Err(Failure::new(Exit::RunFailed, format!("cannot write to stdout: {error}"))),
+    }
+}
+
+/// An untrusted text on one line, without anything that could steer a terminal or hide what is written.
+pub(crate) fn line(text: &str) -> String {
+    printable(text).into_owned()
+}
+
+/// As [`line`], but its line breaks stay.
+pub(crate) fn block(text: &str) -> String {
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A duration as people read it.
+pub(crate) fn duration(took: std::time::Duration) -> String {
+    let millis = took.as_millis();
+    match millis {
+        0..10_000 => format!("{millis} ms"),
+        10_000..120_000 => format!("{:.1} s", took.as_secs_f64()),
+        _ => format!("{} min {} s", took.as_secs() / 60, took.as_secs() % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_sequences_do_not_reach_the_terminal() {
+        assert_eq!(line("a\u{1b}[31mb\u{7}\u{9b}c\nd"), "a[31mbc d");
+        assert_eq!(block("a\u{202e}b\r\nc\u{0}"), "ab\nc");
+    }
+}

@@ -1,0 +1,167 @@
+//! Puts the program together: workspace → configuration → store → tools → engine.
+//!
+//! Nothing is created before something has to be written: a command that reads finds an empty place empty and leaves
+//! it so.
+
+use crate::config::Config;
+use crate::exit::{Exit, Failure};
+use crate::printer::Printer;
+use planwright_adapters::demo::Demo;
+use planwright_adapters::files::FileArtifacts;
+use planwright_adapters::local::Local;
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::toolbox::{InProcessServer, Toolbox};
+use planwright_core::principal::Principal;
+use planwright_core::time::Timestamp;
+use planwright_engine::Engine;
+use planwright_engine::memory::MemoryStore;
+use planwright_engine::port::{Artifacts, Store};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The directory in a workspace that everything is kept in.
+const PLANS: &str = ".plans";
+
+/// Where things are.
+#[derive(Debug, Clone)]
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    /// `.plans`: the store and the projections.
+    pub(crate) plans: PathBuf,
+    pub(crate) database: PathBuf,
+    pub(crate) artifacts: PathBuf,
+}
+
+impl Workspace {
+    /// The directory that was named, else the nearest one above that has plans, else the current one.
+    pub(crate) fn find(named: Option<&Path>) -> Result<Self, Failure> {
+        let here = std::env::current_dir()
+            .map_err(|error| Failure::usage(format!("the current directory cannot be used: {error}")))?;
+        let root = match named.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => here.join(path),
+            None => here.ancestors().find(|path| path.join(PLANS).is_dir()).unwrap_or(&here).to_owned(),
+        };
+        if !root.is_dir() {
+            return Err(Failure::usage(format!("the workspace {} is not a directory", root.display())));
+        }
+        let plans = root.join(PLANS);
+        let moved = std::env::var_os("PLAN_RUNTIME_STORE_PATH").filter(|path| !path.is_empty());
+        let database = moved.map_or_else(|| plans.join("planwright.db"), |path| here.join(path));
+        let mut artifacts = database.clone().into_os_string();
+        artifacts.push("-artifacts");
+        Ok(Self { root, plans, database, artifacts: artifacts.into() })
+    }
+
+    /// Makes `.plans` for its owner only.
+    pub(crate) fn create(&self) -> Result<(), Failure> {
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.plans);
+        created.map_err(|error| {
+            Failure::new(Exit::Store, format!("cannot create {}: {error}", self.plans.display()))
+        })
+    }
+}
+
+/// Whether a command writes to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing is created.
+    Read,
+    Write,
+}
+
+/// What every command is given: where it works and how it speaks.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) workspace: Workspace,
+    pub(crate) config: Config,
+    pub(crate) printer: Printer,
+}
+
+impl Setting {
+    pub(crate) fn new(dir: Option<&Path>, printer: Printer) -> Result<Self, Failure> {
+        let workspace = Workspace::find(dir)?;
+        let config = Config::read(&workspace.root)?;
+        Ok(Self { workspace, config, printer })
+    }
+
+    pub(crate) fn toolbox(&self) -> Result<Toolbox, Failure> {
+        let local = Local::open(self.config.local(&self.workspace.root)).map_err(|error| {
+            Failure::usage(format!("cannot open the workspace {}: {error}", self.workspace.root.display()))
+        })?;
+        let servers: [Arc<dyn InProcessServer>; 2] = [Arc::new(local), Arc::new(Demo)];
+        Toolbox::new(servers, self.config.toolbox())
+            .map_err(|error| Failure::usage(format!("{}: {error}", crate::config::FILE)))
+    }
+
+    /// Opens the store and builds the engine.
+    pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
+        let toolbox = Arc::new(self.toolbox()?);
+        let absent = !self.workspace.database.exists();
+        let artifacts: Arc<dyn Artifacts> = Arc::new(FileArtifacts::new(&self.workspace.artifacts));
+        let sqlite = if access == Access::Read && absent {
+            None
+        } else {
+            if access == Access::Write {
+                self.workspace.create()?;
+            }
+            Some(Arc::new(SqliteStore::open(&self.workspace.database).map_err(|error| {
+                let failure = Failure::from(error);
+                Failure {
+                    message: format!("{}: {}", self.workspace.database.display(), failure.message),
+                    ..failure
+                }
+            })?))
+        };
+        let store: Arc<dyn Store> = match &sqlite {
+            Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
+            None => Arc::new(MemoryStore::default()),
+        };
+        let tools: Arc<Toolbox> = Arc::clone(&toolbox);
+        let engine = Engine::builder(tools)
+            .store(store, artifacts)
+            .limits(self.config.limits())
+            .bounds(self.config.bounds())
+            .build();
+        Ok(App { setting: self.clone(), engine, sqlite, projecting: Arc::default() })
+    }
+}
+
+/// The program, put together.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    pub(crate) setting: Setting,
+    pub(crate) engine: Engine,
+    /// The store as it really is; absent in a workspace without one.
+    pub(crate) sqlite: Option<Arc<SqliteStore>>,
+    /// Held while files are put in place, so that an older state never replaces a newer one.
+    pub(crate) projecting: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl App {
+    pub(crate) fn printer(&self) -> Printer {
+        self.setting.printer
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.engine.environment().clock.now()
+    }
+
+    pub(crate) fn artifacts(&self) -> &Arc<dyn Artifacts> {
+        &self.engine.environment().artifacts
+    }
+}
+
+/// The operating-system user. The account decides, not the environment, which anybody can set.
+pub(crate) fn user() -> Principal {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let account = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid).then(|| name.to_owned())
+    });
+    let named = account.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
+    Principal::person(named.unwrap_or_else(|| format!("uid {uid}")))
+}
