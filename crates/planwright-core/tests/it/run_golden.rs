@@ -149,24 +149,26 @@ fn an_unknown_kind_and_a_newer_version_are_refused() {
     assert!(matches!(newer, DecodeEntryError::Newer { seq: 2, found: 2 }), "{newer}");
     assert!(newer.to_string().contains("newer version"));
 
+    let event = "/event/attempt_started";
     let broken = [
-        ("kind", json!("attempt_teleported")),
-        ("kind", Value::Null),
-        ("v", json!("1")),
-        ("v", Value::Null),
-        ("cause", json!("whim")),
-        ("step", json!("../escaped")),
-        ("attempt", json!(-1)),
-        ("class", json!("harmless")),
-        ("call", json!("sha256:00")),
+        ("/event".to_owned(), json!({"attempt_teleported": {"step": "a"}})),
+        ("/event".to_owned(), json!("attempt_started")),
+        ("/event".to_owned(), Value::Null),
+        ("/v".to_owned(), json!("1")),
+        ("/v".to_owned(), Value::Null),
+        ("/cause".to_owned(), json!("whim")),
+        (format!("{event}/step"), json!("../escaped")),
+        (format!("{event}/attempt"), json!(-1)),
+        (format!("{event}/class"), json!("harmless")),
+        (format!("{event}/call"), json!("sha256:00")),
     ];
-    for (field, value) in broken {
+    for (pointer, value) in broken {
         let mut line = lines("chain").remove(1);
-        line.body[field] = value.clone();
+        *line.body.pointer_mut(&pointer).unwrap() = value.clone();
         let unreadable = decode::<RunEvent>(&line.record());
         assert!(
             matches!(unreadable, Err(DecodeEntryError::Unreadable { seq: 2, .. })),
-            "{field} = {value}: {unreadable:?}"
+            "{pointer} = {value}: {unreadable:?}"
         );
     }
     let mut line = lines("chain").remove(1);
@@ -179,6 +181,7 @@ fn an_unknown_kind_and_a_newer_version_are_refused() {
 fn what_a_later_version_adds_to_an_entry_is_not_lost_on_the_rest() {
     let mut line = lines("chain").remove(1);
     line.body["remark"] = json!("a field this version does not know");
+    line.body["event"]["attempt_started"]["remark"] = json!("another");
     assert!(decode::<RunEvent>(&line.record()).is_ok());
 }
 
