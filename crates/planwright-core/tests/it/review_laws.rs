@@ -207,7 +207,7 @@ fn shown(life: &Life, which: u8, tools: u8) -> Shown {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_run_opens_only_against_an_approval_of_exactly_that(deeds in vec((deed(), who()), 1..40)) {

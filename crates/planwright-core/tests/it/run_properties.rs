@@ -204,7 +204,7 @@ fn json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(cases(500))]
 
     /// Whatever a tool returns and whatever people write comes back from the journal unchanged.
     #[test]
@@ -221,7 +221,7 @@ proptest! {
             },
             RunEvent::ResultReused { step: step.clone(), value: stored() },
             RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },
-            RunEvent::AttemptFailed { step: step.clone(), attempt: 1, error: error.clone(), retry_at: Some(at) },
+            RunEvent::AttemptFailed { step: step.clone(), attempt: 1, error, retry_at: Some(at) },
             RunEvent::OutcomeLost { step: step.clone(), attempt: 1, reason: text.clone() },
             RunEvent::OutcomeResolved {
                 step: step.clone(), resolution: Resolution::Happened { value: stored() }, by: by.clone(),
