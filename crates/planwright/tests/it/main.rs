@@ -1,0 +1,14 @@
+//! The real program, in workspaces of its own, with an environment of its own.
+
+mod approval;
+mod audit;
+mod commands;
+mod consent;
+mod contract;
+mod examples;
+mod execution;
+mod input;
+mod lifecycle;
+mod processes;
+mod resume;
+mod workbench;
