@@ -29,6 +29,7 @@ async fn main() -> Result<(), Failure> {
     };
     let bare = bare(&directory.path().join("bare.db"))?;
     let store = Arc::new(SqliteStore::open(&directory.path().join("store.db"))?);
+    let store_with_keys = SqliteStore::open(&directory.path().join("keyed.db"))?;
     let mut plain = Chain::new("run/plain", false)?;
     let mut keyed = Chain::new("run/keyed", true)?;
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
@@ -40,7 +41,7 @@ async fn main() -> Result<(), Failure> {
         plain.grow(&store, COMMITS_PER_ROUND).await?;
         times[1].push(started.elapsed());
         let started = Instant::now();
-        keyed.grow(&store, COMMITS_PER_ROUND).await?;
+        keyed.grow(&store_with_keys, COMMITS_PER_ROUND).await?;
         times[2].push(started.elapsed());
     }
     let [bare, plain, keyed] = times.map(median_rate);

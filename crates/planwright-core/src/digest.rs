@@ -24,12 +24,11 @@ impl Digest {
 
     /// Hashes the parts with their lengths, so that no two different lists of parts collide.
     pub fn of_parts(parts: &[&[u8]]) -> Self {
-        let mut hasher = Sha256::new();
+        let mut writer = DigestWriter::default();
         for part in parts {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
+            writer.part(part);
         }
-        Self(hasher.finalize().into())
+        writer.finish()
     }
 
     /// The digest of a value's RFC 8785 form: the same whatever order its keys were written in.
@@ -59,6 +58,27 @@ impl Digest {
     /// A form for people that have to compare two: never accepted as an approval.
     pub fn short(&self) -> String {
         self.hex()[..12].to_owned()
+    }
+}
+
+/// Takes a digest over parts that come one by one. The same as [`Digest::of_parts`] over all of them.
+#[derive(Default)]
+pub struct DigestWriter(Sha256);
+
+impl DigestWriter {
+    pub fn part(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl fmt::Debug for DigestWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DigestWriter")
     }
 }
 

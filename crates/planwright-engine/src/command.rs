@@ -54,7 +54,7 @@ impl Engine {
             }
         }
         match self.take(run).await? {
-            Some(lease) => self.command_unowned(run, lease, command).await,
+            Some(lease) => self.command_unowned(run, lease, command, None).await,
             None => self.command_elsewhere(run, &command).await,
         }
     }
@@ -79,7 +79,12 @@ impl Engine {
                     return answer.map_err(CommandError::RefusedElsewhere);
                 }
                 if let Some(lease) = self.take(run).await? {
-                    return self.command_unowned(run, lease, command.clone()).await;
+                    // The owner may have answered just before it let go: nothing is done twice.
+                    if let Some(answer) = self.env.store.answer(message).await? {
+                        self.env.store.release(&lease).await?;
+                        return answer.map_err(CommandError::RefusedElsewhere);
+                    }
+                    return self.command_unowned(run, lease, command.clone(), Some(message)).await;
                 }
                 // The store's own tick bounds this wait.
                 drop(tokio::time::timeout(Duration::from_secs(1), changes.changed()).await);
@@ -90,18 +95,42 @@ impl Engine {
             .unwrap_or(Err(CommandError::NoAnswer(run.clone())))
     }
 
-    /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go again.
+    /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go again. `message` is
+    /// the command as it was left for that owner: it is answered here, so that the next one does not find it.
     async fn command_unowned(
         &self,
         id: &RunId,
         lease: Lease,
         command: RunCommand,
+        message: Option<MessageId>,
     ) -> Result<(), CommandError> {
-        let result = self.write_command(id, &lease, command).await;
-        if result.is_err() {
+        let result = self.write_command(id, &lease, command, message).await;
+        if let (Err(CommandError::Refused(refusal)), Some(message)) = (&result, message) {
+            self.answer_unowned(id, &lease, message, refusal.to_string()).await?;
+        } else if result.is_err() {
             self.env.store.release(&lease).await?;
         }
         result
+    }
+
+    /// Refuses a message and lets go of the run.
+    async fn answer_unowned(
+        &self,
+        id: &RunId,
+        lease: &Lease,
+        message: MessageId,
+        refusal: String,
+    ) -> Result<(), CommandError> {
+        let stream = StreamName::Run(id.clone());
+        let append = Append {
+            expected: self.env.store.head(&stream).await?,
+            stream,
+            records: Vec::new(),
+            lease: LeaseRule::Release { epoch: lease.epoch },
+            status: None,
+            answers: vec![(message, Err(refusal))],
+        };
+        Ok(self.env.store.append(vec![append]).await?)
     }
 
     async fn write_command(
@@ -109,6 +138,7 @@ impl Engine {
         id: &RunId,
         lease: &Lease,
         command: RunCommand,
+        message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let plan = plan_of_run(&*self.env.store, id).await?;
         let (review, _) = load_review(&*self.env.store, &plan).await?;
@@ -130,8 +160,9 @@ impl Engine {
                 records.push(record);
             }
         }
-        self.env.store.append(vec![unowned_append(&run, expected, records, lease)]).await?;
-        Ok(())
+        let mut append = unowned_append(&run, expected, records, lease);
+        append.answers.extend(message.map(|message| (message, Ok(()))));
+        Ok(self.env.store.append(vec![append]).await?)
     }
 
     /// Starts handing messages of other processes to the runs executed here.

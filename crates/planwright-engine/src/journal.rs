@@ -6,10 +6,9 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
 };
-use planwright_core::plan::{Bounds, Document, Finding, Plan};
+use planwright_core::plan::{Bounds, Finding, Plan};
 use planwright_core::review::{Review, ReviewEvent};
 use planwright_core::run::{Corrupt, Run, RunEvent, priorities};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Records read at a time: bounds memory whatever the length of a run.
@@ -79,15 +78,6 @@ pub async fn load_review(store: &dyn Store, id: &PlanId) -> Result<(Review, Head
     review.map(|review| (review, head)).ok_or_else(|| LoadError::NoSuchPlan(id.clone()))
 }
 
-/// The document a run executes: the version's, with the variables given at run time over it.
-pub fn effective_document(document: &Document, variables: &Map<String, Value>) -> Document {
-    let mut document = document.clone();
-    for (name, value) in variables {
-        document.variables.insert(name.clone(), value.clone());
-    }
-    document
-}
-
 /// A run folded from its journal, and where that ends.
 pub async fn load_run(
     store: &dyn Store,
@@ -125,7 +115,7 @@ fn run_plan(
     let found = review.version(*version);
     let found =
         found.ok_or_else(|| damaged(format!("it runs version {version}, which the plan does not have")))?;
-    Plan::compile(effective_document(&found.document, variables), bounds).map_err(LoadError::Plan)
+    Plan::compile(found.document.with_variables(variables), bounds).map_err(LoadError::Plan)
 }
 
 /// The plan a run belongs to, from its first entry.

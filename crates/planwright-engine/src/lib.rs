@@ -18,7 +18,7 @@ mod start;
 pub use command::CommandError;
 pub use dispatch::{Limits, RunError, read_value, store_value};
 pub use engine::{Engine, EngineBuilder, Environment};
-pub use journal::{LoadError, effective_document, load_review, load_run, plan_of_run, read_entries};
+pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use observer::Observer;
 pub use plans::{Candidate, ReviewError};
 pub use remote::{RunCommand, ShownText};

@@ -1,7 +1,7 @@
 //! Proposing, approving, rejecting and deleting plans, and looking at them.
 
 use crate::engine::Engine;
-use crate::journal::{LoadError, effective_document, load_review, load_run};
+use crate::journal::{LoadError, load_review, load_run};
 use crate::port::{Append, AppendError, LeaseRule, StreamStatus};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
@@ -49,7 +49,7 @@ impl Engine {
             document.id = Some(PlanId::mint(self.env.ids.entropy()));
         }
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document)?;
-        let document = Arc::new(plan.document().clone());
+        let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {
             Ok((review, head)) => {
                 let command = Command::Propose { document, digest, by: by.clone() };
@@ -109,7 +109,7 @@ impl Engine {
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, ReviewError> {
-        self.tolerant_candidate(effective_document(&review.current().document, variables))
+        self.tolerant_candidate(review.current().document.with_variables(variables))
     }
 
     /// Compiles and checks a document against today's tools.

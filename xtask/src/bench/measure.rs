@@ -11,7 +11,7 @@ use planwright_core::plan::{Bounds, Document};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
 use planwright_engine::{Engine, RunOptions};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ pub(crate) fn execute(shape: &str, dir: &Path) -> Result<Measured> {
     runtime.block_on(execute_all(plans, dir))
 }
 
-async fn execute_all(plans: Vec<Value>, dir: &Path) -> Result<Measured> {
+async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
     let store = Arc::new(SqliteStore::open(&dir.join("planwright.db"))?);
     let artifacts = Arc::new(FileArtifacts::new(dir.join("artifacts")));
     let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
@@ -77,8 +77,8 @@ async fn execute_all(plans: Vec<Value>, dir: &Path) -> Result<Measured> {
     Ok(Measured { steps, elapsed: started.elapsed(), peak_mib: peak_mib()? })
 }
 
-async fn prepare(engine: &Engine, plan: Value, person: &Principal) -> Result<(PlanId, usize)> {
-    let document = Document::read(&serde_json::to_vec(&plan)?, &Bounds::default())?;
+async fn prepare(engine: &Engine, plan: String, person: &Principal) -> Result<(PlanId, usize)> {
+    let document = Document::read(plan.as_bytes(), &Bounds::default())?;
     drop(plan);
     let (review, _) = engine.propose(document, person).await?;
     let steps = review.current().document.steps.len();

@@ -3,6 +3,7 @@
 //! Every commit ends with a write to the heads file, so watching that file is enough; a slow look at SQLite's own
 //! change counter covers file systems without notices. Nothing is started before somebody asks.
 
+use super::heads::Seen;
 use super::open::{self, Options};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use rusqlite::Connection;
@@ -17,6 +18,7 @@ const TICK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Changes {
     count: Arc<watch::Sender<u64>>,
+    seen: Arc<Seen>,
     watcher: Mutex<Option<Watcher>>,
 }
 
@@ -28,15 +30,15 @@ struct Watcher {
 }
 
 impl Changes {
-    pub(super) fn new(count: Arc<watch::Sender<u64>>) -> Self {
-        Self { count, watcher: Mutex::default() }
+    pub(super) fn new(count: Arc<watch::Sender<u64>>, seen: Arc<Seen>) -> Self {
+        Self { count, seen, watcher: Mutex::default() }
     }
 
     pub(super) fn subscribe(&self, options: &Arc<Options>) -> watch::Receiver<u64> {
         let receiver = self.count.subscribe();
         let mut watcher = self.watcher.lock().expect("nothing panics while it holds the watcher");
         if watcher.is_none() {
-            *watcher = Some(Watcher::start(&self.count, options));
+            *watcher = Some(Watcher::start(&self.count, &self.seen, options));
         }
         receiver
     }
@@ -47,8 +49,8 @@ fn bump(count: &watch::Sender<u64>) {
 }
 
 impl Watcher {
-    fn start(count: &Arc<watch::Sender<u64>>, options: &Arc<Options>) -> Self {
-        let notices = watch_heads(Arc::clone(count), options);
+    fn start(count: &Arc<watch::Sender<u64>>, seen: &Arc<Seen>, options: &Arc<Options>) -> Self {
+        let notices = watch_heads(Arc::clone(count), Arc::clone(seen), options);
         if let Err(error) = &notices {
             tracing::warn!(%error, "cannot watch for changes of other processes; looking once a second instead");
         }
@@ -80,14 +82,20 @@ impl Drop for Watcher {
     }
 }
 
-fn watch_heads(count: Arc<watch::Sender<u64>>, options: &Options) -> notify::Result<RecommendedWatcher> {
+fn watch_heads(
+    count: Arc<watch::Sender<u64>>,
+    seen: Arc<Seen>,
+    options: &Options,
+) -> notify::Result<RecommendedWatcher> {
+    let path = options.beside("-heads");
+    let watched = path.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading the file is an event too, and nothing changed. An error may hide a change.
-        if event.map_or(true, |event| !event.kind.is_access()) {
+        // Our own commits were announced already. An error may hide somebody else's.
+        if event.is_err() || seen.differs(&watched) {
             bump(&count);
         }
     })?;
-    watcher.watch(&options.beside("-heads"), RecursiveMode::NonRecursive)?;
+    watcher.watch(&path, RecursiveMode::NonRecursive)?;
     Ok(watcher)
 }
 

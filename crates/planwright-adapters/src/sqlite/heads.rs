@@ -8,9 +8,11 @@ use planwright_core::digest::Digest;
 use planwright_core::journal::Head;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: [u8; 4] = *b"PWh1";
 const NAME_BYTES: usize = 75;
@@ -24,6 +26,19 @@ const CHECK_AT: usize = HASH_AT + 32;
 pub(super) struct Heads {
     file: File,
     buffer: Vec<u8>,
+    seen: Arc<Seen>,
+}
+
+/// How long the file was when this process last knew everything in it, so that it is not woken by its own writes.
+#[derive(Debug, Default)]
+pub(super) struct Seen(AtomicU64);
+
+impl Seen {
+    /// Whether the file holds more than was known, or was cut. Then that is known too.
+    pub(super) fn differs(&self, path: &Path) -> bool {
+        let found = std::fs::metadata(path).map_or(u64::MAX, |file| file.len());
+        self.0.swap(found, Ordering::AcqRel) != found
+    }
 }
 
 impl Heads {
@@ -35,7 +50,8 @@ impl Heads {
         let mut file = open.open(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        Ok((Self { file, buffer: Vec::new() }, promises(&bytes)))
+        let seen = Arc::new(Seen(AtomicU64::new(bytes.len() as u64)));
+        Ok((Self { file, buffer: Vec::new(), seen }, promises(&bytes)))
     }
 
     /// Notes where streams ended, in one write. Without streams it writes a blank record, which only wakes watchers.
@@ -47,7 +63,14 @@ impl Heads {
         if self.buffer.is_empty() {
             push_record(&mut self.buffer, "", Head::EMPTY);
         }
-        self.file.write_all(&self.buffer)
+        self.file.write_all(&self.buffer)?;
+        // Whatever others wrote before this is announced together with our own commit.
+        self.seen.0.store(self.file.stream_position()?, Ordering::Release);
+        Ok(())
+    }
+
+    pub(super) fn seen(&self) -> Arc<Seen> {
+        Arc::clone(&self.seen)
     }
 
     pub(super) fn bytes(&self) -> io::Result<u64> {

@@ -13,7 +13,7 @@ use planwright_engine::port::{AcquireError, Append, AppendError, Lease, MessageI
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// More than this many requests are not committed at once, so that the first does not wait for the last.
@@ -23,6 +23,8 @@ const CHECKPOINT_PAGES: u64 = 1000;
 const PAGE_BYTES: u64 = 4096;
 /// A log larger than this is emptied before leaving, because the next one to open has to read all of it.
 const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
+/// How long the writer stays awake after a commit.
+const WAKEFUL: Duration = Duration::from_micros(50);
 /// How many groups are committed between two looks at the size of the heads file.
 const GROUPS_PER_LOOK: u32 = 64;
 
@@ -59,6 +61,20 @@ pub(super) struct Writer {
     cut_heads_at: u64,
 }
 
+/// Waits for a request, at first without going to sleep: in a chain the next one comes a few microseconds after the
+/// answer to the last, sooner than a sleeping thread wakes up.
+fn next(queue: &mut mpsc::Receiver<Request>) -> Option<Request> {
+    let started = Instant::now();
+    loop {
+        match queue.try_recv() {
+            Ok(request) => return Some(request),
+            Err(mpsc::error::TryRecvError::Disconnected) => return None,
+            Err(mpsc::error::TryRecvError::Empty) if started.elapsed() < WAKEFUL => std::thread::yield_now(),
+            Err(mpsc::error::TryRecvError::Empty) => return queue.blocking_recv(),
+        }
+    }
+}
+
 impl Writer {
     pub(super) fn new(
         connection: Connection,
@@ -89,7 +105,7 @@ impl Writer {
 
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Request>) {
         let mut group = Vec::new();
-        while let Some(first) = queue.blocking_recv() {
+        while let Some(first) = next(&mut queue) {
             group.push(first);
             while group.len() < MAX_GROUP
                 && let Ok(next) = queue.try_recv()

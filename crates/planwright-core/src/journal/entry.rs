@@ -50,11 +50,12 @@ pub enum DecodeEntryError {
     Unreadable { seq: u64, source: serde_json::Error },
 }
 
+/// The body of a record. The event is a field of its own, tagged from the outside, so that reading it back needs no
+/// second copy: a body can hold a whole plan.
 #[derive(Serialize)]
 struct BodyOut<'a, E> {
     v: u32,
     cause: Cause,
-    #[serde(flatten)]
     event: &'a E,
 }
 
@@ -66,7 +67,6 @@ struct VersionOnly {
 #[derive(Deserialize)]
 struct BodyIn<E> {
     cause: Cause,
-    #[serde(flatten)]
     event: E,
 }
 

@@ -3,18 +3,20 @@
 use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
-use super::validate::{matches_name, missing_inputs};
+use super::validate::{ToolNames, missing_inputs};
 use super::{Action, Bounds, Document, Finding, Graph, ResolveError, Root, Step, StepIx, Template, Values};
 use crate::id::{PlanId, StepId};
 use crate::tool::{Catalog, ResolveToolError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A plan whose structure is sound. Immutable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub(super) id: PlanId,
-    pub(super) document: Document,
+    /// Shared, because the journal entry that proposes the plan holds the same one.
+    pub(super) document: Arc<Document>,
     pub(super) by_id: BTreeMap<StepId, StepIx>,
     pub(super) graph: Graph,
     /// The parsed texts of the steps that have references; the others are sent as they are written.
@@ -28,7 +30,7 @@ impl Plan {
     }
 
     /// The canonical document: every id present.
-    pub fn document(&self) -> &Document {
+    pub fn document(&self) -> &Arc<Document> {
         &self.document
     }
 
@@ -121,24 +123,17 @@ impl Plan {
         schema.map(|schema| missing_inputs(schema, &self.document.variables)).unwrap_or_default()
     }
 
-    /// The document with other values for its variables: what is given at run time wins.
-    pub fn with_variables(&self, overrides: Map<String, Value>) -> Document {
-        let mut document = self.document.clone();
-        document.variables.extend(overrides);
-        document
-    }
-
     /// The tools the plan cannot do without and nobody has, by the names the plan uses, each once.
     pub fn missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let steps = self.document.steps.iter().filter(|step| !step.optional);
         let named = steps.filter_map(|step| step.tool.as_deref());
-        let optional: Vec<&str> = {
+        let optional: ToolNames<'_> = {
             let steps = self.document.steps.iter().filter(|step| step.optional);
             steps.filter_map(|step| step.tool.as_deref()).collect()
         };
         let required = self.document.tools_required.iter().map(String::as_str);
         // A tool that only optional steps use may be missing, though it is in the scope.
-        let required = required.filter(|name| !optional.iter().any(|tool| matches_name(tool, name)));
+        let required = required.filter(|name| !optional.matches(name));
         let names: BTreeSet<&str> = named.chain(required).collect();
         let is_missing = |name: &&str| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. }));
         names.into_iter().filter(is_missing).map(str::to_owned).collect()

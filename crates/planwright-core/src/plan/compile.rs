@@ -12,6 +12,7 @@ use super::{Bounds, Code, Document, Finding, Graph, Plan, Root, Step, StepIx};
 use crate::digest::Digest;
 use crate::id::{PlanId, StepId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What is known about a document's structure, sound or not.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ impl Compiled {
         let id = self.document.id.clone()?;
         let max_resolved_bytes = bounds.max_resolved_bytes;
         let Self { document, by_id, templates, graph, names: _, used: _ } = self;
+        let document = Arc::new(document);
         Some(Plan { id, document, by_id, graph: graph?, templates, max_resolved_bytes })
     }
 
@@ -82,8 +84,9 @@ pub(crate) fn compile(mut document: Document, bounds: &Bounds, findings: &mut Fi
 
 /// The id of a document that came without one: the same document gets the same id.
 fn derived_id(document: &Document) -> PlanId {
-    let value = serde_json::to_value(document).expect("documents have only string keys");
-    let digest = Digest::of_json(&value);
+    // Not the canonical form: it costs ten times as much on large plans, and an id needs to be stable, not to prove.
+    let bytes = serde_json::to_vec(document).expect("documents have only string keys");
+    let digest = Digest::of_bytes(&bytes);
     let entropy =
         digest.as_bytes().iter().take(8).fold(0_u64, |entropy, byte| entropy << 8 | u64::from(*byte));
     PlanId::mint(entropy)
@@ -112,22 +115,24 @@ fn index_ids(document: &Document, findings: &mut Findings) -> BTreeMap<StepId, S
 fn check_result_name(step: &Step, compiled: &Compiled, findings: &mut Findings) {
     let (Some(name), Some(id)) = (&step.result, &step.id) else { return };
     let index = compiled.by_id.get(id).map_or(0, |ix| ix.index());
-    let pointer = format!("/steps/{index}/result");
+    let pointer = || format!("/steps/{index}/result");
     if !is_name(name) || name == "steps" || name == "secret" {
         let message = format!("the result name {name:?} cannot be used in a reference");
         let hint = "use letters, digits, `_` and `-`; `steps` and `secret` are taken";
-        let finding = Finding::new(Code::BadName, pointer, message).of_step(Some(id));
+        let finding = Finding::new(Code::BadName, pointer(), message).of_step(Some(id));
         findings.add(finding.suggest(Some(hint.to_owned())));
     } else if compiled.names.is_variable(name) {
         let message = format!("the variable `{name}` hides this result: `${{{name}}}` is the variable");
         let hint = format!("use another name, or `${{steps.{id}}}`");
-        findings.add(Finding::new(Code::HiddenName, pointer, message).of_step(Some(id)).suggest(Some(hint)));
+        findings
+            .add(Finding::new(Code::HiddenName, pointer(), message).of_step(Some(id)).suggest(Some(hint)));
     } else if let Some(other) = compiled.by_id.get(name.as_str())
         && other.index() != index
     {
         let message = format!("`${{{name}}}` is this result and no longer the step `{name}`");
         let hint = format!("use another name, or `${{steps.{name}}}` for the step");
-        findings.add(Finding::new(Code::HiddenName, pointer, message).of_step(Some(id)).suggest(Some(hint)));
+        findings
+            .add(Finding::new(Code::HiddenName, pointer(), message).of_step(Some(id)).suggest(Some(hint)));
     }
 }
 
@@ -136,16 +141,19 @@ fn declared_edges(compiled: &mut Compiled, findings: &mut Findings) -> Vec<BTree
     let Compiled { document, by_id, .. } = compiled;
     let mut edges = Vec::with_capacity(document.steps.len());
     for (index, step) in document.steps.iter_mut().enumerate() {
-        let mut seen = BTreeSet::new();
-        step.depends_on.retain(|dependency| seen.insert(dependency.clone()));
+        if step.depends_on.len() > 1 {
+            let mut seen = BTreeSet::new();
+            step.depends_on.retain(|dependency| seen.insert(dependency.clone()));
+        }
         let mut list = BTreeSet::new();
         for (position, dependency) in step.depends_on.iter().enumerate() {
-            let pointer = format!("/steps/{index}/dependsOn/{position}");
+            let pointer = || format!("/steps/{index}/dependsOn/{position}");
             match by_id.get(dependency) {
                 Some(ix) if ix.index() == index => {
                     let message = format!("step `{dependency}` depends on itself");
-                    findings
-                        .add(Finding::new(Code::SelfDependency, pointer, message).of_step(step.id.as_ref()));
+                    findings.add(
+                        Finding::new(Code::SelfDependency, pointer(), message).of_step(step.id.as_ref()),
+                    );
                 }
                 Some(ix) => {
                     list.insert(*ix);
@@ -154,7 +162,7 @@ fn declared_edges(compiled: &mut Compiled, findings: &mut Findings) -> Vec<BTree
                     let known = || by_id.keys().map(ToString::to_string);
                     let suggestion = findings.hint(|| did_you_mean(&nearest(dependency.as_str(), known())));
                     let message = format!("there is no step `{dependency}` to depend on");
-                    let finding = Finding::new(Code::UnknownDependency, pointer, message);
+                    let finding = Finding::new(Code::UnknownDependency, pointer(), message);
                     findings.add(finding.of_step(step.id.as_ref()).suggest(suggestion));
                 }
             }

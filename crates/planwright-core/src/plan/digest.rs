@@ -1,7 +1,7 @@
 //! What an approval is bound to: the digest of everything that changes what is executed.
 
 use super::{Document, Plan, Step};
-use crate::digest::Digest;
+use crate::digest::{Digest, DigestWriter, canonical_json};
 use crate::tool::Catalog;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,17 +12,20 @@ impl Plan {
     /// Titles, goals, notes and labels are left out: people may reword a plan without asking again. Everything else
     /// is in, also what this version does not execute, so that a field can never be smuggled past an approval.
     pub fn digest(&self, catalog: &Catalog, policy_version: &str) -> Digest {
-        let steps = self.indices().map(|ix| {
+        // The steps are hashed one by one, each in canonical form: a plan of any size costs the memory of one step.
+        let mut steps = DigestWriter::default();
+        for ix in self.indices() {
             let after: BTreeSet<&str> = self
                 .graph
                 .dependencies(ix)
                 .iter()
                 .map(|&dependency| self.step_id(dependency).as_str())
                 .collect();
-            executable_step(self.step(ix), after.into_iter().collect())
-        });
+            steps.part(&canonical_json(&executable_step(self.step(ix), after.into_iter().collect())));
+        }
         Digest::of_json(&json!({
-            "plan": executable_document(&self.document, steps.collect()),
+            "plan": executable_document(&self.document),
+            "steps": steps.finish(),
             "tools": self.tool_digests(catalog),
             "policy": policy_version,
         }))
@@ -46,7 +49,7 @@ impl Plan {
     }
 }
 
-fn executable_document(document: &Document, steps: Vec<Value>) -> Value {
+fn executable_document(document: &Document) -> Value {
     // Every field is named, so that a new one has to be decided on.
     let Document {
         id: _,
@@ -67,7 +70,6 @@ fn executable_document(document: &Document, steps: Vec<Value>) -> Value {
     json!({
         "inputs": inputs,
         "variables": variables,
-        "steps": steps,
         "toolsRequired": tools_required.iter().collect::<BTreeSet<_>>(),
         "limits": limits,
         "executorModel": executor_model,

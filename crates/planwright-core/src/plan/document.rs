@@ -81,6 +81,16 @@ impl Document {
     }
 }
 
+impl Document {
+    /// The document with other values for its variables: what is given at run time wins.
+    #[must_use]
+    pub fn with_variables(&self, given: &Map<String, Value>) -> Self {
+        let mut document = self.clone();
+        document.variables.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        document
+    }
+}
+
 /// What the planner knew, for people and for the model. It changes nothing that is executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Something that happened to a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ReviewEvent {
     PlanProposed {
         version: u32,

@@ -96,8 +96,7 @@ impl Run {
             E::OutcomeResolved { step, resolution, .. } => match resolution {
                 Resolution::Happened { value } => self.note(entry, step, &S::Happened { value }),
                 Resolution::RunAgain => self.note(entry, step, &S::RunAgain),
-                // The failed attempt that follows from it is an entry of its own.
-                Resolution::DidNotHappen => Ok(()),
+                Resolution::DidNotHappen => self.note(entry, step, &S::DidNotHappen),
             },
             E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
             E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
@@ -214,7 +213,8 @@ impl Run {
         signal: RunSignal,
         recorded: crate::digest::Digest,
     ) -> Result<(), Corrupt> {
-        let next = self.state.after(signal).ok_or_else(|| self.cannot_follow(entry, name))?;
+        let next = self.state.after(signal).filter(|_| self.may_end(signal));
+        let next = next.ok_or_else(|| self.cannot_follow(entry, name))?;
         let folded = self.steps_digest();
         if folded != recorded {
             return Err(Corrupt::StateMismatch { seq: entry.seq, recorded, folded });
@@ -238,6 +238,20 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// A run ends with no call in flight, and completes only if nothing is open and nothing critical was denied.
+    fn may_end(&self, signal: RunSignal) -> bool {
+        let idle = self.index.running.is_empty();
+        match signal {
+            RunSignal::Completed => idle && self.index.open == 0 && self.failed_step().is_none(),
+            RunSignal::Failed(_)
+            | RunSignal::Cancelled
+            | RunSignal::Paused
+            | RunSignal::Resumed
+            | RunSignal::CancelRequested
+            | RunSignal::CriticalStepFailed(_) => idle,
+        }
     }
 
     fn replace(&mut self, ix: StepIx, next: StepState) {
@@ -359,6 +373,7 @@ fn event_name(event: &StepEvent<'_>) -> &'static str {
         StepEvent::AttemptCancelled { .. } => "attempt_cancelled",
         StepEvent::OutcomeLost { .. } => "outcome_lost",
         StepEvent::Happened { .. } => "outcome_resolved",
+        StepEvent::DidNotHappen => "outcome_resolved",
         StepEvent::RunAgain => "outcome_resolved",
         StepEvent::FailedWithoutCall { .. } => "step_failed",
         StepEvent::Skipped { .. } => "step_skipped",

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 /// Something that happened to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunEvent {
     RunStarted {
         plan: PlanId,
@@ -176,6 +176,7 @@ impl Journaled for RunEvent {
             | Self::AttemptFailed { step, retry_at: None, .. }
             | Self::StepFailed { step, .. }
             | Self::StepSkipped { step, .. }
+            | Self::AttemptCancelled { step, .. }
             | Self::ApprovalDenied { step, .. }
             | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
                 Some(format!("end {step}"))
@@ -185,7 +186,6 @@ impl Journaled for RunEvent {
             }
             Self::AttemptFailed { retry_at: Some(_), .. }
             | Self::AttemptInterrupted { .. }
-            | Self::AttemptCancelled { .. }
             | Self::OutcomeLost { .. }
             | Self::OutcomeResolved { .. }
             | Self::ApprovalRequested { .. }

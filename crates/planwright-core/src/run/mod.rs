@@ -27,7 +27,7 @@ pub use report::{RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};
 pub use value::{ArtifactRef, StoredValue};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, DigestWriter};
 use crate::id::RunId;
 use crate::plan::{OnFailure, Plan, StepIx};
 use crate::time::Timestamp;
@@ -201,13 +201,15 @@ impl Run {
 
     /// A digest of where every step ended. The terminal entry records it; a replay must reach it.
     pub fn steps_digest(&self) -> Digest {
-        let mut text = Vec::new();
+        let (mut steps, mut line) = (DigestWriter::default(), Vec::new());
         for ix in self.plan.indices() {
             let state = self.step(ix);
-            let line = (self.plan.step_id(ix), state.name(), state.tally().attempts, state.value());
-            serde_json::to_writer(&mut text, &line).expect("writing JSON to memory cannot fail");
+            let fields = (self.plan.step_id(ix), state.name(), state.tally().attempts, state.value());
+            line.clear();
+            serde_json::to_writer(&mut line, &fields).expect("writing JSON to memory cannot fail");
+            steps.part(&line);
         }
-        Digest::of_bytes(&text)
+        steps.finish()
     }
 
     /// Whether the failure of this step ends the run.

@@ -150,22 +150,61 @@ pub enum StepState {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepEvent<'a> {
     DependencyDone,
-    DependencyFailed { root: StepIx },
-    RunEnded { reason: &'a str },
-    Reused { value: &'a StoredValue },
-    ApprovalRequested { at: Timestamp },
+    DependencyFailed {
+        root: StepIx,
+    },
+    RunEnded {
+        reason: &'a str,
+    },
+    Reused {
+        value: &'a StoredValue,
+    },
+    ApprovalRequested {
+        at: Timestamp,
+    },
     ApprovalGranted,
-    ApprovalDenied { reason: &'a str },
-    AttemptStarted { attempt: AttemptNo, class: EffectClass, at: Timestamp, deadline: Option<Timestamp> },
-    AttemptSucceeded { attempt: AttemptNo, value: &'a StoredValue, at: Timestamp },
-    AttemptFailed { attempt: AttemptNo, error: &'a StepError, retry_at: Option<Timestamp>, at: Timestamp },
-    AttemptInterrupted { attempt: AttemptNo },
-    AttemptCancelled { attempt: AttemptNo },
-    OutcomeLost { attempt: AttemptNo, reason: &'a str },
-    Happened { value: &'a StoredValue },
+    ApprovalDenied {
+        reason: &'a str,
+    },
+    AttemptStarted {
+        attempt: AttemptNo,
+        class: EffectClass,
+        at: Timestamp,
+        deadline: Option<Timestamp>,
+    },
+    AttemptSucceeded {
+        attempt: AttemptNo,
+        value: &'a StoredValue,
+        at: Timestamp,
+    },
+    AttemptFailed {
+        attempt: AttemptNo,
+        error: &'a StepError,
+        retry_at: Option<Timestamp>,
+        at: Timestamp,
+    },
+    AttemptInterrupted {
+        attempt: AttemptNo,
+    },
+    AttemptCancelled {
+        attempt: AttemptNo,
+    },
+    OutcomeLost {
+        attempt: AttemptNo,
+        reason: &'a str,
+    },
+    Happened {
+        value: &'a StoredValue,
+    },
+    /// The failed attempt that follows from it is an event of its own.
+    DidNotHappen,
     RunAgain,
-    FailedWithoutCall { error: &'a StepError },
-    Skipped { reason: &'a str },
+    FailedWithoutCall {
+        error: &'a StepError,
+    },
+    Skipped {
+        reason: &'a str,
+    },
 }
 
 impl StepState {
@@ -242,6 +281,7 @@ impl StepState {
             (Self::OutcomeUnknown { tally, .. }, E::Happened { value }) => {
                 Self::Completed { tally: *tally, took: Duration::ZERO, value: (*value).clone() }
             }
+            (Self::OutcomeUnknown { .. }, E::DidNotHappen) => self.clone(),
             (Self::OutcomeUnknown { tally, .. }, E::RunAgain) => {
                 Self::Ready { tally: *tally, approved: true }
             }

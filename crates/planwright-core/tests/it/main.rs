@@ -1,4 +1,5 @@
-//! What the core promises, seen from outside.
+//! What the core promises, seen from outside. `run_*`: lives of runs; `review_*`: lives of plans; the rest: plans.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod digests;
 mod error_pages;
@@ -9,5 +10,14 @@ mod properties;
 mod reading;
 mod references;
 mod rendering;
+mod review_laws;
+mod run_files;
+mod run_golden;
+mod run_laws;
+mod run_properties;
+mod run_scenarios;
+mod run_simulation;
+mod run_table;
+mod run_world;
 mod schema;
 mod validation;

@@ -11,7 +11,8 @@ pub(crate) const GENERATED_STEPS: &str = include_str!("../fixtures/generated_ste
 pub(crate) const PROPOSE_INVOICE: &str = include_str!("../fixtures/propose_invoice.json");
 pub(crate) const SHIP_MILESTONE: &str = include_str!("../fixtures/ship_milestone.json");
 
-/// Every plan printed where the formats come from.
+/// One plan of each dialect. `generated_steps` and `propose_invoice` are put together from field lists and prose; the
+/// others are printed examples, unchanged.
 pub(crate) const ALL: [&str; 5] =
     [REFACTOR_AUTH, DOLLAR_REFERENCE, GENERATED_STEPS, PROPOSE_INVOICE, SHIP_MILESTONE];
 

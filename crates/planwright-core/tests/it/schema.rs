@@ -10,7 +10,7 @@ fn errors(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_printed_plan_fits_the_schema_once_it_is_read() {
+fn a_plan_of_every_dialect_fits_the_schema_once_it_is_read() {
     for text in ALL {
         let document = read(text);
         assert_eq!(errors(&serde_json::to_value(&document).unwrap()), [""; 0]);

@@ -233,3 +233,16 @@ fn a_remote_schema_is_never_fetched() {
     let validated = check(json!([{"tool": "t"}]), &remote);
     assert_eq!(validated.findings[0].code, Code::BadSchema);
 }
+
+#[test]
+fn a_reference_does_not_decide_a_condition_of_the_schema() {
+    let schema = json!({"type": "object", "properties": {"kind": {"type": "string"}},
+        "if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["x"]}, "else": {"required": ["y"]}});
+    let catalog = Catalog::new([crate::plans::tool("s", "t", schema, None)]);
+    let findings = |kind: &str| {
+        let plan = json!({"variables": {"v": 1}, "steps": [{"tool": "t", "args": {"kind": kind}}]});
+        check(plan, &catalog).findings
+    };
+    assert_eq!(findings("${v}"), []);
+    assert_eq!(findings("a")[0].code, Code::InvalidArgs);
+}

@@ -1,12 +1,14 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
 use super::limiter::Permit;
-use super::values::store_value;
+use super::values::{store_value, too_deep};
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
+use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Answer, StepError, StoredValue};
 use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ pub(super) fn make(
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
-    let calling = tools.call(call);
+    let calling = guarded(tools, call);
     Box::pin(async move {
         let given_up = async {
             cancelled.cancelled().await;
@@ -49,8 +51,25 @@ pub(super) fn make(
     })
 }
 
+/// A tool that panics costs its own call, never the run. Nobody knows how far it got.
+fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
+    let panicked = || Err(CallError::Lost("the tool panicked".into()));
+    match catch_unwind(AssertUnwindSafe(|| tools.call(call))) {
+        Ok(calling) => Box::pin(
+            AssertUnwindSafe(calling)
+                .catch_unwind()
+                .map(move |outcome| outcome.unwrap_or_else(|_| panicked())),
+        ),
+        Err(_) => Box::pin(std::future::ready(panicked())),
+    }
+}
+
 async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<Arc<Value>>) {
     match outcome {
+        // The tool did answer, and would answer the same again.
+        Ok(value) if !StoredValue::can_keep(&value) => {
+            (Answer::Failed(StepError::new("value_too_deep", too_deep())), None)
+        }
         Ok(value) => match store_value(artifacts, value).await {
             Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
             Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),

@@ -138,10 +138,11 @@ impl RunLoop {
     /// Executes the run until it ends or only a person can move it on.
     pub(crate) async fn run(mut self, first: Vec<Command>) -> Result<Ended, RunError> {
         let worked = self.work(first).await;
-        // Whatever is still in flight is not wanted any more; its tools are told.
+        // Whatever is still in flight is not wanted any more; its tools are told, and get the time to stop.
         for (_, token) in self.in_flight.values() {
             token.cancel();
         }
+        while self.calls.next().await.is_some() {}
         worked.map(|()| Ended { run: self.run })
     }
 
@@ -154,8 +155,9 @@ impl RunLoop {
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
         loop {
             self.execute(&Command::Tick, Cause::Timer)?;
-            self.execute(&Command::AskApprovals, Cause::Schedule)?;
             self.schedule().await?;
+            // A step skipped just now can make one ready that needs approval, so people are asked last.
+            self.execute(&Command::AskApprovals, Cause::Schedule)?;
             self.execute(&Command::Settle, Cause::Schedule)?;
             if self.commit().await? {
                 return Ok(());

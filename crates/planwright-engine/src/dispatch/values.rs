@@ -75,11 +75,15 @@ pub async fn read_value(artifacts: &dyn Artifacts, value: &StoredValue) -> Resul
     }
 }
 
-/// Stores a value: in the journal if it is small, as an artifact if it is large.
+/// Stores a value: in the journal if it is small, as an artifact if it is large. One that could not be read again is
+/// refused.
 pub async fn store_value(
     artifacts: &dyn Artifacts,
     value: Value,
 ) -> Result<(StoredValue, Arc<Value>), ArtifactError> {
+    if !StoredValue::can_keep(&value) {
+        return Err(ArtifactError::Io(too_deep()));
+    }
     let bytes = serde_json::to_vec(&value).expect("a JSON value can be written");
     let value = Arc::new(value);
     let stored = if bytes.len() > StoredValue::MAX_INLINE_BYTES {
@@ -88,4 +92,8 @@ pub async fn store_value(
         StoredValue::Inline(Arc::clone(&value))
     };
     Ok((stored, value))
+}
+
+pub(super) fn too_deep() -> String {
+    format!("the value nests deeper than {} levels", StoredValue::MAX_DEPTH)
 }

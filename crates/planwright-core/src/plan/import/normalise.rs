@@ -5,6 +5,7 @@ use super::dialect::{self, Aliases};
 use crate::json::pointer_token;
 use crate::plan::Code;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 type Object = Map<String, Value>;
 
@@ -102,7 +103,8 @@ fn step(object: Object, at: &str) -> Result<Object, ReadPlanError> {
 /// The same thing said twice is accepted if both say the same.
 fn rename(object: Object, aliases: Aliases, at: &str) -> Result<Object, ReadPlanError> {
     let mut renamed = Object::new();
-    for (key, value) in object {
+    // Sorted, so that the same two spellings are always blamed the same way round.
+    for (key, value) in object.into_iter().collect::<BTreeMap<_, _>>() {
         if value.is_null() {
             continue;
         }
@@ -160,7 +162,8 @@ fn instruction(step: &mut Object) {
         }
     }
     let said = || {
-        let words: Vec<&str> = agent.values().filter_map(Value::as_str).collect();
+        let parts = ["tool", "operation", "target"].into_iter().filter_map(|key| agent.get(key)?.as_str());
+        let words: Vec<&str> = parts.collect();
         Value::String(words.join(" "))
     };
     let instruction = step.get("title").cloned().unwrap_or_else(said);

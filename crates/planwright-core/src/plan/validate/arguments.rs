@@ -14,6 +14,9 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Errors reported for one call.
+const MAX_ERRORS: usize = 100;
+
 /// The arguments of one call.
 pub(super) struct Arguments<'a> {
     pub(super) compiled: &'a Compiled,
@@ -53,23 +56,41 @@ impl Arguments<'_> {
             None => Value::Object(self.args.clone()),
             Some(template) => self.stand_in(template, String::new(), &mut parts, tools),
         };
-        // Each value is blamed once for its type: `anyOf` and friends would repeat it.
+        // Each value is blamed once for the same thing: schemas within schemas would repeat it.
         let mut blamed = BTreeSet::new();
-        for error in validator.iter_errors(&instance) {
+        for error in validator.iter_errors(&instance).take(MAX_ERRORS) {
             let path = error.instance_path().to_string();
-            let message = match parts.get(&path) {
-                None => describe(&error),
-                Some(Part::Contains) if concerns_the_container(error.kind()) => describe(&error),
-                Some(Part::Text) if matches!(error.kind(), Kind::Type { .. }) => describe(&error),
-                Some(Part::Typed { reference, type_name }) if matches!(error.kind(), Kind::Type { .. }) => {
-                    format!("`${{{reference}}}` is of type {type_name}, but {}", expected(error.kind()))
-                }
-                Some(Part::Unknown | Part::Text | Part::Typed { .. } | Part::Contains) => continue,
-            };
+            let Some(message) = self.message(&error, &path, &parts) else { continue };
             if blamed.insert((path.clone(), message.clone())) {
                 let finding = Finding::new(Code::InvalidArgs, format!("{}{path}", self.at), message);
                 findings.add(finding.of_step(self.step.id.as_ref()).suggest(self.suggestion(error.kind())));
             }
+        }
+    }
+
+    /// What to say about an error, or nothing if it may come from a value that only stands in.
+    fn message(
+        &self,
+        error: &jsonschema::ValidationError<'_>,
+        path: &str,
+        parts: &BTreeMap<String, Part>,
+    ) -> Option<String> {
+        if !parts.is_empty() && is_conditional(&error.schema_path().to_string()) {
+            return None;
+        }
+        let is_type = matches!(error.kind(), Kind::Type { .. });
+        match parts.get(path) {
+            None => Some(describe(error)),
+            Some(Part::Contains) if concerns_the_container(error.kind()) => {
+                Some(error.masked_with("the value").to_string())
+            }
+            Some(Part::Text) if is_type => {
+                Some(format!("text with references in it is a string, but {}", expected(error.kind())))
+            }
+            Some(Part::Typed { reference, type_name }) if is_type => {
+                Some(format!("`${{{reference}}}` is of type {type_name}, but {}", expected(error.kind())))
+            }
+            Some(Part::Unknown | Part::Text | Part::Typed { .. } | Part::Contains) => None,
         }
     }
 
@@ -174,6 +195,12 @@ fn type_at(schema: &Value, path: &[PathSegment]) -> Option<String> {
     schema.get("type").and_then(Value::as_str).map(str::to_owned)
 }
 
+/// Whether a part of a schema applies only to some values, so that a stand-in may have chosen the wrong one.
+fn is_conditional(schema_path: &str) -> bool {
+    let conditional = ["if", "then", "else", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"];
+    schema_path.split('/').any(|part| conditional.contains(&part))
+}
+
 /// Whether an error is about an object or a list as such, whatever the values inside will be.
 fn concerns_the_container(kind: &Kind) -> bool {
     matches!(
@@ -190,7 +217,7 @@ fn concerns_the_container(kind: &Kind) -> bool {
     )
 }
 
-fn describe(error: &jsonschema::ValidationError<'_>) -> String {
+pub(super) fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     const SHOWN: usize = 300;
     let message = error.to_string();
     if message.chars().count() <= SHOWN {

@@ -3,7 +3,8 @@
 use super::super::compile::Compiled;
 use super::super::finding::Findings;
 use super::super::{Code, Finding};
-use crate::json::{compile_schema, pointer_token};
+use super::arguments::describe;
+use crate::json::compile_schema;
 use serde_json::Value;
 
 pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
@@ -27,44 +28,36 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
 }
 
 fn check_inputs(compiled: &Compiled, schema: &Value, findings: &mut Findings) {
-    if let Err(problem) = compile_schema(schema) {
-        findings.add(Finding::new(
-            Code::BadSchema,
-            "/inputs",
-            format!("the schema cannot be used: {problem}"),
-        ));
-        return;
-    }
-    let variables = &compiled.document.variables;
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, value) in variables {
-        let Some(property) = properties.and_then(|properties| properties.get(name)) else { continue };
-        // Property by property: a template is checked before all of its inputs are there.
-        let Ok(validator) = compile_schema(&with_definitions(property, schema)) else { continue };
-        for error in validator.iter_errors(value) {
-            let pointer = format!("/variables/{}{}", pointer_token(name), error.instance_path());
-            let message = format!("the variable `{name}` does not fit `inputs`: {error}");
-            findings.add(Finding::new(Code::VariableMismatch, pointer, message));
+    // A template is checked before all of its inputs are there, and may have variables that are no inputs.
+    let mut lenient = schema.clone();
+    if let Some(object) = lenient.as_object_mut() {
+        for key in ["required", "minProperties", "additionalProperties", "unevaluatedProperties"] {
+            object.remove(key);
         }
+    }
+    let validator = match compile_schema(&lenient) {
+        Ok(validator) => validator,
+        Err(problem) => {
+            let message = format!("the schema cannot be used: {problem}");
+            findings.add(Finding::new(Code::BadSchema, "/inputs", message));
+            return;
+        }
+    };
+    let variables = &compiled.document.variables;
+    let values = Value::Object(variables.clone());
+    for error in validator.iter_errors(&values) {
+        let message = format!("a variable does not fit `inputs`: {}", describe(&error));
+        findings.add(Finding::new(
+            Code::VariableMismatch,
+            format!("/variables{}", error.instance_path()),
+            message,
+        ));
     }
     for name in missing(schema, variables) {
         let message = format!("the input `{name}` has no value yet");
         let hint = format!("give it when the plan is run, or in `variables`: \"{name}\": …");
         findings.add(Finding::new(Code::InputMissing, "/inputs", message).suggest(Some(hint)));
     }
-}
-
-/// The schema of one property can refer to definitions of the whole.
-fn with_definitions(property: &Value, schema: &Value) -> Value {
-    let mut property = property.clone();
-    if let Some(object) = property.as_object_mut() {
-        for key in ["$schema", "$defs", "definitions"] {
-            if let Some(value) = schema.get(key) {
-                object.entry(key).or_insert_with(|| value.clone());
-            }
-        }
-    }
-    property
 }
 
 /// The required inputs that have neither a value nor a default.

@@ -4,7 +4,7 @@ use super::super::compile::Compiled;
 use super::super::finding::Findings;
 use super::super::nearest::{did_you_mean, nearest};
 use super::super::{Code, Finding};
-use super::tools::matches_name;
+use super::tools::ToolNames;
 use crate::json::pointer_token;
 use std::collections::BTreeSet;
 
@@ -20,16 +20,16 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
         let message = format!("a budget of 0 {name} lets no step run");
         findings.add(Finding::new(Code::PointlessLimit, format!("/limits/budget/{name}"), message));
     }
+    // An agent may call what no step names.
+    if document.steps.iter().any(|step| step.agent.is_some()) {
+        return;
+    }
     let used: BTreeSet<&str> = document.steps.iter().filter_map(|step| step.tool.as_deref()).collect();
-    for name in budget.per_tool.keys() {
-        if used.iter().any(|tool| matches_name(tool, name))
-            || document.steps.iter().any(|step| step.agent.is_some())
-        {
-            continue;
-        }
+    let names: ToolNames<'_> = used.iter().copied().collect();
+    for name in budget.per_tool.keys().filter(|name| !names.matches(name)) {
         let message = format!("the budget is for `{name}`, which no step uses");
         let pointer = format!("/limits/budget/perTool/{}", pointer_token(name));
-        let near = did_you_mean(&nearest(name, used.iter().map(|&tool| tool.to_owned())));
+        let near = findings.hint(|| did_you_mean(&nearest(name, used.iter().map(|&tool| tool.to_owned()))));
         findings.add(Finding::new(Code::PointlessLimit, pointer, message).suggest(near));
     }
 }

@@ -15,7 +15,7 @@ use super::{Bounds, Code, Document, Finding, Plan};
 use crate::tool::Catalog;
 
 pub(crate) use inputs::missing as missing_inputs;
-pub(crate) use tools::matches_name;
+pub(crate) use tools::ToolNames;
 
 /// What validation found, and the plan if it can be kept.
 #[derive(Debug)]

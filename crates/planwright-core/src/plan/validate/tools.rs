@@ -6,7 +6,7 @@ use super::super::nearest::{did_you_mean, nearest};
 use super::super::{Code, Finding, Step, StepIx};
 use super::arguments::Arguments;
 use crate::tool::{Catalog, KnownTool, ResolveToolError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Resolves each name once: the steps of a large plan use few tools, and looking for near names is slow.
@@ -26,13 +26,16 @@ impl<'a> Tools<'a> {
 
 pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findings) {
     let mut tools = Tools { catalog, resolved: BTreeMap::new() };
+    let scope: ToolNames<'_> = compiled.document.tools_required.iter().map(String::as_str).collect();
     for (index, step) in compiled.document.steps.iter().enumerate() {
         let uses = [
             step.tool.as_deref().map(|name| (name, "tool", "args", &step.args)),
             step.undo.as_deref().map(|undo| (&*undo.tool, "undo/tool", "undo/args", &undo.args)),
         ];
         for (name, name_at, args_at, args) in uses.into_iter().flatten() {
-            check_scope(compiled, step, &format!("/steps/{index}/{name_at}"), name, findings);
+            if !compiled.document.tools_required.is_empty() && !scope.matches(name) {
+                out_of_scope(compiled, step, &format!("/steps/{index}/{name_at}"), name, findings);
+            }
             let known = match tools.resolve(name) {
                 Ok(tool) => Arc::clone(tool),
                 Err(error) => {
@@ -70,11 +73,8 @@ fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut 
 }
 
 /// Every tool a step names is one the plan says it uses.
-fn check_scope(compiled: &Compiled, step: &Step, pointer: &str, name: &str, findings: &mut Findings) {
+fn out_of_scope(compiled: &Compiled, step: &Step, pointer: &str, name: &str, findings: &mut Findings) {
     let scope = &compiled.document.tools_required;
-    if scope.is_empty() || scope.iter().any(|allowed| matches_name(allowed, name)) {
-        return;
-    }
     let message = format!("the tool `{name}` is not in `toolsRequired`");
     let near = findings.hint(|| did_you_mean(&nearest(name, scope.iter().cloned())));
     let hint = near.or_else(|| Some(format!("add `{name}` to `toolsRequired`")));
@@ -84,10 +84,10 @@ fn check_scope(compiled: &Compiled, step: &Step, pointer: &str, name: &str, find
 /// Tools the plan says it needs beyond those of its steps, for agents to use.
 fn check_required(compiled: &Compiled, tools: &mut Tools<'_>, findings: &mut Findings) {
     let steps = &compiled.document.steps;
-    let named: Vec<&str> = steps.iter().filter_map(|step| step.tool.as_deref()).collect();
+    let named: ToolNames<'_> = steps.iter().filter_map(|step| step.tool.as_deref()).collect();
     for (index, name) in compiled.document.tools_required.iter().enumerate() {
         // The step that uses it has said so already.
-        if named.iter().any(|used| matches_name(name, used)) {
+        if named.matches(name) {
             continue;
         }
         if let Err(ResolveToolError::Unknown { nearest, .. }) = tools.resolve(name) {
@@ -98,14 +98,36 @@ fn check_required(compiled: &Compiled, tools: &mut Tools<'_>, findings: &mut Fin
     }
 }
 
-/// Whether two names can mean the same tool: the same text, or one the bare name of the other.
-pub(crate) fn matches_name(one: &str, other: &str) -> bool {
-    let bare = |name: &str, of: &str| {
-        of.split_once('.').is_some_and(|(_, tool)| tool == name)
-            || of
-                .strip_prefix("mcp__")
-                .and_then(|rest| rest.split_once("__"))
-                .is_some_and(|(_, tool)| tool == name)
-    };
-    one == other || bare(one, other) || bare(other, one)
+/// Tool names to compare with: two names match if they are the same text, or one is the bare name of the other.
+///
+/// A set, because both a plan's scope and its steps can be long.
+#[derive(Debug, Default)]
+pub(crate) struct ToolNames<'a> {
+    exact: BTreeSet<&'a str>,
+    bare: BTreeSet<&'a str>,
+}
+
+impl<'a> FromIterator<&'a str> for ToolNames<'a> {
+    fn from_iter<T: IntoIterator<Item = &'a str>>(names: T) -> Self {
+        let exact: BTreeSet<&str> = names.into_iter().collect();
+        let bare = exact.iter().filter_map(|name| bare(name)).collect();
+        Self { exact, bare }
+    }
+}
+
+impl ToolNames<'_> {
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        self.exact.contains(name)
+            || self.bare.contains(name)
+            || bare(name).is_some_and(|name| self.exact.contains(name))
+    }
+}
+
+/// The tool's own name in `server.tool` or `mcp__server__tool`.
+fn bare(name: &str) -> Option<&str> {
+    match name.strip_prefix("mcp__") {
+        Some(rest) => rest.split_once("__"),
+        None => name.split_once('.'),
+    }
+    .map(|(_, tool)| tool)
 }

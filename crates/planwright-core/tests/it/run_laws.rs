@@ -1,0 +1,243 @@
+//! What must be true of every journal, told a second time and without the state table: a reader that only looks at
+//! entries.
+
+use planwright_core::digest::Digest;
+use planwright_core::journal::{Entry, Journaled as _};
+use planwright_core::plan::{Plan, StepIx};
+use planwright_core::run::{Effect, Resolution, Run, RunEvent, RunState, StepState};
+use planwright_core::time::Timestamp;
+use planwright_core::tool::EffectClass;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The index sets say exactly what a look at every step says.
+pub(crate) fn check_index(run: &Run, now: Timestamp) {
+    let plan = run.plan();
+    let steps = |wanted: &dyn Fn(&StepState) -> bool| -> BTreeSet<StepIx> {
+        plan.indices().filter(|&ix| wanted(run.step(ix))).collect()
+    };
+    let running = steps(&|state| matches!(state, StepState::Running { .. }));
+    assert_eq!(run.running().collect::<BTreeSet<_>>(), running);
+    let waiting = steps(&|state| {
+        matches!(
+            state,
+            StepState::AwaitingApproval { .. }
+                | StepState::AwaitingInput { .. }
+                | StepState::OutcomeUnknown { .. }
+        )
+    });
+    assert_eq!(run.waiting().collect::<BTreeSet<_>>(), waiting);
+    assert_eq!(run.open_steps(), steps(&|state| !state.is_terminal()).len());
+    assert_eq!(run.completed_steps(), steps(&|state| matches!(state, StepState::Completed { .. })).len());
+
+    let free = match run.state() {
+        RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
+        _ => 0,
+    };
+    assert_eq!(run.free_slots(), free);
+    let may_start = |ix: &StepIx| match run.step(*ix) {
+        StepState::Ready { approved, .. } => *approved || !plan.step(*ix).approval_required,
+        StepState::RetryDue { due_at, .. } => *due_at <= now,
+        _ => false,
+    };
+    let startable: BTreeSet<StepIx> = plan.indices().filter(|ix| free > 0 && may_start(ix)).collect();
+    let offered: Vec<StepIx> = run.startable(now).collect();
+    assert_eq!(offered.iter().copied().collect::<BTreeSet<_>>(), startable);
+    assert_eq!(offered.len(), startable.len(), "no step is offered twice");
+
+    let timers = plan.indices().filter_map(|ix| match run.step(ix) {
+        StepState::RetryDue { due_at, .. } => Some(*due_at),
+        StepState::Running { deadline, .. } => *deadline,
+        _ => None,
+    });
+    assert_eq!(run.next_timer(now), timers.filter(|at| *at > now).min());
+    let effects = run.effects().map(|effect| match effect {
+        Effect::CallTool { step, attempt } | Effect::CancelCall { step, attempt } => (step, attempt),
+    });
+    let in_flight = running.iter().map(|&ix| (ix, run.step(ix).tally().attempts));
+    assert_eq!(effects.collect::<Vec<_>>(), in_flight.collect::<Vec<_>>());
+}
+
+/// What a reader of entries alone knows about one step.
+#[derive(Default)]
+struct Seen {
+    attempts: u32,
+    in_flight: bool,
+    class: Option<EffectClass>,
+    /// The outcome of the last attempt is in question, and nobody has said that it may be made again.
+    in_doubt: bool,
+    approved: bool,
+    /// Failures that were followed by a retry.
+    retries: u32,
+    /// Attempts that do not count against the retry policy.
+    repeats: u32,
+    ended: bool,
+    /// Ended in a way that lets dependants go on.
+    done: bool,
+}
+
+/// Reads a journal and holds it against the promises.
+pub(crate) fn check_journal(plan: &Plan, entries: &[Entry<RunEvent>]) {
+    let mut reader = Reader::new(plan, entries);
+    for entry in entries {
+        reader.read(entry);
+    }
+}
+
+struct Reader<'a> {
+    plan: &'a Plan,
+    steps: Vec<Seen>,
+    keys: BTreeSet<String>,
+    seq: u64,
+    begun_at: Timestamp,
+    max_concurrency: usize,
+    guards: bool,
+    calls: u64,
+    per_tool: BTreeMap<String, u64>,
+    same_call: BTreeMap<Digest, u64>,
+    paused: bool,
+    stopped: bool,
+    ended: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(plan: &'a Plan, entries: &[Entry<RunEvent>]) -> Self {
+        let RunEvent::RunStarted { max_concurrency, guards, .. } = &entries[0].event else {
+            panic!("a journal begins with the start of a run")
+        };
+        Self {
+            plan,
+            steps: plan.indices().map(|_| Seen::default()).collect(),
+            keys: BTreeSet::new(),
+            seq: 0,
+            begun_at: entries[0].at,
+            max_concurrency: (*max_concurrency).max(1) as usize,
+            guards: *guards,
+            calls: 0,
+            per_tool: BTreeMap::new(),
+            same_call: BTreeMap::new(),
+            paused: false,
+            stopped: false,
+            ended: false,
+        }
+    }
+
+    fn step(&mut self, step: &planwright_core::id::StepId) -> (StepIx, &mut Seen) {
+        let ix = self.plan.find(step.as_str()).expect("the plan has the step");
+        (ix, &mut self.steps[ix.index()])
+    }
+
+    fn read(&mut self, entry: &Entry<RunEvent>) {
+        assert_eq!(entry.seq, self.seq + 1, "the journal has no gaps");
+        self.seq = entry.seq;
+        assert!(!self.ended, "nothing follows the end of a run: {:?}", entry.event);
+        if let Some(key) = entry.event.unique_key() {
+            assert!(self.keys.insert(key.clone()), "{key:?} happened twice");
+        }
+        match &entry.event {
+            RunEvent::RunStarted { .. } => {}
+            RunEvent::AttemptStarted { .. } => self.read_start(entry),
+            RunEvent::ResultReused { step, .. }
+            | RunEvent::AttemptSucceeded { step, .. }
+            | RunEvent::StepSkipped { step, .. }
+            | RunEvent::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
+                self.end_step(step, true);
+            }
+            RunEvent::AttemptFailed { step, retry_at: Some(_), .. } => {
+                let (ix, seen) = self.step(step);
+                (seen.in_flight, seen.in_doubt) = (false, false);
+                seen.retries += 1;
+                let (retries, max) = (seen.retries, self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max));
+                assert!(retries <= max, "`{step}` is retried {retries} times, the plan allows {max}");
+            }
+            RunEvent::AttemptFailed { step, retry_at: None, .. } | RunEvent::StepFailed { step, .. } => {
+                self.end_step(step, false);
+                let ix = self.plan.find(step.as_str()).unwrap();
+                let goes_on = self.plan.document().limits.on_failure.is_some();
+                self.stopped |= self.plan.step(ix).is_critical() && !goes_on;
+            }
+            RunEvent::ApprovalDenied { step, by, .. } => {
+                assert!(by.may_approve());
+                self.end_step(step, false);
+            }
+            RunEvent::AttemptCancelled { step, .. } => self.end_step(step, false),
+            RunEvent::AttemptInterrupted { step, reason, .. } => {
+                let (_, seen) = self.step(step);
+                let harmless = seen.class != Some(EffectClass::Unsafe) || reason == "the call was not made";
+                assert!(harmless, "`{step}` is unsafe and would be repeated by itself");
+                seen.in_flight = false;
+                seen.repeats += 1;
+                assert!(u32::from(Run::MAX_INTERRUPTIONS) >= seen.repeats, "`{step}` is repeated for ever");
+            }
+            RunEvent::OutcomeLost { step, .. } => {
+                let (_, seen) = self.step(step);
+                (seen.in_flight, seen.in_doubt) = (false, true);
+            }
+            RunEvent::OutcomeResolved { step, by, resolution } => {
+                assert!(by.may_approve(), "{by} resolved an outcome");
+                let (_, seen) = self.step(step);
+                assert!(seen.in_doubt, "`{step}` was not in doubt");
+                if *resolution == Resolution::RunAgain {
+                    seen.in_doubt = false;
+                }
+            }
+            RunEvent::ApprovalGranted { step, by, .. } => {
+                assert!(by.may_approve(), "{by} approved a step");
+                self.step(step).1.approved = true;
+            }
+            RunEvent::ApprovalRequested { step } => {
+                let (ix, seen) = self.step(step);
+                assert!(!seen.approved && !seen.ended);
+                assert!(self.plan.step(ix).approval_required);
+            }
+            RunEvent::RunPaused { .. } => self.paused = true,
+            RunEvent::RunResumed { .. } => self.paused = false,
+            RunEvent::CancelRequested { .. } => self.stopped = true,
+            RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunCancelled { .. } => {
+                assert!(self.steps.iter().all(|seen| !seen.in_flight), "the run ended with calls in flight");
+                self.ended = true;
+            }
+        }
+    }
+
+    fn read_start(&mut self, entry: &Entry<RunEvent>) {
+        let RunEvent::AttemptStarted { step, attempt, tool, class, call } = &entry.event else { return };
+        let plan = self.plan;
+        assert!(!self.paused && !self.stopped, "`{step}` started though nothing may");
+        let (ix, seen) = self.step(step);
+        assert!(!seen.ended, "`{step}` started after its end");
+        assert!(!seen.in_flight, "`{step}` is in flight twice");
+        assert!(!seen.in_doubt, "`{step}` was called again though nobody knows what the last call did");
+        assert_eq!(*attempt, seen.attempts + 1);
+        assert!(seen.approved || !plan.step(ix).approval_required, "`{step}` started without approval");
+        (seen.attempts, seen.in_flight, seen.class) = (*attempt, true, Some(*class));
+        for dependency in plan.graph().dependencies(ix) {
+            let name = plan.step_id(*dependency);
+            assert!(self.steps[dependency.index()].done, "`{step}` started before `{name}` was done");
+        }
+        let in_flight = self.steps.iter().filter(|seen| seen.in_flight).count();
+        assert!(in_flight <= self.max_concurrency, "{in_flight} in flight, {} allowed", self.max_concurrency);
+        if self.guards {
+            self.charge(entry.at, &tool.to_string(), *call);
+        }
+    }
+
+    fn charge(&mut self, at: Timestamp, tool: &str, call: Digest) {
+        let budget = &self.plan.document().limits.budget;
+        self.calls += 1;
+        let of_tool = self.per_tool.entry(tool.to_owned()).or_default();
+        *of_tool += 1;
+        let same = self.same_call.entry(call).or_default();
+        *same += 1;
+        assert!(budget.calls.is_none_or(|limit| self.calls <= limit));
+        assert!(budget.per_tool.get(tool).is_none_or(|limit| *of_tool <= *limit));
+        assert!(budget.same_call.is_none_or(|limit| *same <= limit));
+        let spent = at.since(self.begun_at).as_secs_f64();
+        assert!(budget.seconds.is_none_or(|limit| spent < limit));
+    }
+
+    fn end_step(&mut self, step: &planwright_core::id::StepId, done: bool) {
+        let (_, seen) = self.step(step);
+        assert!(!seen.ended, "`{step}` ended twice");
+        (seen.ended, seen.done, seen.in_flight, seen.in_doubt) = (true, done, false, false);
+    }
+}

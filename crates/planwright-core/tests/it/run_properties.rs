@@ -1,0 +1,173 @@
+//! Laws over random plans and random histories. More cases with `PROPTEST_CASES`.
+
+use crate::run_files::setting;
+use crate::run_laws::check_journal;
+use crate::run_world::{Conduct, History, PlanSpec, StepSpec, World};
+use planwright_core::journal::Head;
+use planwright_core::journal::{Cause, StreamName, check_chain};
+use planwright_core::run::Command;
+use planwright_core::tool::EffectClass;
+use proptest::collection::vec;
+use proptest::prelude::{Just, ProptestConfig, Strategy, any};
+use proptest::{option, prop_oneof, proptest};
+
+fn conduct() -> impl Strategy<Value = Conduct> {
+    prop_oneof![
+        8 => Just(Conduct::Succeeds),
+        3 => (1..4_u32).prop_map(Conduct::FailsFirst),
+        1 => Just(Conduct::FailsForGood),
+        1 => Just(Conduct::Hangs),
+        1 => (1..9_u32).prop_map(Conduct::LosesFirst),
+        1 => (1..9_u32).prop_map(Conduct::NotMadeFirst),
+    ]
+}
+
+fn class() -> impl Strategy<Value = EffectClass> {
+    prop_oneof![2 => Just(EffectClass::Safe), 1 => Just(EffectClass::Keyed), 1 => Just(EffectClass::Unsafe)]
+}
+
+fn step() -> impl Strategy<Value = StepSpec> {
+    let edges = vec(0..1000_usize, 0..4);
+    let flags = (any::<bool>(), 0..8_u8, 0..16_u8, any::<bool>(), 0..3_u8);
+    (edges, class(), conduct(), 0..4_u32, option::weighted(0.25, 20..400_u32), flags).prop_map(
+        |(depends_on, class, conduct, retries, timeout_ms, (critical, gated, missing, optional, call))| {
+            let (gated, missing) = (gated == 7, missing == 15);
+            StepSpec {
+                depends_on,
+                class,
+                conduct,
+                retries,
+                timeout_ms,
+                critical,
+                gated,
+                missing,
+                optional,
+                call,
+            }
+        },
+    )
+}
+
+fn plan(size: usize) -> impl Strategy<Value = PlanSpec> {
+    let steps = vec(step(), 0..=size).prop_map(|mut steps| {
+        for (at, step) in steps.iter_mut().enumerate() {
+            let mut edges: Vec<usize> =
+                step.depends_on.iter().filter(|_| at > 0).map(|d| d % at.max(1)).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            step.depends_on = edges;
+        }
+        steps
+    });
+    let budget = (
+        option::weighted(0.1, 0..40_u64),
+        option::weighted(0.1, 0..12_u64),
+        option::weighted(0.1, 1..6_u64),
+        option::weighted(0.1, 0..8_u32),
+    );
+    (steps, 1..6_u32, budget, any::<bool>(), any::<bool>()).prop_map(
+        |(steps, max_concurrency, (calls, per_tool, same_call, seconds), go_on, reversed)| PlanSpec {
+            steps,
+            max_concurrency,
+            calls,
+            per_tool,
+            same_call,
+            seconds,
+            on_failure_continue: go_on,
+            reversed,
+        },
+    )
+}
+
+/// `default` cases, unless the environment says otherwise.
+fn cases(default: u32) -> ProptestConfig {
+    let cases = setting("PROPTEST_CASES").and_then(|cases| cases.parse().ok()).unwrap_or(default);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() }
+}
+
+/// Folds what was written, without one call, and compares.
+fn check_replay(history: &History) {
+    let stream = StreamName::Run(history.run.id().clone());
+    check_chain(Head::EMPTY, &stream, &history.records).unwrap();
+    let replayed = history.fold(history.records.len());
+    assert_eq!(replayed.run.steps_digest(), history.run.steps_digest());
+    assert_eq!(replayed.run.state(), history.run.state());
+    for ix in history.run.plan().indices() {
+        assert_eq!(replayed.run.step(ix), history.run.step(ix));
+    }
+}
+
+/// Crashes after `kept` entries, recovers, and goes on to the end.
+fn go_on_after_crash<'a>(
+    spec: &'a PlanSpec,
+    history: &History,
+    kept: usize,
+    seed: u64,
+) -> (History, World<'a>) {
+    let mut again = history.fold(kept);
+    let mut world = World::after(spec, seed, &again);
+    again.give(&Command::Recover, Cause::Recovery).unwrap();
+    assert_eq!(again.run.running().len(), 0, "a new owner has no calls in flight");
+    world.drain(&mut again);
+    check_journal(again.run.plan(), &again.entries);
+    (again, world)
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    /// P1 to P4, guards, gates and limits in every history; every prefix of its journal folds, a crash at any of
+    /// them can be recovered from, and a replay reaches the same state.
+    #[test]
+    fn every_history_keeps_the_promises(spec in plan(30), seed in any::<u64>(), guards in any::<bool>()) {
+        let plan = spec.plan();
+        let mut history = History::begin(&plan, guards);
+        let mut world = World::new(&spec, seed);
+        world.disturb(&mut history, 10 + 3 * spec.len());
+        world.drain(&mut history);
+        check_journal(&plan, &history.entries);
+        check_replay(&history);
+        for _ in 0..2 {
+            let kept = 1 + world.dice.below(history.records.len());
+            let (again, _) = go_on_after_crash(&spec, &history, kept, seed ^ kept as u64);
+            check_replay(&again);
+        }
+    }
+
+    /// In a world where nothing depends on luck, a crash changes nothing about what the steps come to. A lost outcome
+    /// of an unsafe step is settled by a person who tells the truth.
+    #[test]
+    fn a_crash_at_any_point_changes_no_outcome(spec in plan(30), seed in any::<u64>()) {
+        let spec = spec.benign();
+        let plan = spec.plan();
+        let mut history = History::begin(&plan, true);
+        World::new(&spec, seed).drain(&mut history);
+        let mut dice = crate::run_world::Dice::new(seed);
+        for _ in 0..3 {
+            let kept = 1 + dice.below(history.records.len());
+            let (again, _) = go_on_after_crash(&spec, &history, kept, dice.roll());
+            assert_eq!(again.outcome(), history.outcome());
+            assert_eq!(again.run.status(), history.run.status());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    /// The same, at every single prefix and with a second crash in the recovery.
+    #[test]
+    fn two_crashes_at_every_prefix_change_no_outcome(spec in plan(6), seed in any::<u64>()) {
+        let spec = spec.benign();
+        let plan = spec.plan();
+        let mut history = History::begin(&plan, true);
+        World::new(&spec, seed).drain(&mut history);
+        for kept in 1..=history.records.len() {
+            let (once, mut world) = go_on_after_crash(&spec, &history, kept, seed);
+            assert_eq!(once.outcome(), history.outcome());
+            let kept = 1 + world.dice.below(once.records.len());
+            let (twice, _) = go_on_after_crash(&spec, &once, kept, seed);
+            assert_eq!(twice.outcome(), history.outcome());
+        }
+    }
+}

@@ -1,0 +1,581 @@
+//! A world on paper: plans from a specification, tools that answer by script, and a driver that does what the engine
+//! does between two waits, without tasks, a store or real time.
+
+use crate::run_laws;
+use planwright_core::digest::Digest;
+use planwright_core::id::RunId;
+use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, decode, encode};
+use planwright_core::plan::{Bounds, Budget, Document, Limits, OnFailure, Plan, Retry, Step, StepIx};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::run::{
+    Answer, Command, Refusal, Resolution, Run, RunEvent, Shown, StepError, StepState, StoredValue,
+    priorities, unit_estimate,
+};
+use planwright_core::time::Timestamp;
+use planwright_core::tool::{EffectClass, ToolName};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Numbers that look random and are the same for the same seed.
+#[derive(Debug, Clone)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.roll() % bound.max(1) as u64).expect("below a usize")
+    }
+
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
+        (!items.is_empty()).then(|| items[self.below(items.len())].clone())
+    }
+}
+
+/// How the world treats the calls of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conduct {
+    Succeeds,
+    /// The first calls fail in a way that is worth a retry.
+    FailsFirst(u32),
+    /// Every call fails in a way that is not.
+    FailsForGood,
+    /// No call ever answers. The step has a timeout.
+    Hangs,
+    /// The connection breaks during the first calls.
+    LosesFirst(u32),
+    /// The first calls never leave.
+    NotMadeFirst(u32),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct StepSpec {
+    /// Positions of earlier steps.
+    pub(crate) depends_on: Vec<usize>,
+    pub(crate) class: EffectClass,
+    pub(crate) conduct: Conduct,
+    pub(crate) retries: u32,
+    pub(crate) timeout_ms: Option<u32>,
+    pub(crate) critical: bool,
+    pub(crate) gated: bool,
+    /// The tool is not there; the step is skipped if it is optional, else it fails.
+    pub(crate) missing: bool,
+    pub(crate) optional: bool,
+    /// Steps with the same letter make the same call.
+    pub(crate) call: u8,
+}
+
+impl StepSpec {
+    pub(crate) fn plain(depends_on: &[usize]) -> Self {
+        Self {
+            depends_on: depends_on.to_vec(),
+            class: EffectClass::Safe,
+            conduct: Conduct::Succeeds,
+            retries: 0,
+            timeout_ms: None,
+            critical: true,
+            gated: false,
+            missing: false,
+            optional: false,
+            call: 0,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct PlanSpec {
+    pub(crate) steps: Vec<StepSpec>,
+    pub(crate) max_concurrency: u32,
+    pub(crate) calls: Option<u64>,
+    pub(crate) per_tool: Option<u64>,
+    pub(crate) same_call: Option<u64>,
+    pub(crate) seconds: Option<u32>,
+    pub(crate) on_failure_continue: bool,
+    /// The steps are written in the opposite order, so that dependencies come after their dependants.
+    pub(crate) reversed: bool,
+}
+
+impl PlanSpec {
+    pub(crate) fn of(steps: Vec<StepSpec>) -> Self {
+        Self {
+            steps,
+            max_concurrency: 4,
+            calls: None,
+            per_tool: None,
+            same_call: None,
+            seconds: None,
+            on_failure_continue: false,
+            reversed: false,
+        }
+    }
+
+    /// A plan of up to `size` steps.
+    pub(crate) fn random(dice: &mut Dice, size: usize) -> Self {
+        let count = dice.below(size + 1);
+        let steps = (0..count).map(|at| StepSpec::random(dice, at)).collect();
+        Self {
+            steps,
+            max_concurrency: 1 + u32::try_from(dice.below(4)).expect("small"),
+            calls: dice.chance(10).then(|| dice.below(12) as u64),
+            per_tool: dice.chance(10).then(|| dice.below(6) as u64),
+            same_call: dice.chance(10).then(|| 1 + dice.below(4) as u64),
+            seconds: dice.chance(10).then(|| u32::try_from(dice.below(10)).expect("small")),
+            on_failure_continue: dice.chance(15),
+            reversed: dice.chance(30),
+        }
+    }
+
+    /// The same plan in a world where everything succeeds in the end or fails without stopping the run, and nothing
+    /// depends on how long anything takes.
+    pub(crate) fn benign(&self) -> Self {
+        let mut spec = self.clone();
+        (spec.calls, spec.per_tool, spec.same_call, spec.seconds) = (None, None, None, None);
+        for step in &mut spec.steps {
+            step.timeout_ms = None;
+            step.conduct = match step.conduct {
+                Conduct::FailsFirst(times) if times <= step.retries => Conduct::FailsFirst(times),
+                Conduct::FailsFirst(_) | Conduct::FailsForGood | Conduct::Hangs => {
+                    step.critical = false;
+                    Conduct::FailsForGood
+                }
+                Conduct::Succeeds | Conduct::LosesFirst(_) | Conduct::NotMadeFirst(_) => Conduct::Succeeds,
+            };
+            step.optional |= step.missing;
+        }
+        spec
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn position(&self, at: usize) -> usize {
+        if self.reversed { self.len() - 1 - at } else { at }
+    }
+
+    pub(crate) fn step(&self, ix: StepIx) -> &StepSpec {
+        &self.steps[self.position(ix.index())]
+    }
+
+    pub(crate) fn plan(&self) -> Arc<Plan> {
+        let mut steps: Vec<Step> = self.steps.iter().enumerate().map(|(at, step)| step.write(at)).collect();
+        if self.reversed {
+            steps.reverse();
+        }
+        let budget = Budget {
+            calls: self.calls,
+            per_tool: self.per_tool.map(|limit| ("w.t0".to_owned(), limit)).into_iter().collect(),
+            same_call: self.same_call,
+            seconds: self.seconds.map(f64::from),
+            tokens: None,
+        };
+        let limits = Limits {
+            max_concurrency: Some(self.max_concurrency),
+            budget,
+            on_failure: self.on_failure_continue.then_some(OnFailure::Continue),
+            ..Limits::default()
+        };
+        let id = Some("plan-paper".parse().unwrap());
+        let document = Document { id, steps, limits, ..Document::default() };
+        Arc::new(Plan::compile(document, &Bounds::default()).expect("the specification is sound"))
+    }
+}
+
+impl StepSpec {
+    fn random(dice: &mut Dice, at: usize) -> Self {
+        let depends_on = (0..at).filter(|_| dice.chance(if at < 4 { 45 } else { 20 })).collect();
+        let retries = u32::try_from(dice.below(4)).expect("small");
+        let few = 1 + u32::try_from(dice.below(3)).expect("small");
+        let conduct = match dice.below(20) {
+            0..=10 => Conduct::Succeeds,
+            11..=13 => Conduct::FailsFirst(few),
+            14 => Conduct::FailsForGood,
+            15 => Conduct::Hangs,
+            16 | 17 => Conduct::LosesFirst(few * 3),
+            _ => Conduct::NotMadeFirst(few * 3),
+        };
+        let class =
+            [EffectClass::Safe, EffectClass::Safe, EffectClass::Keyed, EffectClass::Unsafe][dice.below(4)];
+        let timeout = dice.chance(25).then(|| 20 + u32::try_from(dice.below(400)).expect("small"));
+        Self {
+            depends_on,
+            class,
+            conduct,
+            retries,
+            timeout_ms: timeout.or((conduct == Conduct::Hangs).then_some(100)),
+            critical: dice.chance(70),
+            gated: dice.chance(15),
+            missing: dice.chance(5),
+            optional: dice.chance(50),
+            call: u8::try_from(dice.below(3)).expect("small"),
+        }
+    }
+
+    fn write(&self, at: usize) -> Step {
+        let retry = Retry { max: self.retries, backoff: 0.05, factor: 2.0, jitter: 0.2, ..Retry::default() };
+        let timeout_ms = self.timeout_ms.or((self.conduct == Conduct::Hangs).then_some(100));
+        Step {
+            id: Some(format!("s{at}").parse().unwrap()),
+            tool: Some(format!("w.t{}", self.call % 2)),
+            depends_on: self.depends_on.iter().map(|d| format!("s{d}").parse().unwrap()).collect(),
+            retry: (self.retries > 0).then(|| Box::new(retry)),
+            timeout_seconds: timeout_ms.map(|ms| f64::from(ms) / 1000.0),
+            approval_required: self.gated,
+            critical: (!self.critical).then_some(false),
+            optional: self.optional,
+            ..Step::default()
+        }
+    }
+
+    fn tool(&self) -> ToolName {
+        ToolName { server: "w".into(), tool: format!("t{}", self.call % 2) }
+    }
+}
+
+pub(crate) fn person() -> Principal {
+    Principal::person("ada")
+}
+
+pub(crate) fn value_of(plan: &Plan, ix: StepIx) -> StoredValue {
+    StoredValue::Inline(Arc::new(json!({"of": plan.step_id(ix).as_str(), "kind": "v", "n": [1, 2.5, null]})))
+}
+
+pub(crate) const BEGIN: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+/// One journal and the run it folds to, with every law checked after every entry.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    pub(crate) run: Run,
+    pub(crate) entries: Vec<Entry<RunEvent>>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) now: Timestamp,
+    stream: StreamName,
+    head: Head,
+    epoch: u64,
+}
+
+impl History {
+    pub(crate) fn begin(plan: &Arc<Plan>, guards: bool) -> Self {
+        let started = RunEvent::RunStarted {
+            plan: plan.id().clone(),
+            version: 1,
+            digest: Digest::of_bytes(b"shown"),
+            variables: serde_json::Map::new(),
+            max_concurrency: plan.document().limits.max_concurrency(),
+            guards,
+            by: person(),
+            forked_from: None,
+        };
+        Self::begin_with(plan, "run_paper".parse().unwrap(), started)
+    }
+
+    pub(crate) fn begin_with(plan: &Arc<Plan>, id: RunId, started: RunEvent) -> Self {
+        let stream = StreamName::Run(id.clone());
+        let record = encode(Head::EMPTY, &stream, BEGIN, 1, Cause::Command, &started);
+        let entry = decode(&record).unwrap();
+        let run = Run::open(id, Arc::clone(plan), priorities(plan, unit_estimate), &entry).unwrap();
+        let head = record.head();
+        Self { run, entries: vec![entry], records: vec![record], now: BEGIN, stream, head, epoch: 1 }
+    }
+
+    /// Folds the first `count` entries, as a new owner would. Nothing is recovered yet.
+    pub(crate) fn fold(&self, count: usize) -> Self {
+        let plan = self.run.plan();
+        let first = decode(&self.records[0]).unwrap();
+        let priority = priorities(plan, unit_estimate);
+        let mut run = Run::open(self.run.id().clone(), Arc::clone(plan), priority, &first).unwrap();
+        for record in &self.records[1..count] {
+            run.apply(&decode(record).unwrap()).expect("every prefix of a journal folds");
+        }
+        Self {
+            run,
+            entries: self.entries[..count].to_vec(),
+            records: self.records[..count].to_vec(),
+            now: self.records[count - 1].at,
+            stream: self.stream.clone(),
+            head: self.records[count - 1].head(),
+            epoch: self.records[count - 1].epoch + 1,
+        }
+    }
+
+    /// Decides, writes down and applies. Returns how many entries that made.
+    pub(crate) fn give(&mut self, command: &Command, cause: Cause) -> Result<usize, Refusal> {
+        let events = self.run.decide(command, self.now)?;
+        let count = events.len();
+        for event in events {
+            self.write(event, cause);
+        }
+        Ok(count)
+    }
+
+    pub(crate) fn write(&mut self, event: RunEvent, cause: Cause) {
+        let record = encode(self.head, &self.stream, self.now, self.epoch, cause, &event);
+        let entry: Entry<RunEvent> = decode(&record).expect("what was written can be read");
+        assert_eq!(entry.event, event, "every event survives being written down");
+        self.run.apply(&entry).expect("what was decided can be applied");
+        self.head = record.head();
+        self.records.push(record);
+        self.entries.push(entry);
+        run_laws::check_index(&self.run, self.now);
+    }
+
+    pub(crate) fn advance(&mut self, by: Duration) {
+        self.now = self.now.plus(by);
+    }
+
+    pub(crate) fn ended(&self) -> bool {
+        self.run.state().is_terminal()
+    }
+
+    /// What every step came to: its word and its value.
+    pub(crate) fn outcome(&self) -> Vec<(String, &'static str, Option<StoredValue>)> {
+        let plan = self.run.plan();
+        let step =
+            |ix| (plan.step_id(ix).to_string(), self.run.step(ix).name(), self.run.step(ix).value().cloned());
+        plan.indices().map(step).collect()
+    }
+}
+
+/// The world that answers, and what has been asked of it.
+#[derive(Debug, Clone)]
+pub(crate) struct World<'a> {
+    pub(crate) spec: &'a PlanSpec,
+    pub(crate) dice: Dice,
+    /// By position in the plan.
+    pub(crate) calls: Vec<u32>,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(spec: &'a PlanSpec, seed: u64) -> Self {
+        Self { spec, dice: Dice::new(seed), calls: vec![0; spec.len()] }
+    }
+
+    /// A world that has already seen the calls in a journal.
+    pub(crate) fn after(spec: &'a PlanSpec, seed: u64, history: &History) -> Self {
+        let mut world = Self::new(spec, seed);
+        for entry in &history.entries {
+            if let RunEvent::AttemptStarted { step, .. } = &entry.event {
+                let ix = history.run.plan().find(step.as_str()).unwrap();
+                world.calls[ix.index()] += 1;
+            }
+        }
+        world
+    }
+
+    /// What the engine does between two waits.
+    pub(crate) fn turn(&mut self, history: &mut History) {
+        history.give(&Command::Tick, Cause::Timer).unwrap();
+        loop {
+            let free = history.run.free_slots();
+            let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
+            if startable.is_empty() {
+                break;
+            }
+            for ix in startable {
+                self.start(history, ix);
+            }
+        }
+        // A skipped step can make one ready that needs approval, so people are asked last.
+        history.give(&Command::AskApprovals, Cause::Schedule).unwrap();
+        history.give(&Command::Settle, Cause::Schedule).unwrap();
+    }
+
+    fn start(&mut self, history: &mut History, ix: StepIx) {
+        let step = self.spec.step(ix);
+        if step.missing {
+            let reason = "unknown tool".to_owned();
+            let command = if step.optional {
+                Command::Skip { step: ix, reason }
+            } else {
+                Command::Fail { step: ix, error: StepError::new("tool_unavailable", reason) }
+            };
+            history.give(&command, Cause::Schedule).unwrap();
+            return;
+        }
+        let call = Digest::of_bytes(&[step.call]);
+        let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call };
+        match history.give(&command, Cause::Schedule) {
+            // A critical step may have failed in the same turn.
+            Err(Refusal::CannotStart { .. }) => assert_eq!(history.run.free_slots(), 0),
+            Err(refusal) => panic!("{refusal}"),
+            Ok(_) if matches!(history.run.step(ix), StepState::Running { .. }) => {
+                self.calls[ix.index()] += 1;
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// What the world says to the call in flight; nothing if it hangs.
+    pub(crate) fn answer(&self, plan: &Plan, ix: StepIx) -> Option<Answer> {
+        let made = self.calls[ix.index()];
+        let value = || Answer::Succeeded(value_of(plan, ix));
+        Some(match self.spec.step(ix).conduct {
+            Conduct::Succeeds => value(),
+            Conduct::FailsFirst(times) if made <= times => {
+                Answer::Failed(StepError::new("tool_error", "not yet").retryable(true))
+            }
+            Conduct::LosesFirst(times) if made <= times => Answer::Lost { reason: "the line broke".into() },
+            Conduct::NotMadeFirst(times) if made <= times => Answer::NotMade,
+            Conduct::FailsFirst(_) | Conduct::LosesFirst(_) | Conduct::NotMadeFirst(_) => value(),
+            Conduct::FailsForGood => Answer::Failed(StepError::new("tool_error", "no")),
+            Conduct::Hangs => return None,
+        })
+    }
+
+    /// Lets one call in flight come back. Returns false if none can.
+    pub(crate) fn let_one_answer(&mut self, history: &mut History) -> bool {
+        let plan = Arc::clone(history.run.plan());
+        let able: Vec<StepIx> =
+            history.run.running().filter(|&ix| self.answer(&plan, ix).is_some()).collect();
+        let Some(ix) = self.dice.pick(&able) else { return false };
+        let answer = self.answer(&plan, ix).expect("chosen because it answers");
+        let attempt = history.run.step(ix).tally().attempts;
+        history.give(&Command::Report { step: ix, attempt, answer }, Cause::Report).unwrap();
+        true
+    }
+
+    /// Brings the run to its end with everybody helping: calls answer, time passes, people say yes and tell the truth.
+    pub(crate) fn drain(&mut self, history: &mut History) {
+        let limit = 200 + 60 * self.spec.len();
+        for _ in 0..limit {
+            self.turn(history);
+            if history.ended() {
+                return;
+            }
+            if !self.let_one_answer(history) && !pass_time(history) {
+                self.let_people_help(history);
+            }
+            history.advance(Duration::from_millis(1));
+        }
+        panic!("the run does not come to an end: {:?}", history.outcome());
+    }
+
+    fn let_people_help(&self, history: &mut History) {
+        let plan = Arc::clone(history.run.plan());
+        if history.run.status() == "paused" {
+            history.give(&Command::Resume { by: person() }, Cause::Command).unwrap();
+            return;
+        }
+        let stuck = || panic!("nothing can happen: {:?}", history.outcome());
+        let ix = history.run.waiting().next().unwrap_or_else(stuck);
+        let step = plan.step_id(ix).to_string();
+        let command = if matches!(history.run.step(ix), StepState::AwaitingApproval { .. }) {
+            let shown = Shown::Version(1);
+            Command::Approve { step, by: person(), assurance: Assurance::Terminal, shown }
+        } else {
+            let happens = !matches!(self.spec.step(ix).conduct, Conduct::FailsForGood | Conduct::Hangs);
+            let value = value_of(&plan, ix);
+            let resolution = if happens { Resolution::Happened { value } } else { Resolution::DidNotHappen };
+            Command::Resolve { step, by: person(), resolution }
+        };
+        history.give(&command, Cause::Command).unwrap();
+    }
+
+    /// Anything at all happens `times` times: answers in any order, people who change their minds, agents who try to
+    /// approve, late answers, crashes.
+    pub(crate) fn disturb(&mut self, history: &mut History, times: usize) {
+        for _ in 0..times {
+            self.turn(history);
+            if history.ended() {
+                return;
+            }
+            match self.dice.below(20) {
+                0..=8 => {
+                    self.let_one_answer(history);
+                }
+                9..=11 => {
+                    pass_time(history);
+                }
+                12 => {
+                    *history = history.fold(history.entries.len());
+                    history.give(&Command::Recover, Cause::Recovery).unwrap();
+                }
+                13 => self.late_answer(history),
+                _ => self.some_command(history),
+            }
+            history.advance(Duration::from_millis(self.dice.below(40) as u64));
+        }
+    }
+
+    /// An answer to an attempt that is not in flight changes nothing.
+    fn late_answer(&mut self, history: &mut History) {
+        let steps: Vec<StepIx> = history.run.plan().indices().collect();
+        let Some(ix) = self.dice.pick(&steps) else { return };
+        let attempts = history.run.step(ix).tally().attempts;
+        let in_flight = matches!(history.run.step(ix), StepState::Running { .. });
+        let attempt = if in_flight { attempts + 1 } else { attempts };
+        let answer = Answer::Succeeded(value_of(history.run.plan(), ix));
+        let refused = history.give(&Command::Report { step: ix, attempt, answer }, Cause::Report);
+        assert!(matches!(refused, Err(Refusal::NotInFlight { .. })), "a late answer was heard: {refused:?}");
+    }
+
+    fn some_command(&mut self, history: &mut History) {
+        let by = if self.dice.chance(20) { Principal::agent("planner") } else { person() };
+        let plan = Arc::clone(history.run.plan());
+        let waiting: Vec<StepIx> = history.run.waiting().collect();
+        let steps: Vec<StepIx> = plan.indices().collect();
+        let chosen = if waiting.is_empty() { self.dice.pick(&steps) } else { self.dice.pick(&waiting) };
+        let Some(ix) = chosen else { return };
+        let step = plan.step_id(ix).to_string();
+        let shown = if self.dice.chance(90) { Shown::Version(1) } else { Shown::Version(2) };
+        let command = match self.dice.below(12) {
+            0 | 1 => Command::Pause { by: by.clone() },
+            2 | 3 => Command::Resume { by: by.clone() },
+            4 if self.dice.chance(25) => Command::Cancel { by: by.clone() },
+            5 | 6 => Command::Approve { step, by: by.clone(), assurance: Assurance::CommandLine, shown },
+            7 => Command::Deny { step, by: by.clone(), shown, reason: "too risky".into() },
+            8 => self.some_resolution(&plan, ix, &by),
+            9 => {
+                let tool = self.spec.step(ix).tool();
+                let class = self.spec.step(ix).class;
+                let call = Digest::of_bytes(&[self.spec.step(ix).call]);
+                Command::Start { step: ix, tool, class, call }
+            }
+            _ => Command::Tick,
+        };
+        let given = history.give(&command, Cause::Command);
+        match command {
+            Command::Approve { .. } | Command::Deny { .. } | Command::Resolve { .. } => {
+                let by_agent = !by.may_approve();
+                assert!(!by_agent || given.is_err(), "an agent decided: {given:?}");
+            }
+            Command::Start { step, .. } if matches!(history.run.step(step), StepState::Running { .. }) => {
+                self.calls[step.index()] += u32::try_from(given.unwrap_or_default()).expect("small");
+            }
+            _ => {}
+        }
+    }
+
+    fn some_resolution(&mut self, plan: &Plan, ix: StepIx, by: &Principal) -> Command {
+        let resolution = match self.dice.below(3) {
+            0 => Resolution::Happened { value: value_of(plan, ix) },
+            1 => Resolution::DidNotHappen,
+            _ => Resolution::RunAgain,
+        };
+        Command::Resolve { step: plan.step_id(ix).to_string(), by: by.clone(), resolution }
+    }
+}
+
+/// Goes to the next instant at which something falls due.
+fn pass_time(history: &mut History) -> bool {
+    let next = history.run.next_timer(history.now);
+    if let Some(at) = next {
+        history.now = at;
+    }
+    next.is_some()
+}
