@@ -21,7 +21,9 @@ pub(crate) fn plans(shape: &str) -> Option<Vec<String>> {
 /// Text, not a value: what the bench itself needs must not count as what a plan needs.
 fn plan(id: &str, max_concurrency: usize, steps: &[String]) -> String {
     let steps = steps.join(",\n");
-    format!(r#"{{"id":"{id}","title":"{id}","limits":{{"maxConcurrency":{max_concurrency}}},"steps":[{steps}]}}"#)
+    format!(
+        r#"{{"id":"{id}","title":"{id}","limits":{{"maxConcurrency":{max_concurrency}}},"steps":[{steps}]}}"#
+    )
 }
 
 fn echo(id: &str, after: &[String]) -> String {

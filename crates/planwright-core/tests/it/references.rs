@@ -105,7 +105,10 @@ fn a_missing_name_is_found_before_anything_runs() {
 fn variables_given_at_run_time_win_over_the_plans() {
     let plan = plan(json!({"variables": {"a": 1, "b": 2}, "steps": []}));
     let overrides = Map::from_iter([("b".to_owned(), json!(3)), ("c".to_owned(), json!(4))]);
-    assert_eq!(Value::Object(plan.document().with_variables(&overrides).variables), json!({"a": 1, "b": 3, "c": 4}));
+    assert_eq!(
+        Value::Object(plan.document().with_variables(&overrides).variables),
+        json!({"a": 1, "b": 3, "c": 4})
+    );
 }
 
 #[test]

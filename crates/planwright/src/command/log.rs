@@ -67,23 +67,23 @@ fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool,
     let entry = LogLine::new(stream, record).map_err(|error| {
         Failure::new(Exit::Store, format!("entry {} of {stream} cannot be read: {error}", record.seq))
     })?;
-    let kind = entry.body.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     if printer.json {
         let text = serde_json::to_string(&entry);
         printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?)?;
     } else {
         let at = printer.out(DIM, &entry.at);
-        let body = entry.body.as_object().map(details).unwrap_or_default();
+        let kind = line(&entry.kind);
+        let body = details(&entry.fields);
         printer.data(&format!("{:>5}  {at}  {kind:20}  {body}", entry.seq))?;
     }
-    Ok(matches!(kind.as_str(), "run_completed" | "run_failed" | "run_cancelled" | "plan_deleted"))
+    Ok(matches!(entry.kind.as_str(), "run_completed" | "run_failed" | "run_cancelled" | "plan_deleted"))
 }
 
 /// What belongs to an event, short enough for a line.
 fn details(body: &Map<String, Value>) -> String {
     const MAX: usize = 100;
-    let known = body.iter().filter(|(key, _)| !matches!(key.as_str(), "kind" | "v" | "cause"));
-    let words: Vec<String> = known
+    let words: Vec<String> = body
+        .iter()
         .map(|(key, value)| {
             let text = match value {
                 Value::String(text) => {

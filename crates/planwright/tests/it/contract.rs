@@ -137,7 +137,7 @@ fn the_log_is_one_entry_per_line() {
     assert_eq!(kinds, ["run_started", "attempt_started", "attempt_succeeded", "run_completed"]);
     for (entry, seq) in log.iter().zip(1_u64..) {
         assert_eq!(entry["seq"], seq);
-        for key in ["stream", "at", "epoch", "cause", "hash", "v"] {
+        for key in ["stream", "at", "epoch", "cause", "hash"] {
             assert!(entry.get(key).is_some(), "{key} in {entry:#}");
         }
     }

@@ -1,5 +1,7 @@
 //! The real program, in workspaces of its own, with an environment of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+
 mod approval;
 mod audit;
 mod commands;
