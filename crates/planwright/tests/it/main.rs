@@ -13,4 +13,5 @@ mod input;
 mod lifecycle;
 mod processes;
 mod resume;
+mod terminal;
 mod workbench;

@@ -1,8 +1,10 @@
 //! A workspace, and the program run in it.
 
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -203,4 +205,58 @@ pub(crate) fn sleep(id: &str, ms: u64, after: &[&str]) -> Value {
 /// A call with an effect that is seen from outside: one line in `effects.txt`.
 pub(crate) fn effect(id: &str, after: &[&str]) -> Value {
     call(id, "append_file", json!({ "path": "effects.txt", "content": format!("{id}\n") }), after)
+}
+
+/// A command at a terminal: a person can see its stderr and type.
+pub(crate) struct Terminal {
+    running: Running,
+    keyboard: std::fs::File,
+    screen: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    pub(crate) fn start(bench: &Bench, args: &[&str]) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        let mut command = bench.command(args);
+        command.stdin(slave()).stderr(slave()).stdout(Stdio::null());
+        let child = command.spawn().unwrap();
+        let keyboard = std::fs::File::from(master);
+        let screen: Arc<Mutex<String>> = Arc::default();
+        let (mut reader, seen) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
+        // Ends with the terminal: reading fails once nobody holds its other side.
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
+            }
+        });
+        Self { running: Running { child: Some(child) }, keyboard, screen }
+    }
+
+    pub(crate) fn seen(&self) -> String {
+        self.screen.lock().unwrap().clone()
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for(&self, words: &str) {
+        wait_until(words, || self.seen().contains(words));
+    }
+
+    pub(crate) fn types(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn interrupt(&self) {
+        self.running.interrupt();
+    }
+
+    /// Waits for the command to end and returns its exit code.
+    pub(crate) fn ends(&mut self) -> Option<i32> {
+        self.running.child.take().unwrap().wait().unwrap().code()
+    }
 }
