@@ -12,7 +12,7 @@ use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
-use planwright_core::run::{Run, RunState, Shown, StepState};
+use planwright_core::run::{Run, Shown, StepState};
 use planwright_engine::{Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
 use planwright_server::wire::RunResult;
 use serde_json::{Map, Value};

@@ -27,7 +27,7 @@ fn a_gated_step_waits_even_with_yes_and_runs_once_it_is_approved() {
     bench
         .run(&["approve", "p", "--step", "after", "--digest", digest])
         .complains(3, "no approval is waited for");
-    bench.run(&["approve", "p", "--step", "nobody", "--digest", digest]).complains(2, "there is no step");
+    bench.run(&["approve", "p", "--step", "nobody", "--digest", digest]).complains(2, "has no step `nobody`");
     bench.run(&["approve", "p", "--step", "gate"]).complains(2, "--version or --digest");
     let approved = bench.run(&["approve", "p", "--step", "gate", "--digest", digest]).ends(0);
     assert!(approved.err.contains("planwright resume p"), "{approved:#?}");
@@ -76,7 +76,9 @@ fn a_second_process_approves_a_step_while_the_first_executes_the_plan() {
     let running = bench.start(&["run", &plan, "--yes", "--json", "--wait"]);
     bench.wait_for("p", "approval_requested", "gate");
     let digest = bench.digest("p");
-    bench.run(&["approve", "p", "--step", "nobody", "--digest", &digest]).complains(3, "there is no step");
+    bench
+        .run(&["approve", "p", "--step", "nobody", "--digest", &digest])
+        .complains(2, "has no step `nobody`");
     bench.run(&["approve", "p", "--step", "gate", "--digest", &digest]).ends(0);
     let said = running.wait().ends(0);
     let result: Value = said.json();

@@ -50,7 +50,7 @@ fn an_unsafe_call_is_not_repeated_and_a_person_says_that_it_happened() {
     let bench = Bench::new();
     unknown(&bench);
     bench.run(&["resolve", "p", "wire", "--happened", "--value", "{broken"]).complains(2, "--value");
-    bench.run(&["resolve", "p", "nobody", "--happened"]).complains(2, "there is no step `nobody`");
+    bench.run(&["resolve", "p", "nobody", "--happened"]).complains(2, "has no step `nobody`");
     bench.run(&["resolve", "p", "after", "--happened"]).complains(3, "not in question");
     let large = "x".repeat(100_000);
     bench.run(&["resolve", "p", "wire", "--happened", "--value", &json!(large).to_string()]).ends(0);
