@@ -67,8 +67,7 @@ const ACTION_WIDTH: (usize, usize) = (0, 40);
 
 /// Draws the plan. `glyph` says where each step stands.
 ///
-/// `∥` marks the steps that run beside the ones above them: every member of a level but its first. Marking the first
-/// as well would say the same with more ink, and the format this follows leaves it out.
+/// `∥` marks every member of a level larger than one: each of them may run beside the others.
 pub fn render(plan: &Plan, glyph: impl Fn(StepIx) -> Glyph) -> String {
     let label = |ix| {
         let title = plan.step(ix).title.as_deref().unwrap_or_default();
@@ -82,10 +81,10 @@ pub fn render(plan: &Plan, glyph: impl Fn(StepIx) -> Glyph) -> String {
         if number > 0 {
             text.push('\n');
         }
-        for (place, &ix) in level.iter().enumerate() {
+        for &ix in level {
             let mut line =
                 format!("{} {:label_width$} {:action_width$}", glyph(ix).as_char(), label(ix), action(ix),);
-            if place > 0 {
+            if level.len() > 1 {
                 line.push_str("  ∥");
             }
             let after: Vec<&str> =

@@ -10,7 +10,7 @@ fn pending(plan: &Plan) -> String {
 }
 
 #[test]
-fn the_printed_example_is_reproduced_byte_for_byte() {
+fn the_printed_example_is_drawn_line_by_line() {
     let plan = Plan::compile(read(REFACTOR_AUTH), &Bounds::default()).unwrap();
     assert_eq!(pending(&plan), include_str!("../fixtures/refactor_auth.dag.txt"));
 }
@@ -34,7 +34,7 @@ fn levels_are_blocks_and_members_beside_others_are_marked() {
     let squeezed: Vec<String> =
         drawn.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let expected =
-        ["● a. [t]", "", "◉ b. [t] ← after: a", "✗ c. [t] ∥ ← after: a", "", "◌ d. [t] ← after: b, c"];
+        ["● a. [t]", "", "◉ b. [t] ∥ ← after: a", "✗ c. [t] ∥ ← after: a", "", "◌ d. [t] ← after: b, c"];
     assert_eq!(squeezed, expected);
 }
 

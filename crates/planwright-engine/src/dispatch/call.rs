@@ -2,6 +2,7 @@
 
 use super::limiter::Permit;
 use super::values::{store_value, too_deep};
+use crate::crash;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
@@ -45,6 +46,7 @@ pub(super) fn make(
             outcome = calling => outcome,
             () = given_up => Err(CallError::Lost("the call did not stop when it was told to".into())),
         };
+        crash::point("call: answered");
         drop(permit);
         let (answer, large) = answer(&*artifacts, outcome).await;
         Finished { step, attempt, answer, large }

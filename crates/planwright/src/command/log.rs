@@ -80,9 +80,9 @@ fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool,
 }
 
 /// What belongs to an event, short enough for a line.
-fn details(body: &Map<String, Value>) -> String {
+fn details(fields: &Map<String, Value>) -> String {
     const MAX: usize = 100;
-    let words: Vec<String> = body
+    let words: Vec<String> = fields
         .iter()
         .map(|(key, value)| {
             let text = match value {
