@@ -140,7 +140,7 @@ impl Config {
 
     pub(crate) fn limits(&self) -> Limits {
         let LimitsTable { global, per_server, per_tool } = self.limits.clone();
-        Limits { global: global.unwrap_or(Limits::default().global), per_server, per_tool }
+        Limits { global: global.unwrap_or_else(|| Limits::default().global), per_server, per_tool }
     }
 
     pub(crate) fn bounds(&self) -> Bounds {

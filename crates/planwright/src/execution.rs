@@ -12,7 +12,7 @@ use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
-use planwright_core::run::{Run, RunState, Shown, StepState};
+use planwright_core::run::{Run, Shown, StepState};
 use planwright_engine::{Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
 use planwright_server::wire::RunResult;
 use serde_json::{Map, Value};
@@ -109,18 +109,23 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
         let mut handle = begin.begin(&app.engine, options.clone()).await?;
         let run = drive(app, &plan, &mut handle, &interrupts).await;
         progress.finish();
-        let run = run?;
-        if !interrupts.any() && ask_gates(app, &run).await? {
-            begin = Begin::Resume(plan.clone());
-            continue;
-        }
+        let mut run = run?;
+        let decided = !interrupts.any() && ask_gates(app, &run, &interrupts).await?;
         let (review, _) = plan_source::load(app, &plan).await?;
+        if decided {
+            // What was decided may have ended the run.
+            (run, _) = app.engine.load_run(run.id(), &review).await?;
+            if !run.state().is_terminal() {
+                begin = Begin::Resume(plan.clone());
+                continue;
+            }
+        }
         let projecting = project(app, &review);
         let reported = report(app, &run);
         let ((), reported) = tokio::join!(projecting, reported);
         reported?;
-        let paused = *run.state() == RunState::Paused;
-        return Ok(if interrupts.any() && paused { Exit::Interrupted } else { Exit::of_run(&run) });
+        let interrupted = interrupts.any() && !run.state().is_terminal();
+        return Ok(if interrupted { Exit::Interrupted } else { Exit::of_run(&run) });
     }
 }
 
@@ -165,16 +170,21 @@ impl Interrupts {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    async fn obey(&self, app: &App, run: &RunId) {
+    /// Waits for the next one and counts it.
+    async fn next(&self) -> u8 {
         let mut signals = self.signals.lock().await;
         let (keyboard, terminate) = &mut *signals;
+        tokio::select! {
+            _ = keyboard.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        self.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    async fn obey(&self, app: &App, run: &RunId) {
         loop {
-            tokio::select! {
-                _ = keyboard.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            let command = match self.count.fetch_add(1, Ordering::Relaxed) {
-                0 => {
+            let command = match self.next().await {
+                1 => {
                     app.printer().talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
                     RunCommand::Pause { by: user() }
                 }
@@ -191,7 +201,7 @@ impl Interrupts {
 }
 
 /// On a terminal, asks about every step that waits for approval. Returns whether anything was decided.
-async fn ask_gates(app: &App, run: &Run) -> Result<bool, Failure> {
+async fn ask_gates(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
     if !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
     }
@@ -205,7 +215,15 @@ async fn ask_gates(app: &App, run: &Run) -> Result<bool, Failure> {
         let title = line(step.title.as_deref().unwrap_or_default());
         app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
         let shown = Shown::Digest(run.start().digest).into();
-        let command = match ask(app.printer(), &format!("Approve step {id}?"))? {
+        let (printer, question) = (app.printer(), format!("Approve step {id}?"));
+        // Asked on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
+        let answer = tokio::select! {
+            answered = tokio::task::spawn_blocking(move || ask(printer, &question)) => {
+                answered.map_err(|error| Failure::refused(format!("cannot ask: {error}")))??
+            }
+            _ = interrupts.next() => return Ok(false),
+        };
+        let command = match answer {
             Answer::Yes => RunCommand::Approve {
                 step: id.to_string(),
                 by: user(),

@@ -157,15 +157,13 @@ impl Live {
     fn note(&self, run: &Run, event: &RunEvent) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            RunEvent::AttemptStarted { step, tool, .. } => {
-                if running.len() < self.room {
-                    let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
-                    let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-                    spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-                    spinner.set_message(format!("{} [{}]", name(run, step), line(&tool.to_string())));
-                    spinner.enable_steady_tick(Duration::from_millis(100));
-                    running.insert(step.clone(), spinner);
-                }
+            RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
+                let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
+                let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
+                spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+                spinner.set_message(format!("{} [{}]", name(run, step), line(&tool.to_string())));
+                spinner.enable_steady_tick(Duration::from_millis(100));
+                running.insert(step.clone(), spinner);
             }
             RunEvent::AttemptSucceeded { step, .. }
             | RunEvent::AttemptFailed { step, .. }

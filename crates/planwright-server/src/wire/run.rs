@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 pub struct RunResult<S = StepResult> {
     pub plan_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Null in a dry run: there is none.
     pub run_id: Option<String>,
     pub version: u32,
     pub digest: String,

@@ -2,17 +2,17 @@
 
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id, pick_run};
+use crate::plan_source::{known_step, load, parse_id, pick_run};
 use crate::projections::project;
 use crate::variables::VariableFlags;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::digest::Digest;
-use planwright_core::id::PlanId;
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
 use planwright_core::run::Shown;
 use planwright_engine::RunCommand;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 /// What the person had on the screen.
 #[derive(Debug, clap::Args)]
@@ -86,6 +86,7 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
 
 async fn approve_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
     let run = pick_run(review, None)?;
+    known_step(review, step)?;
     let shown = args.shown.read("approve", review.id(), shown_of_run(review)?)?;
     let command = RunCommand::Approve {
         step: step.to_owned(),
@@ -94,7 +95,7 @@ async fn approve_step(app: &App, review: &Review, step: &str, args: &Args) -> Re
         shown: shown.into(),
     };
     app.engine.command(&run, command).await?;
-    decided(app, review, &run.to_string(), step, "approved").await
+    decided(app, review, &run, step, "approved").await
 }
 
 /// What the latest run executes.
@@ -105,30 +106,23 @@ pub(crate) fn shown_of_run(review: &Review) -> Result<(u32, Digest), Failure> {
         .ok_or_else(|| Failure::refused(format!("plan `{}` was never run", review.id())))
 }
 
-/// Says what was decided about a step, and how the run goes on if nobody executes it.
+/// Says what was decided about a step, where the run stands, and how it goes on if nobody executes it.
 pub(crate) async fn decided(
     app: &App,
     review: &Review,
-    run: &str,
+    run: &RunId,
     step: &str,
     word: &str,
 ) -> Result<(), Failure> {
     let id = review.id();
+    let status = app.engine.status(review).await?;
     if app.printer().json {
-        let document: Map<String, Value> =
-            [("planId", json!(id)), ("runId", json!(run)), ("step", json!(step)), ("decision", json!(word))]
-                .map(|(key, value)| (key.to_owned(), value))
-                .into_iter()
-                .collect();
-        return app.printer().document(&document);
+        return app.printer().document(&json!({
+            "planId": id, "runId": run, "step": step, "decision": word, "status": status.as_str(),
+        }));
     }
-    app.printer().data(&format!("{id}  step {step}  {word}"))?;
-    let run = run.parse().ok();
-    let executed = match &run {
-        Some(run) => app.engine.store().lease(run).await?.is_some(),
-        None => false,
-    };
-    if !executed && app.engine.status(review).await?.is_executing() {
+    app.printer().data(&format!("{id}  step {step}  {word}  (the run is {})", status.as_str()))?;
+    if status.is_executing() && app.engine.store().lease(run).await?.is_none() {
         app.printer().hint(&format!("planwright resume {id} goes on"));
     }
     Ok(())

@@ -51,7 +51,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     match &args.output {
         None => setting.printer.raw(text.as_bytes())?,
         Some(path) => {
-            atomic_write(path, text.as_bytes()).map_err(|error| Failure::usage(crate::exit::chain(&error)))?
+            atomic_write(path, text.as_bytes())
+                .map_err(|error| Failure::usage(crate::exit::chain(&error)))?;
         }
     }
     Ok(Exit::Done)

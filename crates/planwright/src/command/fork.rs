@@ -7,7 +7,6 @@ use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id, pick_run};
 use crate::printer::line;
 use crate::wire_up::Setting;
-use planwright_core::id::StepId;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -37,10 +36,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let candidate = app.engine.runnable(&review, &variables)?;
     let mut from = Vec::new();
     for step in &args.from {
+        // Of the version that would run, which need not be the one that ran.
+        let found = candidate.plan.find(step).map(|ix| candidate.plan.step_id(ix).clone());
         let unknown = || Failure::usage(format!("plan `{id}` has no step `{}`", line(step)));
-        let step: StepId = step.parse().map_err(|_| unknown())?;
-        candidate.plan.find(step.as_str()).ok_or_else(unknown)?;
-        from.push(step);
+        from.push(found.ok_or_else(unknown)?);
     }
     let typed = args.flags.variables.as_typed();
     let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };

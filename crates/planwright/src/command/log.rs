@@ -72,7 +72,9 @@ fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool,
         printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?)?;
     } else {
         let at = printer.out(DIM, &entry.at);
-        printer.data(&format!("{:>5}  {at}  {:20}  {}", entry.seq, entry.kind, details(&entry.fields)))?;
+        let kind = line(&entry.kind);
+        let body = details(&entry.fields);
+        printer.data(&format!("{:>5}  {at}  {kind:20}  {body}", entry.seq))?;
     }
     Ok(matches!(entry.kind.as_str(), "run_completed" | "run_failed" | "run_cancelled" | "plan_deleted"))
 }

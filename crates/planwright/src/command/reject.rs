@@ -3,7 +3,7 @@
 use crate::command::approve::{ShownFlags, decided, shown_of_run};
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id, pick_run};
+use crate::plan_source::{known_step, load, parse_id, pick_run};
 use crate::projections::project;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::review::{Review, ReviewState};
@@ -60,6 +60,7 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
 
 async fn reject_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
     let run = pick_run(review, None)?;
+    known_step(review, step)?;
     let shown = args.shown.read("reject", review.id(), shown_of_run(review)?)?;
     let command = RunCommand::Deny {
         step: step.to_owned(),
@@ -68,5 +69,5 @@ async fn reject_step(app: &App, review: &Review, step: &str, args: &Args) -> Res
         reason: args.reason.clone(),
     };
     app.engine.command(&run, command).await?;
-    decided(app, review, &run.to_string(), step, "denied").await
+    decided(app, review, &run, step, "denied").await
 }

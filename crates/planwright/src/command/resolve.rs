@@ -3,7 +3,7 @@
 use crate::command::approve::decided;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id, pick_run};
+use crate::plan_source::{known_step, load, parse_id, pick_run};
 use crate::wire_up::{Setting, user};
 use planwright_core::json::parse_strict;
 use planwright_core::run::Resolution;
@@ -42,6 +42,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let app = setting.open(existing(setting))?;
     let (review, _) = load(&app, &id).await?;
     let run = pick_run(&review, None)?;
+    known_step(&review, &args.step)?;
     let (resolution, word) = if args.happened {
         let (value, _) = store_value(&**app.artifacts(), value).await?;
         (Resolution::Happened { value }, "happened")
@@ -52,6 +53,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     let command = RunCommand::Resolve { step: args.step.clone(), by: user(), resolution };
     app.engine.command(&run, command).await?;
-    decided(&app, &review, &run.to_string(), &args.step, word).await?;
+    decided(&app, &review, &run, &args.step, word).await?;
     Ok(Exit::Done)
 }

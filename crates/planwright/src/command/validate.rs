@@ -51,10 +51,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         setting.printer.document(&result)?;
         return Ok(exit);
     }
-    setting.printer.findings(&result.findings);
     if !result.ok {
-        return Err(Failure::usage("the plan is not valid"));
+        return Err(Failure::usage("the plan is not valid").findings(result.findings));
     }
+    setting.printer.findings(&result.findings);
     let ValidationResult { digest, levels, critical_path, .. } = result;
     let levels: Vec<String> = levels.iter().map(|level| level.join(" ∥ ")).collect();
     setting.printer.data(&format!("valid: {}", levels.join("  →  ")))?;

@@ -1,0 +1,80 @@
+//! Every plan in `examples/` does what its folder's README says.
+
+use crate::workbench::{Bench, step};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// A workspace with the files of one folder.
+fn stage(folder: &str) -> Bench {
+    let bench = Bench::new();
+    for entry in std::fs::read_dir(examples().join(folder)).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, bench.path(path.file_name().unwrap().to_str().unwrap())).unwrap();
+    }
+    bench
+}
+
+fn run(bench: &Bench, plan: &str, more: &[&str], code: i32) -> Value {
+    bench.run(&[&["run", plan, "--yes", "--json"], more].concat()).ends(code).json()
+}
+
+#[test]
+fn every_example_is_valid_and_every_folder_says_how_to_try_it() {
+    for folder in ["basics", "execution", "parallel", "guards"] {
+        let bench = stage(folder);
+        let readme = bench.read("README.md");
+        for entry in std::fs::read_dir(bench.root()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".json") {
+                bench.run(&["validate", &name]).ends(0);
+                assert!(readme.contains(&name), "{folder}/README.md does not mention {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn basics() {
+    let bench = stage("basics");
+    run(&bench, "refactor.json", &[], 0);
+    assert!(bench.read("handler.txt").contains("refactored"));
+}
+
+#[test]
+fn execution() {
+    let bench = stage("execution");
+    let result = run(&bench, "report.json", &["--var", "author=\"Ada\""], 0);
+    assert!(bench.read("report.txt").contains("Ada"), "{result:#}");
+    let result = run(&bench, "flaky.json", &[], 0);
+    assert_eq!(step(&result, "flaky")["attempts"], 3);
+    let result = run(&bench, "failing.json", &[], 0);
+    assert_eq!(step(&result, "after")["status"], "blocked");
+}
+
+#[test]
+fn parallel() {
+    let bench = stage("parallel");
+    let diamond = run(&bench, "diamond.json", &[], 0);
+    let alone = run(&bench, "diamond.json", &["--max-concurrency", "1"], 0);
+    assert!(diamond["durationMs"].as_u64() < alone["durationMs"].as_u64());
+    run(&bench, "lanes.json", &[], 0);
+}
+
+#[test]
+fn guards() {
+    let bench = stage("guards");
+    let result = run(&bench, "budget.json", &[], 1);
+    let blocked = step(&result, "third")["error"]["message"].as_str().unwrap().to_owned();
+    assert!(blocked.starts_with("Guard blocked: "), "{blocked}");
+    run(&bench, "budget.json", &["--no-guards"], 0);
+    let result = run(&bench, "per-tool.json", &[], 0);
+    for blocked in ["again", "three"] {
+        assert_eq!(step(&result, blocked)["error"]["code"], "guard_blocked", "{result:#}");
+    }
+    let waiting = run(&bench, "gate.json", &[], 4);
+    assert_eq!(step(&waiting, "publish")["status"], "awaiting_approval");
+}

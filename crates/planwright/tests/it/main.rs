@@ -1,0 +1,17 @@
+//! The real program, in workspaces of its own, with an environment of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+
+mod approval;
+mod audit;
+mod commands;
+mod consent;
+mod contract;
+mod examples;
+mod execution;
+mod input;
+mod lifecycle;
+mod processes;
+mod resume;
+mod terminal;
+mod workbench;
