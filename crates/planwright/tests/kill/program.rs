@@ -2,6 +2,7 @@
 
 use crate::shapes::Shape;
 use serde_json::Value;
+use std::cell::Cell;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -21,6 +22,7 @@ serial_writes = false
 /// A directory in which one plan is run, killed and resumed.
 pub(crate) struct Workspace {
     directory: TempDir,
+    started: Cell<bool>,
     pub(crate) shape: Shape,
 }
 
@@ -34,12 +36,23 @@ pub(crate) enum Ended {
     Other(String),
 }
 
+impl Ended {
+    fn of(output: &Output) -> Self {
+        match (output.status.code(), output.status.signal()) {
+            (Some(0), _) => Self::Completed,
+            (Some(4), _) => Self::Waits,
+            (_, Some(9)) => Self::Killed,
+            _ => Self::Other(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+}
+
 impl Workspace {
     pub(crate) fn new(shape: &Shape) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("plan.json"), shape.plan().to_string()).unwrap();
         std::fs::write(directory.path().join("planwright.toml"), CONFIGURATION).unwrap();
-        Self { directory, shape: shape.clone() }
+        Self { directory, started: Cell::new(false), shape: shape.clone() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -48,20 +61,18 @@ impl Workspace {
 
     /// Executes the plan: resumes its run if there is one, else starts it. Killed at the given point if it is reached.
     pub(crate) fn go_on(&self, crash_at: Option<u64>) -> Ended {
-        let started = self.json(&["show", "killed", "--json"]).is_some_and(|plan| {
-            plan["runs"].as_array().is_some_and(|runs| !runs.is_empty())
-        });
-        let args: &[&str] =
-            if started { &["resume", "killed", "--json"] } else { &["run", "plan.json", "--yes", "--json"] };
-        let output = self.execute(args, crash_at);
-        match (output.status.code(), output.status.signal()) {
-            (Some(0), _) => Ended::Completed,
-            (Some(4), _) => Ended::Waits,
-            (_, Some(9)) => Ended::Killed,
-            // Killed between the last entry and the exit: there is nothing left to resume.
-            (Some(3), _) if started && self.status().as_deref() == Some("completed") => Ended::Completed,
-            _ => Ended::Other(format!("{args:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr))),
+        if self.started.get() {
+            let output = self.execute(&["resume", "killed", "--json"], crash_at);
+            match output.status.code() {
+                // Killed before the run existed.
+                Some(2) => {}
+                // Killed between the last entry and the exit: there is nothing left to resume.
+                Some(3) if self.status().as_deref() == Some("completed") => return Ended::Completed,
+                _ => return Ended::of(&output),
+            }
         }
+        self.started.set(true);
+        Ended::of(&self.execute(&["run", "plan.json", "--yes", "--json"], crash_at))
     }
 
     pub(crate) fn status(&self) -> Option<String> {

@@ -40,7 +40,9 @@ impl Shape {
 fn step(id: &str, does: Does, after: &[&str]) -> Step {
     let mut json = match does {
         Does::Nothing => json!({ "tool": "demo.echo", "args": { "value": { "of": id } } }),
-        Does::Writes => json!({ "tool": "write_file", "args": { "path": format!("out/{id}"), "content": id } }),
+        Does::Writes => {
+            json!({ "tool": "write_file", "args": { "path": format!("out/{id}"), "content": id } })
+        }
         Does::Keyed => json!({
             "tool": "run_command",
             "args": {
@@ -48,7 +50,9 @@ fn step(id: &str, does: Does, after: &[&str]) -> Step {
                 "args": ["-c", "echo \"$PLANWRIGHT_STEP_ID $PLANWRIGHT_IDEMPOTENCY_KEY\" >> keyed.log"],
             },
         }),
-        Does::Appends => json!({ "tool": "append_file", "args": { "path": "effects.log", "content": format!("{id}\n") } }),
+        Does::Appends => {
+            json!({ "tool": "append_file", "args": { "path": "effects.log", "content": format!("{id}\n") } })
+        }
         Does::Fails => json!({ "tool": "demo.fail", "args": { "retryable": false }, "critical": false }),
     };
     json["id"] = json!(id);
@@ -140,7 +144,9 @@ pub(crate) fn all() -> Vec<Shape> {
                     json["args"] = json!({ "n": 100_000 });
                 }),
                 with(step("copy", Writes, &[]), |json| json["args"]["content"] = json!("${large}")),
-                with(step("note", Appends, &[]), |json| json["args"]["content"] = json!("note\n${copy.bytes}\n")),
+                with(step("note", Appends, &[]), |json| {
+                    json["args"]["content"] = json!("note\n${copy.bytes}\n")
+                }),
             ],
         },
         Shape {
