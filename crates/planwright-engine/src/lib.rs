@@ -1,4 +1,58 @@
 //! Runs plans: command → decide → append → effects. Async, but knows no vendor.
+//!
+//! Used as a library, it needs tools and nothing else. Without a store the journal lives in memory (no checkpoints);
+//! with one, the same calls survive a crash.
+//!
+//! ```
+//! use planwright_core::plan::{Bounds, Document};
+//! use planwright_core::principal::Principal;
+//! use planwright_core::run::preview;
+//! use planwright_core::tool::{Annotations, ToolDefinition};
+//! use planwright_engine::{Engine, FunctionTools, RunOptions, on_step_complete, on_step_start};
+//! use serde_json::{Map, json};
+//! use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let greet = ToolDefinition::new("text", "greet", "Greets somebody.", json!({
+//!     "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"],
+//! }))
+//! .with_annotations(Annotations::read_only());
+//! let tools = FunctionTools::new()
+//!     .with(greet, |call| async move { Ok(json!(format!("Hello {}", call.args["name"].as_str().unwrap_or("?")))) });
+//! let engine = Engine::builder(Arc::new(tools)).build();
+//!
+//! let document = Document::read(br#"{
+//!     "title": "Two greetings",
+//!     "variables": { "who": "nobody" },
+//!     "steps": [
+//!         { "id": "first", "tool": "greet", "args": { "name": "${who}" }, "result": "greeting" },
+//!         { "id": "second", "tool": "greet", "args": { "name": "whoever heard: ${greeting}" } }
+//!     ]
+//! }"#, &Bounds::default())?;
+//!
+//! // A dry run: every call as it would be made, and none made.
+//! let candidate = engine.tolerant_candidate(document.clone())?;
+//! let paper = preview(&candidate.plan, &engine.catalog(), Engine::DEFAULT_POLICY);
+//! assert_eq!(paper.steps[1].args["name"], "whoever heard: <tool result>");
+//!
+//! // A real one, with variables given at run time, a limit, guards, and callbacks.
+//! let mut options = RunOptions::new(Principal::person("ada"));
+//! options.variables = Map::from_iter([("who".to_owned(), json!("world"))]);
+//! options.max_concurrency = Some(2);
+//! options.guards = true;
+//! options.observers = vec![
+//!     on_step_start(|step| println!("  [{}] {}", step.id, step.tool)),
+//!     on_step_complete(|step| println!("    -> {}", step.status)),
+//! ];
+//! let run = engine.run_document(document, options).await?.wait().await?;
+//! assert_eq!(run.status(), "completed");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?), Arc::new(FileArtifacts::new(dir)))` on the
+//! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
 mod command;
 #[cfg(feature = "conformance")]
@@ -6,6 +60,7 @@ pub mod conformance;
 pub mod crash;
 mod dispatch;
 mod engine;
+mod functions;
 mod history;
 mod journal;
 pub mod memory;
@@ -18,8 +73,9 @@ mod start;
 pub use command::CommandError;
 pub use dispatch::{Limits, RunError, read_value, store_value};
 pub use engine::{Engine, EngineBuilder, Environment};
+pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
-pub use observer::Observer;
+pub use observer::{Observer, on_step_complete, on_step_start};
 pub use plans::{Candidate, ReviewError};
 pub use remote::{RunCommand, ShownText};
 pub use start::{GivenApproval, RunHandle, RunOptions, StartRunError};

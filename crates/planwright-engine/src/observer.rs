@@ -1,7 +1,7 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
 use planwright_core::journal::Entry;
-use planwright_core::run::{Run, RunEvent};
+use planwright_core::run::{Run, RunEvent, StepReport};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,6 +16,35 @@ impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>) {
         self(run, entry);
     }
+}
+
+/// Calls `call` whenever an attempt at a step begins.
+pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
+    Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
+        if let RunEvent::AttemptStarted { step, .. } = &entry.event
+            && let Some(ix) = run.plan().find(step.as_str())
+        {
+            call(&run.step_report(ix, entry.at));
+        }
+    })
+}
+
+/// Calls `call` whenever a step has ended by itself: completed, failed, denied or skipped.
+pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
+    Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
+        let step = match &entry.event {
+            RunEvent::AttemptSucceeded { step, .. }
+            | RunEvent::AttemptFailed { step, retry_at: None, .. }
+            | RunEvent::AttemptCancelled { step, .. }
+            | RunEvent::StepFailed { step, .. }
+            | RunEvent::StepSkipped { step, .. }
+            | RunEvent::ApprovalDenied { step, .. } => step,
+            _ => return,
+        };
+        if let Some(ix) = run.plan().find(step.as_str()) {
+            call(&run.step_report(ix, entry.at));
+        }
+    })
 }
 
 /// All observers of one run.

@@ -11,7 +11,7 @@ use crate::remote::RunCommand;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
-use planwright_core::plan::{Finding, Plan, StepIx};
+use planwright_core::plan::{Document, Finding, Plan, StepIx};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
@@ -167,6 +167,20 @@ impl Engine {
         self.refuse_while_executing(&review).await?;
         let candidate = self.runnable(&review, &options.variables)?;
         self.open(review, head, candidate, options, None).await
+    }
+
+    /// Proposes, approves and starts a document in one call, for programs that are their user's own hand. The approval
+    /// is recorded as `options.by`'s, given by a program; agents are refused here as everywhere.
+    pub async fn run_document(
+        &self,
+        document: Document,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let (review, _) = self.propose(document, &options.by).await?;
+        let shown = Shown::Version(review.current().number);
+        let id = review.id().clone();
+        self.approve(&id, &options.variables, shown, &options.by, Assurance::Program).await?;
+        self.start(&id, options).await
     }
 
     /// Goes on with the latest run of a plan that has not ended.
