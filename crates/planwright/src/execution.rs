@@ -120,12 +120,12 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
                 continue;
             }
         }
-        let projecting = project(app, &review);
-        let reported = report(app, &run);
-        let ((), reported) = tokio::join!(projecting, reported);
-        reported?;
         let interrupted = interrupts.any() && !run.state().is_terminal();
-        return Ok(if interrupted { Exit::Interrupted } else { Exit::of_run(&run) });
+        let exit = if interrupted { Exit::Interrupted } else { Exit::of_run(&run) };
+        let reported = report(app, &run).await;
+        drop(run);
+        project(app, &review).await;
+        return reported.map(|()| exit);
     }
 }
 
