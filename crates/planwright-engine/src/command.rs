@@ -92,7 +92,7 @@ impl Engine {
         };
         tokio::time::timeout(ANSWER_TIMEOUT, waiting)
             .await
-            .unwrap_or(Err(CommandError::NoAnswer(run.clone())))
+            .unwrap_or_else(|_| Err(CommandError::NoAnswer(run.clone())))
     }
 
     /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go again. `message` is
@@ -219,7 +219,7 @@ async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
                             }
                         }
                         Err(error) => {
-                            tracing::warn!(run = %message.run, %error, "an unreadable message is ignored")
+                            tracing::warn!(run = %message.run, %error, "an unreadable message is ignored");
                         }
                     }
                 }

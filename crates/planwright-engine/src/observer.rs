@@ -33,7 +33,7 @@ impl Observers {
     pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>]) {
         for observer in &self.0 {
             let told = catch_unwind(AssertUnwindSafe(|| {
-                entries.iter().for_each(|entry| observer.entry(run, entry))
+                entries.iter().for_each(|entry| observer.entry(run, entry));
             }));
             if told.is_err() {
                 tracing::warn!(run = %run.id(), "an observer panicked");

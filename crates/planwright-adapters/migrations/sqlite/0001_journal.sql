@@ -16,8 +16,8 @@ CREATE INDEX streams_by_plan ON streams (kind, plan);
 -- an append at the end touches one page. The hash stands before the body, so that reading a head reads no body.
 CREATE TABLE entries (
     position INTEGER PRIMARY KEY,
-    stream   INTEGER NOT NULL GENERATED ALWAYS AS (position >> 32) VIRTUAL,
-    seq      INTEGER NOT NULL GENERATED ALWAYS AS (position & 4294967295) VIRTUAL,
+    stream   INTEGER GENERATED ALWAYS AS (position >> 32) VIRTUAL,
+    seq      INTEGER GENERATED ALWAYS AS (position & 4294967295) VIRTUAL,
     at       INTEGER NOT NULL,
     epoch    INTEGER NOT NULL,
     hash     BLOB NOT NULL CHECK (length(hash) = 32),

@@ -113,8 +113,8 @@ fn find_loss(connection: &Connection, name: &str, promise: Head) -> Result<Optio
     let Some(id) = stream_id(connection, name)? else {
         return Ok(loss(0));
     };
-    if entry_hash(connection, id, promise.seq)? == Some(promise.hash) {
-        return Ok(None);
-    }
-    Ok(loss(head_of(connection, id)?.seq))
+    // Both ways of finding it must agree: in a damaged tree one of them can go astray.
+    let present = head_of(connection, id)?.seq;
+    let found = entry_hash(connection, id, promise.seq)?;
+    Ok(if present >= promise.seq && found == Some(promise.hash) { None } else { loss(present) })
 }

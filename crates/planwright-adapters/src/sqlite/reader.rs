@@ -73,20 +73,20 @@ impl Reader {
     ) -> Result<Vec<Record>, StoreError> {
         self.with(|connection| {
             self.anchor.check(connection, stream, &stream.to_string())?;
-            read_remains(connection, stream, after, limit)
+            // One snapshot for both looks, or a commit in between would pass for damage.
+            let snapshot = connection.unchecked_transaction().map_err(|error| failed(&error))?;
+            let records = read_remains(&snapshot, stream, after, limit)?;
+            if records.len() < limit {
+                check_end(&snapshot, stream, records.last().map_or(after, |record| record.seq))?;
+            }
+            Ok(records)
         })
     }
 
     pub(super) fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
         self.with(|connection| {
-            let name = stream.to_string();
-            self.anchor.check(connection, stream, &name)?;
-            let head = match stream_id(connection, &name) {
-                Ok(Some(id)) => head_of(connection, id),
-                Ok(None) => Ok(Head::EMPTY),
-                Err(error) => Err(error),
-            };
-            head.map_err(|error| of_stream(stream, &error))
+            self.anchor.check(connection, stream, &stream.to_string())?;
+            find_head(connection, stream)
         })
     }
 
@@ -159,6 +159,25 @@ pub(super) fn read_remains(
         Err(error) => Err(error),
     };
     records.map_err(|error| of_stream(stream, &error))
+}
+
+fn find_head(connection: &Connection, stream: &StreamName) -> Result<Head, StoreError> {
+    let head = match stream_id(connection, &stream.to_string()) {
+        Ok(Some(id)) => head_of(connection, id),
+        Ok(None) => Ok(Head::EMPTY),
+        Err(error) => Err(error),
+    };
+    head.map_err(|error| of_stream(stream, &error))
+}
+
+/// Checks that a read which stopped at `last` stopped at the end: in a damaged tree a walk can end too early.
+fn check_end(connection: &Connection, stream: &StreamName, last: u64) -> Result<(), StoreError> {
+    let end = find_head(connection, stream)?.seq;
+    if last < end {
+        let reason = format!("entry {end} is there, but reading ends at {last}");
+        return Err(StoreError::Damaged { stream: stream.clone(), reason });
+    }
+    Ok(())
 }
 
 fn info(row: &Row<'_>) -> Result<StreamInfo, rusqlite::Error> {

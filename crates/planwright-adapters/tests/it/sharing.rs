@@ -90,11 +90,11 @@ async fn a_commit_of_another_store_wakes_those_who_wait() {
     for _ in 0..3 {
         changes.mark_unchanged();
         chain.put(&two, "by two").await;
-        // Ten times less than the safety tick: it is the notice that wakes.
-        tokio::time::timeout(Duration::from_millis(900), changes.changed()).await.unwrap().unwrap();
+        // Less than the safety tick: it is the notice that wakes.
+        tokio::time::timeout(Duration::from_millis(500), changes.changed()).await.unwrap().unwrap();
         changes.mark_unchanged();
         two.send(chain.run(), b"pause".to_vec()).await.unwrap();
-        tokio::time::timeout(Duration::from_millis(900), changes.changed()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_millis(500), changes.changed()).await.unwrap().unwrap();
     }
 }
 

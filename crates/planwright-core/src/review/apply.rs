@@ -49,7 +49,11 @@ impl Review {
                 self.state = ReviewState::Proposed;
             }
             ReviewEvent::PlanApproved { version, digest, by, assurance } => {
-                if *version != self.current().number || self.state == ReviewState::Deleted {
+                let decidable = match self.state {
+                    ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
+                    ReviewState::Rejected | ReviewState::Deleted => false,
+                };
+                if !decidable || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_approved", self.state));
                 }
                 self.approvals.push(Approval {
@@ -59,12 +63,16 @@ impl Review {
                     assurance: *assurance,
                     at: entry.at,
                     spent_by: None,
+                    taken_back: false,
                 });
                 self.state = ReviewState::Approved;
             }
             ReviewEvent::PlanRejected { version, by, reason } => {
-                if self.state == ReviewState::Deleted {
+                if !self.may_run() || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_rejected", self.state));
+                }
+                for approval in self.approvals.iter_mut().filter(|approval| approval.is_open(*version)) {
+                    approval.taken_back = true;
                 }
                 let (by, reason) = (by.clone(), reason.clone());
                 self.rejections.push(Rejection { version: *version, by, reason, at: entry.at });
@@ -72,12 +80,11 @@ impl Review {
                 self.state = if too_often { ReviewState::NeedsReview } else { ReviewState::Rejected };
             }
             ReviewEvent::RunOpened { run, version, digest } => {
-                let current = self.current().number;
-                let unspent = self.approvals.iter_mut().rev().find(|approval| {
-                    approval.spent_by.is_none() && approval.digest == *digest && approval.version == current
-                });
-                let Some(approval) = unspent.filter(|_| *version == current) else {
-                    return Err(cannot_follow("run_opened", self.state));
+                let (current, state, may_run) = (self.current().number, self.state, self.may_run());
+                let mut open = self.approvals.iter_mut().rev();
+                let unspent = open.find(|approval| approval.is_open(current) && approval.digest == *digest);
+                let Some(approval) = unspent.filter(|_| *version == current && may_run) else {
+                    return Err(cannot_follow("run_opened", state));
                 };
                 approval.spent_by = Some(run.clone());
                 self.runs.push(OpenedRun {
@@ -89,10 +96,21 @@ impl Review {
                 // The consent is used up; whether the plan is executing is the run's to say.
                 self.state = ReviewState::Proposed;
             }
+            ReviewEvent::PlanDeleted { .. } if self.state == ReviewState::Deleted => {
+                return Err(cannot_follow("plan_deleted", self.state));
+            }
             ReviewEvent::PlanDeleted { .. } => self.state = ReviewState::Deleted,
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;
         Ok(())
+    }
+
+    /// Neither rejected nor deleted.
+    fn may_run(&self) -> bool {
+        match self.state {
+            ReviewState::Proposed | ReviewState::Approved => true,
+            ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => false,
+        }
     }
 }

@@ -148,11 +148,7 @@ impl Review {
         if self.usable_approval(&digest).is_some() {
             return Ok(vec![ReviewEvent::RunOpened { run: run.clone(), version, digest }]);
         }
-        let unspent = self
-            .approvals
-            .iter()
-            .rev()
-            .find(|approval| approval.spent_by.is_none() && approval.version == version);
+        let unspent = self.approvals.iter().rev().find(|approval| approval.is_open(version));
         Err(match unspent {
             Some(approval) => Refusal::Changed { approved: approval.digest, current: digest },
             None => Refusal::NotApproved,

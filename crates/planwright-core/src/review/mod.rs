@@ -64,6 +64,15 @@ pub struct Approval {
     pub at: Timestamp,
     /// The run that used it up.
     pub spent_by: Option<RunId>,
+    /// The version was rejected after all, before anything ran.
+    pub taken_back: bool,
+}
+
+impl Approval {
+    /// Whether a run of this version may still spend it.
+    fn is_open(&self, version: u32) -> bool {
+        self.version == version && self.spent_by.is_none() && !self.taken_back
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -133,10 +142,7 @@ impl Review {
 
     /// The approval a run of exactly this digest may spend.
     pub fn usable_approval(&self, digest: &Digest) -> Option<&Approval> {
-        self.approvals.iter().rev().find(|approval| {
-            approval.spent_by.is_none()
-                && approval.digest == *digest
-                && approval.version == self.current().number
-        })
+        let version = self.current().number;
+        self.approvals.iter().rev().find(|approval| approval.is_open(version) && approval.digest == *digest)
     }
 }

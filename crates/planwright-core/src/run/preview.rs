@@ -4,6 +4,7 @@ use crate::digest::Digest;
 use crate::plan::{Plan, Root, Segment, StepIx, Template};
 use crate::tool::{Catalog, KnownTool};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// What stands where a value is only known once a tool has answered.
 pub const PLACEHOLDER: &str = "<tool result>";
@@ -58,20 +59,30 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
     let budget = &plan.document().limits.budget;
     let mut steps: Vec<Option<PreviewStep>> = vec![None; plan.len()];
     let mut calls = 0_u64;
-    let mut per_tool: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
+    let mut per_tool: BTreeMap<String, u64> = BTreeMap::new();
     for &ix in plan.graph().order() {
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
         let (mut verdict, mut reason) =
             self::verdict(tool.map(|tool| &**tool), plan.step(ix).approval_required);
-        let spent = per_tool.entry(name).or_default();
+        // A budget may name the tool in full or bare, whatever the step says.
+        let names = match tool {
+            Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],
+            None => vec![name.to_owned()],
+        };
+        let spent = |name: &String| per_tool.get(name).copied().unwrap_or_default();
         if budget.calls.is_some_and(|limit| calls >= limit) {
             (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then");
-        } else if budget.per_tool.get(name).is_some_and(|limit| *spent >= *limit) {
+        } else if names
+            .iter()
+            .any(|name| budget.per_tool.get(name).is_some_and(|&limit| spent(name) >= limit))
+        {
             (verdict, reason) = (Verdict::Deny, "the plan's budget for this tool is used up by then");
         } else {
             calls += 1;
-            *spent += 1;
+            for name in names {
+                *per_tool.entry(name).or_default() += 1;
+            }
         }
         let reason = reason.to_owned();
         steps[ix.index()] = Some(PreviewStep { args: args(plan, ix), verdict, reason });

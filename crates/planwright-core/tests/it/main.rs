@@ -14,6 +14,7 @@ mod review_laws;
 mod run_files;
 mod run_golden;
 mod run_laws;
+mod run_preview;
 mod run_properties;
 mod run_scenarios;
 mod run_simulation;

@@ -1,1 +1,344 @@
-//! To come.
+//! The life of a plan: consent is for exactly what was shown, is a person's to give, and is used once.
+
+use planwright_core::digest::Digest;
+use planwright_core::id::RunId;
+use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
+use planwright_core::plan::Document;
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::{Command, Refusal, Review, ReviewEvent, ReviewState};
+use planwright_core::run::Shown;
+use planwright_core::time::Timestamp;
+use proptest::collection::vec;
+use proptest::prelude::{Just, ProptestConfig, Strategy, any};
+use proptest::{prop_oneof, proptest};
+use std::sync::Arc;
+
+fn document(title: u8) -> Arc<Document> {
+    let id = Some("plan-x".parse().unwrap());
+    Arc::new(Document { id, title: Some(format!("take {title}")), ..Document::default() })
+}
+
+/// What would run: the content, and a tool that may have changed.
+fn digest(title: u8, tools: u8) -> Digest {
+    Digest::of_bytes(&[title, tools])
+}
+
+/// A plan's journal, with a second account of who agreed to what kept beside it.
+struct Life {
+    review: Review,
+    entries: Vec<Entry<ReviewEvent>>,
+    head: Head,
+    stream: StreamName,
+    /// What the current version says.
+    title: u8,
+    version: u32,
+    /// Digests of the current version that a person agreed to and nobody has used or taken back.
+    granted: Vec<Digest>,
+    rejections: usize,
+    runs: u32,
+}
+
+impl Life {
+    fn begin() -> Self {
+        let stream: StreamName = "plan/plan-x".parse().unwrap();
+        let first = Review::propose_first(document(0), digest(0, 0), Principal::agent("planner"));
+        let record = encode(Head::EMPTY, &stream, Timestamp::from_millis(1), 0, Cause::Command, &first);
+        let entry = decode(&record).unwrap();
+        Self {
+            review: Review::open("plan-x".parse().unwrap(), &entry).unwrap(),
+            entries: vec![entry],
+            head: record.head(),
+            stream,
+            title: 0,
+            version: 1,
+            granted: Vec::new(),
+            rejections: 0,
+            runs: 0,
+        }
+    }
+
+    fn give(&mut self, command: &Command) -> Result<Vec<ReviewEvent>, Refusal> {
+        let events = self.review.decide(command)?;
+        for event in &events {
+            let at = Timestamp::from_millis(1 + i64::try_from(self.head.seq).unwrap());
+            let record = encode(self.head, &self.stream, at, 0, Cause::Command, event);
+            let entry: Entry<ReviewEvent> = decode(&record).unwrap();
+            assert_eq!(entry.event, *event, "every event survives being written down");
+            self.review.apply(&entry).expect("what was decided can be applied");
+            self.head = record.head();
+            self.entries.push(entry);
+        }
+        Ok(events)
+    }
+
+    fn propose(&mut self, title: u8, by: &Principal) {
+        let deleted = self.review.state() == ReviewState::Deleted;
+        let command =
+            Command::Propose { document: document(title), digest: digest(title, 0), by: by.clone() };
+        let made = self.give(&command).unwrap();
+        let new = title != self.title || deleted;
+        assert_eq!(made.len(), usize::from(new), "the same content again is the same version");
+        if new {
+            (self.title, self.version) = (title, self.version + 1);
+            self.granted.clear();
+            assert_eq!(self.review.state(), ReviewState::Proposed);
+        }
+        assert_eq!(self.review.current().number, self.version);
+    }
+
+    fn approve(&mut self, tools: u8, by: &Principal, shown: Shown) {
+        let digest = digest(self.title, tools);
+        let before = self.review.state();
+        let command = Command::Approve { shown, digest, by: by.clone(), assurance: Assurance::Terminal };
+        if self.give(&command).is_ok() {
+            assert!(by.may_approve(), "{by} approved a plan");
+            assert!(
+                shown == Shown::Version(self.version) || shown == Shown::Digest(digest),
+                "{shown} was shown"
+            );
+            assert!(!matches!(before, ReviewState::Rejected | ReviewState::Deleted));
+            assert_eq!(self.review.state(), ReviewState::Approved);
+            self.granted.push(digest);
+        }
+    }
+
+    fn reject(&mut self, by: &Principal, shown: Shown) {
+        let command = Command::Reject {
+            shown,
+            digest: digest(self.title, 0),
+            by: by.clone(),
+            reason: format!("round {}", self.rejections + 1),
+        };
+        if self.give(&command).is_ok() {
+            assert!(by.may_approve(), "{by} rejected a plan");
+            self.rejections += 1;
+            self.granted.clear();
+            let expected = if self.rejections >= Review::MAX_REJECTIONS {
+                ReviewState::NeedsReview
+            } else {
+                ReviewState::Rejected
+            };
+            assert_eq!(self.review.state(), expected);
+            let last = self.review.rejections().last().unwrap();
+            assert_eq!(
+                (last.version, last.reason.clone()),
+                (self.version, format!("round {}", self.rejections))
+            );
+        }
+        assert_eq!(self.review.rejections().len(), self.rejections, "feedback is kept");
+    }
+
+    fn open(&mut self, tools: u8) {
+        let digest = digest(self.title, tools);
+        let run: RunId = format!("run_{}", self.runs).parse().unwrap();
+        let before = self.review.state();
+        let at = self.granted.iter().position(|granted| *granted == digest);
+        match (self.give(&Command::OpenRun { run: run.clone(), digest }), at) {
+            (Ok(_), Some(at)) => {
+                assert!(!matches!(
+                    before,
+                    ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted
+                ));
+                self.granted.remove(at);
+                self.runs += 1;
+                let spent = self.review.approvals().iter().filter(|a| a.spent_by.as_ref() == Some(&run));
+                assert_eq!(spent.count(), 1, "one approval, one run");
+            }
+            (Ok(_), None) => panic!("a run of {digest} opened, and nobody had agreed to that"),
+            (Err(refusal), Some(_)) => {
+                assert!(matches!(refusal, Refusal::Deleted), "{refusal}");
+            }
+            (Err(_), None) => {}
+        }
+    }
+
+    fn delete(&mut self, executing: bool, by: &Principal) {
+        let deleted = self.give(&Command::Delete { by: by.clone(), executing });
+        assert!(!executing || deleted == Err(Refusal::Executing), "deleted while executing");
+        if deleted.is_ok() {
+            assert_eq!(self.review.state(), ReviewState::Deleted);
+        }
+    }
+
+    /// Every prefix folds, and the whole folds to the same.
+    fn check_replay(&self) {
+        let mut again = Review::open("plan-x".parse().unwrap(), &self.entries[0]).unwrap();
+        for entry in &self.entries[1..] {
+            again.apply(entry).unwrap();
+        }
+        assert_eq!(format!("{again:?}"), format!("{:?}", self.review));
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Deed {
+    Propose(u8),
+    Approve { tools: u8, shown: u8 },
+    Reject { shown: u8 },
+    Open { tools: u8 },
+    Delete { executing: bool },
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        3 => (0..4_u8).prop_map(Deed::Propose),
+        4 => (0..2_u8, 0..4_u8).prop_map(|(tools, shown)| Deed::Approve { tools, shown }),
+        2 => (0..4_u8).prop_map(|shown| Deed::Reject { shown }),
+        4 => (0..2_u8).prop_map(|tools| Deed::Open { tools }),
+        1 => any::<bool>().prop_map(|executing| Deed::Delete { executing }),
+    ]
+}
+
+fn who() -> impl Strategy<Value = Principal> {
+    prop_oneof![
+        4 => Just(Principal::person("ada")),
+        2 => Just(Principal::agent("planner")),
+        1 => Just(Principal::service("cron")),
+    ]
+}
+
+/// Mostly what is there, sometimes what was there before or never.
+fn shown(life: &Life, which: u8, tools: u8) -> Shown {
+    match which {
+        0 | 1 => Shown::Version(life.version),
+        2 => Shown::Digest(digest(life.title, tools)),
+        _ => Shown::Version(life.version.saturating_sub(1)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_opens_only_against_an_approval_of_exactly_that(deeds in vec((deed(), who()), 1..40)) {
+        let mut life = Life::begin();
+        for (deed, by) in deeds {
+            match deed {
+                Deed::Propose(title) => life.propose(title, &by),
+                Deed::Approve { tools, shown: which } => {
+                    let shown = shown(&life, which, tools);
+                    life.approve(tools, &by, shown);
+                }
+                Deed::Reject { shown: which } => {
+                    let shown = shown(&life, which, 0);
+                    life.reject(&by, shown);
+                }
+                Deed::Open { tools } => life.open(tools),
+                Deed::Delete { executing } => life.delete(executing, &by),
+            }
+        }
+        life.check_replay();
+    }
+}
+
+fn ada() -> Principal {
+    Principal::person("ada")
+}
+
+#[test]
+fn the_third_rejection_needs_a_person_to_step_in() {
+    let mut life = Life::begin();
+    for round in 1..=3 {
+        life.reject(&ada(), Shown::Version(round));
+        if round < 3 {
+            assert_eq!(life.review.state(), ReviewState::Rejected);
+            life.propose(u8::try_from(round).unwrap(), &Principal::agent("planner"));
+        }
+    }
+    assert_eq!(life.review.state(), ReviewState::NeedsReview);
+    assert_eq!(life.review.status(None).as_str(), "needs_review");
+    life.approve(0, &ada(), Shown::Version(3));
+    assert_eq!(life.review.state(), ReviewState::Approved, "a person may still agree");
+}
+
+#[test]
+fn a_rejection_takes_back_an_approval_that_was_not_used() {
+    let mut life = Life::begin();
+    life.propose(1, &ada());
+    life.reject(&ada(), Shown::Version(2));
+    life.propose(2, &ada());
+    life.reject(&ada(), Shown::Version(3));
+    life.propose(3, &ada());
+    // Agreed to with today's tools, then rejected for the third time, then agreed to with other tools.
+    life.approve(0, &ada(), Shown::Version(4));
+    life.reject(&ada(), Shown::Version(4));
+    life.approve(1, &ada(), Shown::Version(4));
+    life.open(0);
+    assert_eq!(life.runs, 0, "what was rejected came back to life");
+    life.open(1);
+    assert_eq!(life.runs, 1);
+}
+
+#[test]
+fn an_edit_voids_the_approval_and_names_both_digests() {
+    let mut life = Life::begin();
+    life.approve(0, &ada(), Shown::Version(1));
+    let refused =
+        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 1) });
+    let (approved, current) = (digest(0, 0), digest(0, 1));
+    assert_eq!(refused, Err(Refusal::Changed { approved, current }));
+    life.propose(1, &Principal::agent("planner"));
+    let refused =
+        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(1, 0) });
+    assert_eq!(refused, Err(Refusal::NotApproved));
+}
+
+#[test]
+fn a_journal_cannot_say_what_was_never_agreed_to() {
+    let life = Life::begin();
+    let forged = [
+        ReviewEvent::RunOpened { run: "run_1".parse().unwrap(), version: 1, digest: digest(0, 0) },
+        ReviewEvent::PlanApproved {
+            version: 2,
+            digest: digest(0, 0),
+            by: ada(),
+            assurance: Assurance::Terminal,
+        },
+        ReviewEvent::PlanApproved {
+            version: 1,
+            digest: digest(0, 0),
+            by: Principal::agent("planner"),
+            assurance: Assurance::Program,
+        },
+        ReviewEvent::PlanRejected { version: 1, by: Principal::agent("planner"), reason: "no".into() },
+        ReviewEvent::PlanRejected { version: 2, by: ada(), reason: "no".into() },
+        ReviewEvent::PlanProposed { version: 1, document: document(1), digest: digest(1, 0), by: ada() },
+        ReviewEvent::PlanProposed { version: 3, document: document(1), digest: digest(1, 0), by: ada() },
+    ];
+    for event in forged {
+        let mut review = life.review.clone();
+        let entry = Entry {
+            seq: review.seq() + 1,
+            at: Timestamp::from_millis(9),
+            epoch: 0,
+            cause: Cause::Command,
+            event: event.clone(),
+        };
+        assert!(review.apply(&entry).is_err(), "{event:?}");
+        assert_eq!(format!("{review:?}"), format!("{:?}", life.review), "a refused entry changes nothing");
+    }
+}
+
+#[test]
+fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
+    for end in [ReviewState::Rejected, ReviewState::Deleted] {
+        let mut life = Life::begin();
+        life.approve(0, &ada(), Shown::Version(1));
+        match end {
+            ReviewState::Rejected => life.reject(&ada(), Shown::Version(1)),
+            _ => life.delete(false, &ada()),
+        }
+        let at = Timestamp::from_millis(9);
+        let (run, digest) = ("run_1".parse().unwrap(), digest(0, 0));
+        let mut events = vec![ReviewEvent::RunOpened { run, version: 1, digest }];
+        if end == ReviewState::Deleted {
+            events.push(ReviewEvent::PlanDeleted { by: ada() });
+        }
+        for event in events {
+            let mut review = life.review.clone();
+            let seq = review.seq() + 1;
+            let entry = Entry { seq, at, epoch: 0, cause: Cause::Command, event };
+            assert!(review.apply(&entry).is_err(), "{:?} follows {end:?}", entry.event);
+        }
+    }
+}

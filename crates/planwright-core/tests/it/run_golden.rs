@@ -1,1 +1,272 @@
-//! To come.
+//! Journals that were written once and must fold for ever: `tests/journals/v1/*.jsonl`, each with the plan it is about
+//! and what it came to. New ones are written with UPDATE_GOLDEN=1; one that exists is never written again, because
+//! somewhere there are journals like it.
+
+use crate::run_files;
+use crate::run_scenarios::Story;
+use planwright_core::digest::Digest;
+use planwright_core::id::RunId;
+use planwright_core::journal::{
+    Cause, DecodeEntryError, Entry, Head, Journaled, Record, StreamName, decode, encode,
+};
+use planwright_core::plan::{Bounds, Document, Plan};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::review::{Command, Review, ReviewEvent};
+use planwright_core::run::{Run, RunEvent, Shown, priorities, unit_estimate};
+use planwright_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// The stories whose journals are kept.
+const KEPT: [&str; 18] = [
+    "chain",
+    "diamond",
+    "retry",
+    "retry_succeeds",
+    "timeout",
+    "noncritical_failure",
+    "critical_failure",
+    "cancel_in_flight",
+    "pause_resume",
+    "unknown_happened",
+    "unknown_did_not_happen",
+    "unknown_run_again",
+    "gate_approved",
+    "gate_denied",
+    "guard_calls",
+    "optional_missing",
+    "crash_by_class",
+    "fork",
+];
+
+const REVIEW: &str = "review";
+
+/// One line of a golden journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    seq: u64,
+    at: Timestamp,
+    epoch: u64,
+    body: Value,
+}
+
+impl Line {
+    fn record(&self) -> Record {
+        Record {
+            seq: self.seq,
+            at: self.at,
+            epoch: self.epoch,
+            key: None,
+            body: serde_json::to_vec(&self.body).unwrap(),
+            hash: Digest::ZERO,
+        }
+    }
+}
+
+fn lines(name: &str) -> Vec<Line> {
+    let text = run_files::read(&format!("journals/v1/{name}.jsonl"));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn json_of(name: &str, what: &str) -> Value {
+    serde_json::from_str(&run_files::read(&format!("journals/v1/{name}.{what}.json"))).unwrap()
+}
+
+/// Reads a journal back, and makes sure that it would be written the same way today.
+fn read_back<E: Journaled + Clone + std::fmt::Debug>(name: &str) -> Vec<Entry<E>> {
+    let stream: StreamName = "run/run_golden".parse().unwrap();
+    let read = |line: &Line| {
+        let entry: Entry<E> = decode(&line.record()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let again = encode(Head::EMPTY, &stream, entry.at, entry.epoch, entry.cause, &entry.event);
+        let body: Value = serde_json::from_slice(&again.body).unwrap();
+        assert_eq!(body, line.body, "{name}: entry {} is written differently today", line.seq);
+        entry
+    };
+    lines(name).iter().map(read).collect()
+}
+
+fn fold(name: &str) -> Run {
+    let document: Document = serde_json::from_value(json_of(name, "plan")).unwrap();
+    let plan = Arc::new(Plan::compile(document, &Bounds::default()).unwrap());
+    let entries = read_back::<RunEvent>(name);
+    let id: RunId = "run_golden".parse().unwrap();
+    let mut run = Run::open(id, Arc::clone(&plan), priorities(&plan, unit_estimate), &entries[0]).unwrap();
+    for entry in &entries[1..] {
+        run.apply(entry).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    run
+}
+
+fn came_to(run: &Run) -> Value {
+    let steps: serde_json::Map<String, Value> = run
+        .plan()
+        .indices()
+        .map(|ix| (run.plan().step_id(ix).to_string(), json!(run.step(ix).name())))
+        .collect();
+    json!({"status": run.status(), "stepsDigest": run.steps_digest(), "steps": steps})
+}
+
+fn review() -> (Review, Vec<Entry<ReviewEvent>>) {
+    let entries = read_back::<ReviewEvent>(REVIEW);
+    let mut review = Review::open("plan-golden".parse().unwrap(), &entries[0]).unwrap();
+    for entry in &entries[1..] {
+        review.apply(entry).unwrap();
+    }
+    (review, entries)
+}
+
+fn review_came_to(review: &Review) -> Value {
+    let rejections: Vec<Value> =
+        review.rejections().iter().map(|r| json!({"version": r.version, "reason": r.reason})).collect();
+    json!({
+        "state": review.state().as_str(),
+        "version": review.current().number,
+        "digest": review.current().digest,
+        "rejections": rejections,
+        "runs": review.runs().iter().map(|run| run.run.to_string()).collect::<Vec<_>>(),
+        "unspent": review.approvals().iter().filter(|approval| approval.spent_by.is_none()).count(),
+    })
+}
+
+#[test]
+fn every_golden_journal_folds_to_what_it_came_to() {
+    let kept = run_files::names("journals/v1", "jsonl");
+    assert!(kept.len() > KEPT.len(), "journals are missing: {kept:?}");
+    for name in kept.iter().filter(|name| *name != REVIEW) {
+        assert_eq!(came_to(&fold(name)), json_of(name, "expected"), "{name}");
+    }
+    assert_eq!(review_came_to(&review().0), json_of(REVIEW, "expected"));
+}
+
+#[test]
+fn an_unknown_kind_and_a_newer_version_are_refused() {
+    let mut line = lines("chain").remove(1);
+    line.body["v"] = json!(2);
+    let newer = decode::<RunEvent>(&line.record()).unwrap_err();
+    assert!(matches!(newer, DecodeEntryError::Newer { seq: 2, found: 2 }), "{newer}");
+    assert!(newer.to_string().contains("newer version"));
+
+    let event = "/event/attempt_started";
+    let broken = [
+        ("/event".to_owned(), json!({"attempt_teleported": {"step": "a"}})),
+        ("/event".to_owned(), json!("attempt_started")),
+        ("/event".to_owned(), Value::Null),
+        ("/v".to_owned(), json!("1")),
+        ("/v".to_owned(), Value::Null),
+        ("/cause".to_owned(), json!("whim")),
+        (format!("{event}/step"), json!("../escaped")),
+        (format!("{event}/attempt"), json!(-1)),
+        (format!("{event}/class"), json!("harmless")),
+        (format!("{event}/call"), json!("sha256:00")),
+    ];
+    for (pointer, value) in broken {
+        let mut line = lines("chain").remove(1);
+        *line.body.pointer_mut(&pointer).unwrap() = value.clone();
+        let unreadable = decode::<RunEvent>(&line.record());
+        assert!(
+            matches!(unreadable, Err(DecodeEntryError::Unreadable { seq: 2, .. })),
+            "{pointer} = {value}: {unreadable:?}"
+        );
+    }
+    let mut line = lines("chain").remove(1);
+    line.body.as_object_mut().unwrap().remove("v");
+    assert!(decode::<RunEvent>(&line.record()).is_err(), "an entry without a version is refused");
+    assert!(decode::<ReviewEvent>(&lines("chain")[1].record()).is_err(), "a run's entry is no plan's entry");
+}
+
+#[test]
+fn what_a_later_version_adds_to_an_entry_is_not_lost_on_the_rest() {
+    let mut line = lines("chain").remove(1);
+    line.body["remark"] = json!("a field this version does not know");
+    line.body["event"]["attempt_started"]["remark"] = json!("another");
+    assert!(decode::<RunEvent>(&line.record()).is_ok());
+}
+
+/// A plan that is rejected twice, approved, run, changed, rejected for the third time and approved after all.
+fn write_review() -> (Vec<Record>, Review) {
+    let stream: StreamName = "plan/plan-golden".parse().unwrap();
+    let at = |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
+    let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
+    let document = |title: &str| {
+        Arc::new(Document {
+            id: Some("plan-golden".parse().unwrap()),
+            title: Some(title.to_owned()),
+            ..Document::default()
+        })
+    };
+    let digest = |version: u32| Digest::of_bytes(format!("version {version}").as_bytes());
+    let propose = |version| Command::Propose {
+        document: document(&format!("Take {version}")),
+        digest: digest(version),
+        by: agent.clone(),
+    };
+    let reject = |version, reason: &str| Command::Reject {
+        shown: Shown::Version(version),
+        digest: digest(version),
+        by: ada.clone(),
+        reason: reason.to_owned(),
+    };
+    let approve = |version| Command::Approve {
+        shown: Shown::Digest(digest(version)),
+        digest: digest(version),
+        by: ada.clone(),
+        assurance: Assurance::Terminal,
+    };
+    let commands = [
+        reject(1, "no backup step"),
+        propose(2),
+        reject(2, "the backup goes to the same disk"),
+        propose(3),
+        approve(3),
+        Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest(3) },
+        propose(4),
+        reject(4, "why at all?"),
+        approve(4),
+    ];
+    let first = Review::propose_first(document("Take 1"), digest(1), agent.clone());
+    let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, &first)];
+    let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
+    for command in commands {
+        for event in review.decide(&command).unwrap() {
+            let head = records[records.len() - 1].head();
+            let record = encode(head, &stream, at(head.seq + 1), 0, Cause::Command, &event);
+            review.apply(&decode(&record).unwrap()).unwrap();
+            records.push(record);
+        }
+    }
+    (records, review)
+}
+
+fn keep(name: &str, records: &[Record], plan: &Document, expected: &Value) {
+    let mut text = String::new();
+    for record in records {
+        let body = serde_json::from_slice(&record.body).unwrap();
+        let line = Line { seq: record.seq, at: record.at, epoch: record.epoch, body };
+        writeln!(text, "{}", serde_json::to_string(&line).unwrap()).unwrap();
+    }
+    let pretty = |value: &Value| format!("{}\n", serde_json::to_string_pretty(value).unwrap());
+    run_files::write(&format!("journals/v1/{name}.jsonl"), &text);
+    run_files::write(&format!("journals/v1/{name}.plan.json"), &pretty(&serde_json::to_value(plan).unwrap()));
+    run_files::write(&format!("journals/v1/{name}.expected.json"), &pretty(expected));
+}
+
+#[test]
+fn journals_that_are_missing_are_written_on_request() {
+    if run_files::setting("UPDATE_GOLDEN").is_none() {
+        return;
+    }
+    let kept = run_files::names("journals/v1", "jsonl");
+    for name in KEPT.iter().filter(|name| !kept.iter().any(|kept| kept == *name)) {
+        let story = Story::read(&run_files::read(&format!("scenarios/{name}.txt")));
+        let document = story.document.clone();
+        let (_, history) = story.tell();
+        keep(name, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == REVIEW) {
+        let (records, review) = write_review();
+        keep(REVIEW, &records, &review.current().document, &review_came_to(&review));
+    }
+}

@@ -12,49 +12,66 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The index sets say exactly what a look at every step says.
 pub(crate) fn check_index(run: &Run, now: Timestamp) {
     let plan = run.plan();
-    let steps = |wanted: &dyn Fn(&StepState) -> bool| -> BTreeSet<StepIx> {
-        plan.indices().filter(|&ix| wanted(run.step(ix))).collect()
-    };
-    let running = steps(&|state| matches!(state, StepState::Running { .. }));
-    assert_eq!(run.running().collect::<BTreeSet<_>>(), running);
-    let waiting = steps(&|state| {
-        matches!(
-            state,
+    let (mut running, mut waiting, mut startable) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut open, mut completed, mut next_timer) = (0, 0, None::<Timestamp>);
+    for ix in plan.indices() {
+        let state = run.step(ix);
+        open += usize::from(!state.is_terminal());
+        let timer = match state {
+            StepState::Running { deadline, .. } => {
+                running.push(ix);
+                *deadline
+            }
+            StepState::RetryDue { due_at, .. } => {
+                if *due_at <= now {
+                    startable.push(ix);
+                }
+                Some(*due_at)
+            }
+            StepState::Ready { approved, .. } => {
+                if *approved || !plan.step(ix).approval_required {
+                    startable.push(ix);
+                }
+                None
+            }
             StepState::AwaitingApproval { .. }
-                | StepState::AwaitingInput { .. }
-                | StepState::OutcomeUnknown { .. }
-        )
-    });
-    assert_eq!(run.waiting().collect::<BTreeSet<_>>(), waiting);
-    assert_eq!(run.open_steps(), steps(&|state| !state.is_terminal()).len());
-    assert_eq!(run.completed_steps(), steps(&|state| matches!(state, StepState::Completed { .. })).len());
+            | StepState::AwaitingInput { .. }
+            | StepState::OutcomeUnknown { .. } => {
+                waiting.push(ix);
+                None
+            }
+            StepState::Completed { .. } => {
+                completed += 1;
+                None
+            }
+            _ => None,
+        };
+        if let Some(at) = timer.filter(|at| *at > now) {
+            next_timer = Some(next_timer.map_or(at, |earliest| earliest.min(at)));
+        }
+    }
+    assert!(run.running().eq(running.iter().copied()));
+    assert!(run.waiting().eq(waiting.iter().copied()));
+    assert_eq!((run.open_steps(), run.completed_steps()), (open, completed));
+    assert_eq!(run.next_timer(now), next_timer);
 
     let free = match run.state() {
         RunState::Running => (run.start().max_concurrency as usize).saturating_sub(running.len()),
         _ => 0,
     };
     assert_eq!(run.free_slots(), free);
-    let may_start = |ix: &StepIx| match run.step(*ix) {
-        StepState::Ready { approved, .. } => *approved || !plan.step(*ix).approval_required,
-        StepState::RetryDue { due_at, .. } => *due_at <= now,
-        _ => false,
-    };
-    let startable: BTreeSet<StepIx> = plan.indices().filter(|ix| free > 0 && may_start(ix)).collect();
-    let offered: Vec<StepIx> = run.startable(now).collect();
-    assert_eq!(offered.iter().copied().collect::<BTreeSet<_>>(), startable);
-    assert_eq!(offered.len(), startable.len(), "no step is offered twice");
+    let mut offered: Vec<StepIx> = run.startable(now).collect();
+    offered.sort_unstable();
+    if free == 0 {
+        startable.clear();
+    }
+    assert_eq!(offered, startable, "each step that may start is offered once");
 
-    let timers = plan.indices().filter_map(|ix| match run.step(ix) {
-        StepState::RetryDue { due_at, .. } => Some(*due_at),
-        StepState::Running { deadline, .. } => *deadline,
-        _ => None,
-    });
-    assert_eq!(run.next_timer(now), timers.filter(|at| *at > now).min());
     let effects = run.effects().map(|effect| match effect {
         Effect::CallTool { step, attempt } | Effect::CancelCall { step, attempt } => (step, attempt),
     });
     let in_flight = running.iter().map(|&ix| (ix, run.step(ix).tally().attempts));
-    assert_eq!(effects.collect::<Vec<_>>(), in_flight.collect::<Vec<_>>());
+    assert!(effects.eq(in_flight));
 }
 
 /// What a reader of entries alone knows about one step.

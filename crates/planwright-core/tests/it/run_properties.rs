@@ -3,13 +3,18 @@
 use crate::run_files::setting;
 use crate::run_laws::check_journal;
 use crate::run_world::{Conduct, History, PlanSpec, StepSpec, World};
-use planwright_core::journal::Head;
-use planwright_core::journal::{Cause, StreamName, check_chain};
-use planwright_core::run::Command;
+use planwright_core::digest::Digest;
+use planwright_core::id::StepId;
+use planwright_core::journal::{Cause, Entry, Head, StreamName, check_chain, decode, encode};
+use planwright_core::principal::Principal;
+use planwright_core::run::{Command, Resolution, RunEvent, StepError, StoredValue};
+use planwright_core::time::Timestamp;
 use planwright_core::tool::EffectClass;
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any};
 use proptest::{option, prop_oneof, proptest};
+use serde_json::{Map, Value};
+use std::sync::Arc;
 
 fn conduct() -> impl Strategy<Value = Conduct> {
     prop_oneof![
@@ -168,6 +173,67 @@ proptest! {
             let kept = 1 + world.dice.below(once.records.len());
             let (twice, _) = go_on_after_crash(&spec, &once, kept, seed);
             assert_eq!(twice.outcome(), history.outcome());
+        }
+    }
+}
+
+/// JSON of every kind, with the journal's own words as keys.
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+        Just(Value::from("\u{0}\u{1b}]52;\u{202e}${a}")),
+    ];
+    let key = prop_oneof![
+        3 => ".{0,4}",
+        1 => Just("kind".to_owned()),
+        1 => Just("v".to_owned()),
+        1 => Just("inline".to_owned()),
+        1 => Just("$serde_json::private::Number".to_owned()),
+    ];
+    leaf.prop_recursive(4, 24, 5, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..5).prop_map(Value::from),
+            vec((key.clone(), inner), 0..5).prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    /// Whatever a tool returns and whatever people write comes back from the journal unchanged.
+    #[test]
+    fn every_value_and_text_survives_being_written_down(value in json(), text in ".{0,20}", at in 0..4_000_000_000_000_i64) {
+        let step: StepId = "a".parse().unwrap();
+        let stored = || StoredValue::Inline(Arc::new(value.clone()));
+        let (at, error) = (Timestamp::from_millis(at), StepError::new(text.clone(), text.clone()));
+        let variables = Map::from_iter([(text.clone(), value.clone()), ("v".to_owned(), value.clone())]);
+        let by = Principal::person(text.clone());
+        let events = [
+            RunEvent::RunStarted {
+                plan: "p".parse().unwrap(), version: 1, digest: Digest::ZERO, variables, max_concurrency: 4,
+                guards: true, by: by.clone(), forked_from: None,
+            },
+            RunEvent::ResultReused { step: step.clone(), value: stored() },
+            RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },
+            RunEvent::AttemptFailed { step: step.clone(), attempt: 1, error, retry_at: Some(at) },
+            RunEvent::OutcomeLost { step: step.clone(), attempt: 1, reason: text.clone() },
+            RunEvent::OutcomeResolved {
+                step: step.clone(), resolution: Resolution::Happened { value: stored() }, by: by.clone(),
+            },
+            RunEvent::ApprovalDenied { step, by, reason: text },
+        ];
+        let stream: StreamName = "run/run_x".parse().unwrap();
+        for event in events {
+            let record = encode(Head::EMPTY, &stream, at, 7, Cause::Report, &event);
+            let entry: Entry<RunEvent> = decode(&record).unwrap();
+            assert_eq!((&entry.event, entry.at, entry.epoch, entry.cause), (&event, at, 7, Cause::Report));
+            assert_eq!(serde_json::to_string(&entry.event).unwrap(), serde_json::to_string(&event).unwrap());
         }
     }
 }

@@ -1,1 +1,391 @@
-//! To come.
+//! Stories about runs, told in `tests/scenarios/*.txt`: what is said to a run, and everything that follows.
+//!
+//! A story begins with a sentence and the plan: `step <id>` with `after <ids>`, `safe|keyed|unsafe`, `retry <max>`,
+//! `backoff <s>`, `timeout <s>`, `noncritical`, `optional`, `gated`, `missing` (the tool is not there), `tool <name>`
+//! and `call <letter>` (steps with the same letter make the same call); `limit <n>`, `budget <what> <n>`, `guards off`.
+//!
+//! Then lines with `>` say what happens, and the lines below what follows from it: `go`, `answer <step>`,
+//! `fail <step> [retryable] <message>`, `lose <step>`, `not-made <step>`, `late <step>`, `start <step>`, `wait <ms>`,
+//! `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step> happened|did-not-happen|run-again`
+//! (each of these also `… as agent`, approvals also `… version <n>`), `crash`, `fork <step>`, `replay`, and `show`, which
+//! tells where everything stands. After each the run does what it can, as the engine would. The texts below are written
+//! with UPDATE_DOCS=1 and read by a person.
+
+use crate::run_files;
+use crate::run_laws::check_journal;
+use crate::run_world::{History, person};
+use planwright_core::digest::Digest;
+use planwright_core::journal::{Cause, Entry};
+use planwright_core::plan::{Bounds, Document, OnFailure, Plan, Retry, Step, StepIx};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::run::{
+    Answer, Command, Fork, Refusal, Resolution, RunEvent, Shown, StepError, StoredValue, reusable_results,
+};
+use planwright_core::tool::{EffectClass, ToolName};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a script says about a step beside the plan.
+#[derive(Debug, Clone)]
+struct Extra {
+    class: EffectClass,
+    missing: bool,
+    call: String,
+}
+
+/// A story being told.
+#[derive(Debug)]
+pub(crate) struct Story {
+    /// The lines before the first `>`, as they were written.
+    head: String,
+    script: Vec<String>,
+    pub(crate) document: Document,
+    extras: BTreeMap<String, Extra>,
+    guards: bool,
+    on_paper: Option<History>,
+}
+
+impl Story {
+    pub(crate) fn read(text: &str) -> Self {
+        let mut story = Self {
+            head: String::new(),
+            script: Vec::new(),
+            document: Document { id: Some("plan-story".parse().unwrap()), ..Document::default() },
+            extras: BTreeMap::new(),
+            guards: true,
+            on_paper: None,
+        };
+        for line in text.lines() {
+            if let Some(said) = line.strip_prefix("> ") {
+                story.script.push(said.to_owned());
+            } else if story.script.is_empty() {
+                writeln!(story.head, "{line}").unwrap();
+                story.set_up(line);
+            }
+        }
+        story
+    }
+
+    fn set_up(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let limits = &mut self.document.limits;
+        match words.as_slice() {
+            ["step", id, options @ ..] => {
+                let (step, extra) = read_step(id, options);
+                self.document.steps.push(step);
+                self.extras.insert((*id).to_owned(), extra);
+            }
+            ["limit", count] => limits.max_concurrency = count.parse().ok(),
+            ["budget", "calls", count] => limits.budget.calls = count.parse().ok(),
+            ["budget", "seconds", count] => limits.budget.seconds = count.parse().ok(),
+            ["budget", "same-call", count] => limits.budget.same_call = count.parse().ok(),
+            ["budget", "tool", tool, count] => {
+                limits.budget.per_tool.insert((*tool).to_owned(), count.parse().unwrap());
+            }
+            ["on-failure", "continue"] => limits.on_failure = Some(OnFailure::Continue),
+            ["guards", "off"] => self.guards = false,
+            [] => {}
+            ["#", ..] => {}
+            _ => panic!("this line of a plan means nothing: {line}"),
+        }
+    }
+
+    fn plan(&self) -> Arc<Plan> {
+        Arc::new(Plan::compile(self.document.clone(), &Bounds::default()).expect("the story's plan is sound"))
+    }
+
+    fn history(&mut self) -> &mut History {
+        self.on_paper.as_mut().expect("the story has begun")
+    }
+
+    /// Tells the story and returns it with everything that followed.
+    pub(crate) fn tell(mut self) -> (String, History) {
+        self.on_paper = Some(History::begin(&self.plan(), self.guards));
+        let mut text = self.head.clone();
+        for said in std::mem::take(&mut self.script) {
+            writeln!(text, "> {said}").unwrap();
+            let known = self.history().entries.len();
+            let spoken = self.happen(&said);
+            let history = self.history();
+            let known = known.min(history.entries.len());
+            for entry in &history.entries[if said.starts_with("fork") { 0 } else { known }..] {
+                writeln!(text, "  {}", describe(entry)).unwrap();
+            }
+            for line in spoken.lines() {
+                writeln!(text, "  {line}").unwrap();
+            }
+        }
+        let history = self.on_paper.take().expect("the story has begun");
+        check_journal(history.run.plan(), &history.entries);
+        (text, history)
+    }
+
+    /// Does what the line says and whatever follows. Returns what is to be said beside the new entries.
+    fn happen(&mut self, said: &str) -> String {
+        let words: Vec<&str> = said.split_whitespace().collect();
+        match words.as_slice() {
+            ["show"] => return self.show(),
+            ["replay"] => {
+                let history = self.history();
+                let again = history.fold(history.records.len());
+                assert_eq!(again.run.steps_digest(), history.run.steps_digest());
+                return format!("the same: {}", again.run.status());
+            }
+            ["wait", ms] => {
+                let pause = Duration::from_millis(ms.parse().unwrap());
+                self.history().advance(pause);
+            }
+            ["crash"] => {
+                let history = self.history();
+                *history = history.fold(history.records.len());
+                history.give(&Command::Recover, Cause::Recovery).unwrap();
+            }
+            ["fork", step] => self.fork(step),
+            _ => {
+                if let Err(refusal) = self.give(&words) {
+                    return format!("refused: {refusal}");
+                }
+            }
+        }
+        self.go();
+        String::new()
+    }
+
+    fn give(&mut self, words: &[&str]) -> Result<(), Refusal> {
+        let Some(command) = self.command(words) else { return Ok(()) };
+        let cause = if matches!(command, Command::Report { .. }) { Cause::Report } else { Cause::Command };
+        self.history().give(&command, cause).map(|_| ())
+    }
+
+    fn command(&mut self, words: &[&str]) -> Option<Command> {
+        let (words, by) = match words {
+            [rest @ .., "as", "agent"] => (rest, Principal::agent("planner")),
+            _ => (words, person()),
+        };
+        let (words, shown) = match words {
+            [rest @ .., "version", number] => (rest, Shown::Version(number.parse().unwrap())),
+            _ => (words, Shown::Version(1)),
+        };
+        let assurance = Assurance::Terminal;
+        Some(match words {
+            ["go"] => return None,
+            ["pause"] => Command::Pause { by },
+            ["resume"] => Command::Resume { by },
+            ["cancel"] => Command::Cancel { by },
+            ["approve", step] => Command::Approve { step: (*step).to_owned(), by, assurance, shown },
+            ["deny", step, reason @ ..] => {
+                Command::Deny { step: (*step).to_owned(), by, shown, reason: reason.join(" ") }
+            }
+            ["resolve", step, what] => {
+                let value = value_of(step);
+                let resolution = match *what {
+                    "happened" => Resolution::Happened { value },
+                    "did-not-happen" => Resolution::DidNotHappen,
+                    "run-again" => Resolution::RunAgain,
+                    other => panic!("nobody says {other}"),
+                };
+                Command::Resolve { step: (*step).to_owned(), by, resolution }
+            }
+            ["answer", step] => self.report(step, Answer::Succeeded(value_of(step))),
+            ["fail", step, "retryable", message @ ..] => {
+                let error = StepError::new("tool_error", message.join(" ")).retryable(true);
+                self.report(step, Answer::Failed(error))
+            }
+            ["fail", step, message @ ..] => {
+                self.report(step, Answer::Failed(StepError::new("tool_error", message.join(" "))))
+            }
+            ["lose", step] => self.report(step, Answer::Lost { reason: "the line broke".into() }),
+            ["not-made", step] => self.report(step, Answer::NotMade),
+            ["late", step] => {
+                let step = self.find(step);
+                Command::Report { step, attempt: 1, answer: Answer::Succeeded(value_of("late")) }
+            }
+            ["start", step] => self.start(self.find(step)),
+            _ => panic!("this line means nothing: {}", words.join(" ")),
+        })
+    }
+
+    fn find(&self, step: &str) -> StepIx {
+        let plan = self.on_paper.as_ref().expect("the story has begun").run.plan();
+        plan.find(step).unwrap_or_else(|| panic!("there is no step {step}"))
+    }
+
+    fn report(&mut self, step: &str, answer: Answer) -> Command {
+        let step = self.find(step);
+        let attempt = self.history().run.step(step).tally().attempts;
+        Command::Report { step, attempt, answer }
+    }
+
+    fn extra(&self, ix: StepIx) -> &Extra {
+        &self.extras[self.document.steps[ix.index()].id.as_ref().unwrap().as_str()]
+    }
+
+    fn start(&self, step: StepIx) -> Command {
+        let extra = self.extra(step);
+        let tool = ToolName::try_from(self.document.steps[step.index()].tool.clone().unwrap()).unwrap();
+        Command::Start { step, tool, class: extra.class, call: Digest::of_bytes(extra.call.as_bytes()) }
+    }
+
+    /// What the engine does between two waits.
+    fn go(&mut self) {
+        self.history().give(&Command::Tick, Cause::Timer).unwrap();
+        loop {
+            let history = self.history();
+            let free = history.run.free_slots();
+            let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
+            if startable.is_empty() {
+                break;
+            }
+            for ix in startable {
+                let command = match self.extra(ix) {
+                    Extra { missing: true, .. } if self.document.steps[ix.index()].optional => {
+                        Command::Skip { step: ix, reason: "unknown tool".into() }
+                    }
+                    Extra { missing: true, .. } => {
+                        Command::Fail { step: ix, error: StepError::new("tool_unavailable", "unknown tool") }
+                    }
+                    _ => self.start(ix),
+                };
+                // A critical failure a moment ago is reason enough to refuse.
+                let _given = self.history().give(&command, Cause::Schedule);
+            }
+        }
+        self.history().give(&Command::AskApprovals, Cause::Schedule).unwrap();
+        self.history().give(&Command::Settle, Cause::Schedule).unwrap();
+    }
+
+    fn fork(&mut self, from: &str) {
+        let (plan, first) = (self.plan(), self.find(from));
+        let source = &self.history().run;
+        let reused = reusable_results(source, &plan, &[first]);
+        let started = RunEvent::RunStarted {
+            plan: plan.id().clone(),
+            version: 1,
+            digest: Digest::of_bytes(b"shown"),
+            variables: serde_json::Map::new(),
+            max_concurrency: 4,
+            guards: true,
+            by: person(),
+            forked_from: Some(Fork { run: source.id().clone(), from: vec![from.parse().unwrap()] }),
+        };
+        let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
+        for result in reused {
+            let step = plan.step_id(result.step).clone();
+            fork.write(RunEvent::ResultReused { step, value: result.value }, Cause::Command);
+        }
+        self.on_paper = Some(fork);
+    }
+
+    fn show(&mut self) -> String {
+        let history = self.history();
+        let report = history.run.report(history.now);
+        let mut text = format!("run {} after {} ms\n", report.status, report.duration.as_millis());
+        for step in report.steps {
+            let error =
+                step.error.map_or(String::new(), |error| format!(" ({}) {}", error.code, error.message));
+            let calls = match step.attempts {
+                0 => String::new(),
+                1 => ", 1 call".to_owned(),
+                calls => format!(", {calls} calls"),
+            };
+            writeln!(text, "{} {}{calls}{error}", step.id, step.status).unwrap();
+        }
+        text
+    }
+}
+
+fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
+    let mut step = Step { id: Some(id.parse().unwrap()), tool: Some("w.tool".into()), ..Step::default() };
+    let mut extra = Extra { class: EffectClass::Safe, missing: false, call: id.to_owned() };
+    let mut retry = Retry::default();
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let mut next = || *options.next().unwrap_or_else(|| panic!("`{option}` of step {id} needs a value"));
+        match *option {
+            "after" => step.depends_on = next().split(',').map(|id| id.parse().unwrap()).collect(),
+            "safe" => extra.class = EffectClass::Safe,
+            "keyed" => extra.class = EffectClass::Keyed,
+            "unsafe" => extra.class = EffectClass::Unsafe,
+            "retry" => retry.max = next().parse().unwrap(),
+            "backoff" => retry.backoff = next().parse().unwrap(),
+            "timeout" => step.timeout_seconds = next().parse().ok(),
+            "noncritical" => step.critical = Some(false),
+            "optional" => step.optional = true,
+            "gated" => step.approval_required = true,
+            "missing" => extra.missing = true,
+            "tool" => step.tool = Some(next().to_owned()),
+            "call" => extra.call = next().to_owned(),
+            other => panic!("step {id} cannot be {other}"),
+        }
+    }
+    step.retry = (retry.max > 0).then(|| Box::new(retry));
+    (step, extra)
+}
+
+fn value_of(step: &str) -> StoredValue {
+    StoredValue::Inline(Arc::new(json!({"from": step})))
+}
+
+fn describe(entry: &Entry<RunEvent>) -> String {
+    match &entry.event {
+        RunEvent::RunStarted { forked_from: Some(fork), .. } => {
+            format!("run started, forked from {}", fork.run)
+        }
+        RunEvent::RunStarted { .. } => "run started".into(),
+        RunEvent::ResultReused { step, .. } => format!("{step}: result reused"),
+        RunEvent::AttemptStarted { step, attempt, .. } => format!("{step}: attempt {attempt} started"),
+        RunEvent::AttemptSucceeded { step, attempt, .. } => format!("{step}: attempt {attempt} succeeded"),
+        RunEvent::AttemptFailed { step, attempt, error, retry_at } => {
+            let again = retry_at
+                .map_or(String::new(), |at| format!(", again in {} ms", at.since(entry.at).as_millis()));
+            format!("{step}: attempt {attempt} failed ({}: {}){again}", error.code, error.message)
+        }
+        RunEvent::AttemptInterrupted { step, attempt, reason } => {
+            format!("{step}: attempt {attempt} interrupted ({reason})")
+        }
+        RunEvent::AttemptCancelled { step, attempt } => format!("{step}: attempt {attempt} cancelled"),
+        RunEvent::OutcomeLost { step, attempt, reason } => {
+            format!("{step}: outcome of attempt {attempt} lost ({reason})")
+        }
+        RunEvent::OutcomeResolved { step, resolution, by } => {
+            let what = match resolution {
+                Resolution::Happened { .. } => "it happened",
+                Resolution::DidNotHappen => "it did not happen",
+                Resolution::RunAgain => "run it again",
+            };
+            format!("{step}: {by} says: {what}")
+        }
+        RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
+        RunEvent::StepSkipped { step, reason } => format!("{step}: skipped ({reason})"),
+        RunEvent::ApprovalRequested { step } => format!("{step}: approval requested"),
+        RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),
+        RunEvent::ApprovalDenied { step, by, reason } => format!("{step}: denied by {by} ({reason})"),
+        RunEvent::RunPaused { by } => format!("run paused by {by}"),
+        RunEvent::RunResumed { by } => format!("run resumed by {by}"),
+        RunEvent::CancelRequested { by } => format!("cancel requested by {by}"),
+        RunEvent::RunCompleted { .. } => "run completed".into(),
+        RunEvent::RunFailed { .. } => "run failed".into(),
+        RunEvent::RunCancelled { .. } => "run cancelled".into(),
+    }
+}
+
+/// The stories there are. The table of states lies beside them.
+pub(crate) fn stories() -> Vec<String> {
+    let mut names = run_files::names("scenarios", "txt");
+    names.retain(|name| name != "step_table");
+    names
+}
+
+#[test]
+fn every_story_goes_as_it_is_told() {
+    let names = stories();
+    assert!(names.len() >= 20, "only {} stories", names.len());
+    for name in names {
+        let path = format!("scenarios/{name}.txt");
+        let (told, _) = Story::read(&run_files::read(&path)).tell();
+        run_files::check(&path, &told);
+    }
+}

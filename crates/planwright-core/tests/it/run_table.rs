@@ -300,16 +300,20 @@ fn no_event_can_follow_the_end_of_a_run() {
 fn entries_must_follow_each_other_and_name_steps_the_plan_has() {
     let mut history = History::begin(&PlanSpec::of(vec![StepSpec::plain(&[])]).plan(), true);
     let unknown: planwright_core::id::StepId = "nowhere".parse().unwrap();
+    let mut named = 0;
     for event in all_events(&history, StepIx::new(0)) {
         let mut json = serde_json::to_value(&event).unwrap();
-        if json.get("step").is_none() {
+        let fields = json.as_object_mut().and_then(|tagged| tagged.values_mut().next()).unwrap();
+        if fields.get("step").is_none() {
             continue;
         }
-        json["step"] = json!(unknown.as_str());
+        fields["step"] = json!(unknown.as_str());
+        named += 1;
         let event: RunEvent = serde_json::from_value(json).unwrap();
         let (applied, _) = apply_next(&history, event.clone());
         assert!(matches!(applied, Err(Corrupt::UnknownStep { .. })), "{event:?}: {applied:?}");
     }
+    assert_eq!(named, 16, "every event about a step was tried");
     let entry = |seq| Entry {
         seq,
         at: BEGIN,
@@ -333,6 +337,16 @@ fn an_outcome_that_is_not_in_question_cannot_be_resolved() {
         let (applied, _) = apply_next(&history, event.clone());
         assert!(matches!(applied, Err(Corrupt::StepTransition { .. })), "{event:?}: {applied:?}");
     }
+}
+
+#[test]
+fn a_gated_step_that_is_ready_does_not_start_before_anybody_was_asked() {
+    let mut spec = PlanSpec::of(vec![StepSpec::plain(&[])]);
+    spec.steps[0].gated = true;
+    let history = History::begin(&spec.plan(), true);
+    assert_eq!(history.run.step(StepIx::new(0)).name(), "ready");
+    let start = all_commands(StepIx::new(0)).remove(0);
+    assert!(matches!(history.run.decide(&start, LATER), Err(Refusal::CannotStart { .. })));
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl StepSpec {
             class,
             conduct,
             retries,
-            timeout_ms: timeout.or((conduct == Conduct::Hangs).then_some(100)),
+            timeout_ms: timeout.or_else(|| (conduct == Conduct::Hangs).then_some(100)),
             critical: dice.chance(70),
             gated: dice.chance(15),
             missing: dice.chance(5),
@@ -228,7 +228,7 @@ impl StepSpec {
 
     fn write(&self, at: usize) -> Step {
         let retry = Retry { max: self.retries, backoff: 0.05, factor: 2.0, jitter: 0.2, ..Retry::default() };
-        let timeout_ms = self.timeout_ms.or((self.conduct == Conduct::Hangs).then_some(100));
+        let timeout_ms = self.timeout_ms.or_else(|| (self.conduct == Conduct::Hangs).then_some(100));
         Step {
             id: Some(format!("s{at}").parse().unwrap()),
             tool: Some(format!("w.t{}", self.call % 2)),

@@ -28,14 +28,17 @@ pub(crate) struct Request {
     pub(crate) reply: Reply,
 }
 
+/// What a command came to.
+type Verdict = Result<(), Refusal>;
+
 #[derive(Debug)]
 pub(crate) enum Reply {
-    Here(oneshot::Sender<Result<(), Refusal>>),
+    Here(oneshot::Sender<Verdict>),
     Message(MessageId),
 }
 
 impl Request {
-    pub(crate) fn here(command: Command, reply: oneshot::Sender<Result<(), Refusal>>) -> Self {
+    pub(crate) fn here(command: Command, reply: oneshot::Sender<Verdict>) -> Self {
         Self { command, reply: Reply::Here(reply) }
     }
 
@@ -68,7 +71,7 @@ pub(super) struct Batch {
     records: Vec<Record>,
     pub(super) calls: Vec<Prepared>,
     answers: Vec<(MessageId, Result<(), String>)>,
-    replies: Vec<(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>)>,
+    replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
 }
 
 impl Batch {
@@ -207,7 +210,7 @@ impl RunLoop {
         match request.reply {
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
             Reply::Message(id) => {
-                self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())))
+                self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())));
             }
         }
         Ok(())

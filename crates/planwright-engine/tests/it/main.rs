@@ -1,4 +1,5 @@
 //! The engine's integration tests, in one binary, in virtual time.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod commands;
 mod consent;

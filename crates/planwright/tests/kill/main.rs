@@ -1,0 +1,116 @@
+//! The kill test: the real program, killed with SIGKILL at every numbered crash point, over many plan shapes.
+//!
+//! What tools did to the world is read from files the tools wrote, never from Planwright: that is the oracle. After
+//! every kill the run is resumed to its end, and then: nothing is lost, nothing is recorded twice, no `unsafe` call was
+//! repeated by itself, and an unknown outcome is there exactly where the journal says a call had started and not ended.
+//!
+//! `PLANWRIGHT_KILL_CYCLES` sets how many cycles must be reached (1,000 unless told).
+
+mod oracle;
+mod program;
+mod shapes;
+
+use program::{Ended, Workspace};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What all cycles came to.
+#[derive(Debug, Default)]
+struct Totals {
+    cycles: AtomicUsize,
+    kills: AtomicUsize,
+    unknown: AtomicUsize,
+}
+
+#[test]
+fn a_run_killed_anywhere_loses_nothing_and_repeats_nothing() {
+    let wanted: usize =
+        std::env::var("PLANWRIGHT_KILL_CYCLES").map_or(1000, |cycles| cycles.parse().expect("a number of cycles"));
+    let totals = Totals::default();
+    let points = every_single_kill(&totals);
+    assert!(points.len() >= 12, "only {} shapes were covered", points.len());
+    kills_during_recovery(&totals, &points, wanted);
+    let [cycles, kills, unknown] = [&totals.cycles, &totals.kills, &totals.unknown].map(|n| n.load(Ordering::Relaxed));
+    println!("{cycles} cycles, {kills} kills, {unknown} unknown outcomes, all as predicted");
+    assert!(cycles >= wanted, "{cycles} cycles are too few");
+    assert!(unknown > 0, "no outcome was ever unknown: the windows were not hit");
+}
+
+/// Every crash point of every shape, one kill each. Returns how many points each shape has.
+fn every_single_kill(totals: &Totals) -> Vec<(usize, u64)> {
+    let points = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let shapes = shapes::all();
+    in_parallel(|| {
+        while let Some((index, shape)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, shapes.get(i)?))) {
+            let mut at = 1;
+            while cycle(shape, &[at], totals) == Killed::Yes {
+                at += 1;
+            }
+            points.lock().unwrap().push((index, at - 1));
+        }
+    });
+    points.into_inner().unwrap()
+}
+
+/// Kills the recovery too: the first kill at one point, the next ones while the run is being resumed.
+fn kills_during_recovery(totals: &Totals, points: &[(usize, u64)], wanted: usize) {
+    let shapes = shapes::all();
+    let round = AtomicUsize::new(0);
+    in_parallel(|| {
+        while totals.cycles.load(Ordering::Relaxed) < wanted {
+            let number = round.fetch_add(1, Ordering::Relaxed) as u64;
+            let (index, count) = points[number as usize % points.len()];
+            // A walk that visits different pairs each time and is the same in every execution.
+            let first = number.wrapping_mul(2_654_435_761) % count + 1;
+            let (second, third) = (number % 23 + 1, number % 11 + 1);
+            cycle(&shapes[index], &[first, second, third], totals);
+        }
+    });
+}
+
+fn in_parallel(work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..2).map(|_| scope.spawn(&work)).collect();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Killed {
+    Yes,
+    /// The program finished before it reached the point.
+    No,
+}
+
+/// One run of one shape, killed at each of `kills` in turn, then resumed to its end and checked.
+fn cycle(shape: &shapes::Shape, kills: &[u64], totals: &Totals) -> Killed {
+    let workspace = Workspace::new(shape);
+    let context = || format!("shape `{}`, killed at {kills:?}", shape.name);
+    let mut killed = Killed::No;
+    let mut unknown = 0;
+    for &at in kills {
+        let ended = workspace.go_on(Some(at));
+        if ended != Ended::Killed {
+            break;
+        }
+        killed = Killed::Yes;
+        totals.kills.fetch_add(1, Ordering::Relaxed);
+        oracle::check_no_unsafe_repeat(&workspace, &context());
+    }
+    // A person settles what is unknown, from what the world shows; then the run goes on.
+    for _ in 0..=shape.steps.len() {
+        let predicted = oracle::started_without_end(&workspace);
+        match workspace.go_on(None) {
+            Ended::Completed => break,
+            Ended::Waits => unknown += oracle::settle_unknown(&workspace, &predicted, &context()),
+            other @ (Ended::Killed | Ended::Other(_)) => panic!("{}: the run ended {other:?}", context()),
+        }
+    }
+    oracle::check_end(&workspace, &context());
+    totals.cycles.fetch_add(1, Ordering::Relaxed);
+    totals.unknown.fetch_add(unknown, Ordering::Relaxed);
+    killed
+}

@@ -1,0 +1,93 @@
+//! The real program in a workspace of its own.
+
+use crate::shapes::Shape;
+use serde_json::Value;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const CONFIGURATION: &str = r#"
+[local]
+run_command = true
+
+[tools."local.run_command"]
+class = "keyed"
+
+[servers.local]
+serial_writes = false
+"#;
+
+/// A directory in which one plan is run, killed and resumed.
+pub(crate) struct Workspace {
+    directory: TempDir,
+    pub(crate) shape: Shape,
+}
+
+/// How one execution of the program ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Killed,
+    Completed,
+    /// A person has to say what happened.
+    Waits,
+    Other(String),
+}
+
+impl Workspace {
+    pub(crate) fn new(shape: &Shape) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("plan.json"), shape.plan().to_string()).unwrap();
+        std::fs::write(directory.path().join("planwright.toml"), CONFIGURATION).unwrap();
+        Self { directory, shape: shape.clone() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Executes the plan: resumes its run if there is one, else starts it. Killed at the given point if it is reached.
+    pub(crate) fn go_on(&self, crash_at: Option<u64>) -> Ended {
+        let started = self.json(&["show", "killed", "--json"]).is_some_and(|plan| {
+            plan["runs"].as_array().is_some_and(|runs| !runs.is_empty())
+        });
+        let args: &[&str] =
+            if started { &["resume", "killed", "--json"] } else { &["run", "plan.json", "--yes", "--json"] };
+        let output = self.execute(args, crash_at);
+        match (output.status.code(), output.status.signal()) {
+            (Some(0), _) => Ended::Completed,
+            (Some(4), _) => Ended::Waits,
+            (_, Some(9)) => Ended::Killed,
+            // Killed between the last entry and the exit: there is nothing left to resume.
+            (Some(3), _) if started && self.status().as_deref() == Some("completed") => Ended::Completed,
+            _ => Ended::Other(format!("{args:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    pub(crate) fn status(&self) -> Option<String> {
+        self.json(&["show", "killed", "--json"])?["status"].as_str().map(str::to_owned)
+    }
+
+    /// What a command prints, if it succeeds.
+    pub(crate) fn json(&self, args: &[&str]) -> Option<Value> {
+        let output = self.execute(args, None);
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).expect("one JSON document"))
+    }
+
+    /// The journal of the run, entry by entry; empty before there is one.
+    pub(crate) fn journal(&self) -> Vec<Value> {
+        let output = self.execute(&["log", "killed", "--json"], None);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        text.lines().map(|line| serde_json::from_str(line).expect("one JSON entry per line")).collect()
+    }
+
+    pub(crate) fn execute(&self, args: &[&str], crash_at: Option<u64>) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_planwright"));
+        command.args(args).current_dir(self.path()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("PLANWRIGHT_DIR", self.path());
+        if let Some(at) = crash_at {
+            command.env("PLANWRIGHT_CRASH_AT", at.to_string());
+        }
+        command.output().expect("the program starts")
+    }
+}
