@@ -111,8 +111,8 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
         progress.finish();
         let mut run = run?;
         let decided = !interrupts.any() && ask_gates(app, &run, &interrupts).await?;
-        let (review, _) = plan_source::load(app, &plan).await?;
         if decided {
+            let (review, _) = plan_source::load(app, &plan).await?;
             // What was decided may have ended the run.
             (run, _) = app.engine.load_run(run.id(), &review).await?;
             if !run.state().is_terminal() {
@@ -120,12 +120,13 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
                 continue;
             }
         }
-        let projecting = project(app, &review);
-        let reported = report(app, &run);
-        let ((), reported) = tokio::join!(projecting, reported);
-        reported?;
         let interrupted = interrupts.any() && !run.state().is_terminal();
-        return Ok(if interrupted { Exit::Interrupted } else { Exit::of_run(&run) });
+        let exit = if interrupted { Exit::Interrupted } else { Exit::of_run(&run) };
+        let reported = report(app, &run).await;
+        drop(run);
+        let (review, _) = plan_source::load(app, &plan).await?;
+        project(app, &review).await;
+        return reported.map(|()| exit);
     }
 }
 

@@ -46,5 +46,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let approval = consent(&app, &question)?;
     let begin = Begin::Fork { plan: id, source, from };
     let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    // A large plan need not be in memory twice while it runs.
+    drop((review, candidate));
     execute(&app, order, &args.flags).await
 }

@@ -45,6 +45,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let approval = consent(&app, &question)?;
     let begin = Begin::Start(review.id().clone());
     let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    // A large plan need not be in memory twice while it runs.
+    drop((review, candidate));
     execute(&app, order, &args.flags).await
 }
 
