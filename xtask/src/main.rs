@@ -19,6 +19,7 @@ fn main() -> Result<()> {
         ["check"] => check::run(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
+        ["bench-chain"] => bench::run_chain(),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
         _ => {
             eprint!("{USAGE}");

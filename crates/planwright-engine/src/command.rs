@@ -200,7 +200,7 @@ fn unowned_append(
 /// Hands every message to its run once. Ends with the engine.
 async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
     let mut delivered: BTreeSet<MessageId> = BTreeSet::new();
-    let Some(mut changes) = env.upgrade().map(|env| env.store.changes()) else { return };
+    let Some(mut changes) = env.upgrade().map(|env| env.store.mail_changes()) else { return };
     loop {
         let (Some(env), Some(active)) = (env.upgrade(), active.upgrade()) else { return };
         match env.store.mail().await {

@@ -48,7 +48,8 @@ impl Measured {
 
 pub(crate) fn execute(shape: &str, dir: &Path) -> Result<Measured> {
     let plans = shapes::plans(shape).with_context(|| format!("there is no shape {shape:?}"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // As the program itself has it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(execute_all(plans, dir))
 }
 

@@ -1,12 +1,16 @@
-//! Tells when anything changed, here or in another process.
+//! Tells when anything changed, or when a message arrived, here or in another process.
 //!
-//! Every commit ends with a write to the heads file, so watching that file is enough; a slow look at SQLite's own
-//! change counter covers file systems without notices. Nothing is started before somebody asks.
+//! Every commit ends with a write to the heads file, and every message with one to the mail file, so watching those is
+//! enough; a slow look at SQLite's own change counter covers file systems without notices. Nothing is started before
+//! somebody asks. Who executes runs watches the mail only: it must not be woken by each of its own commits.
 
 use super::heads::Seen;
 use super::open::{self, Options};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use rusqlite::Connection;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -18,8 +22,17 @@ const TICK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Changes {
     count: Arc<watch::Sender<u64>>,
-    seen: Arc<Seen>,
+    source: Source,
     watcher: Mutex<Option<Watcher>>,
+}
+
+/// Which file is watched.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// Commits of others. Our own are told apart by the file's length.
+    Heads(Arc<Seen>),
+    /// Messages.
+    Mail,
 }
 
 #[derive(Debug)]
@@ -30,15 +43,15 @@ struct Watcher {
 }
 
 impl Changes {
-    pub(super) fn new(count: Arc<watch::Sender<u64>>, seen: Arc<Seen>) -> Self {
-        Self { count, seen, watcher: Mutex::default() }
+    pub(super) fn new(count: Arc<watch::Sender<u64>>, source: Source) -> Self {
+        Self { count, source, watcher: Mutex::default() }
     }
 
     pub(super) fn subscribe(&self, options: &Arc<Options>) -> watch::Receiver<u64> {
         let receiver = self.count.subscribe();
         let mut watcher = self.watcher.lock().expect("nothing panics while it holds the watcher");
         if watcher.is_none() {
-            *watcher = Some(Watcher::start(&self.count, &self.seen, options));
+            *watcher = Some(Watcher::start(&self.count, &self.source, options));
         }
         receiver
     }
@@ -49,8 +62,8 @@ fn bump(count: &watch::Sender<u64>) {
 }
 
 impl Watcher {
-    fn start(count: &Arc<watch::Sender<u64>>, seen: &Arc<Seen>, options: &Arc<Options>) -> Self {
-        let notices = watch_heads(Arc::clone(count), Arc::clone(seen), options);
+    fn start(count: &Arc<watch::Sender<u64>>, source: &Source, options: &Arc<Options>) -> Self {
+        let notices = watch_file(Arc::clone(count), source.clone(), options);
         if let Err(error) = &notices {
             tracing::warn!(%error, "cannot watch for changes of other processes; looking once a second instead");
         }
@@ -82,21 +95,38 @@ impl Drop for Watcher {
     }
 }
 
-fn watch_heads(
+fn watch_file(
     count: Arc<watch::Sender<u64>>,
-    seen: Arc<Seen>,
+    source: Source,
     options: &Options,
 ) -> notify::Result<RecommendedWatcher> {
-    let path = options.beside("-heads");
+    let path = match source {
+        Source::Heads(_) => options.beside("-heads"),
+        Source::Mail => options.beside("-mail"),
+    };
+    if let Source::Mail = source {
+        touch_mail(options).map_err(notify::Error::io)?;
+    }
     let watched = path.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Our own commits were announced already. An error may hide somebody else's.
-        if event.is_err() || seen.differs(&watched) {
+        let news = match &source {
+            // Our own commits were announced already. An error may hide somebody else's.
+            Source::Heads(seen) => event.is_err() || seen.differs(&watched),
+            Source::Mail => true,
+        };
+        if news {
             bump(&count);
         }
     })?;
     watcher.watch(&path, RecursiveMode::NonRecursive)?;
     Ok(watcher)
+}
+
+/// Wakes those who wait for messages. The file holds one byte that means nothing.
+pub(super) fn touch_mail(options: &Options) -> io::Result<()> {
+    let mut open = OpenOptions::new();
+    open.write(true).create(true).truncate(false).mode(0o600);
+    open.open(options.beside("-mail"))?.write_all(b".")
 }
 
 /// A number that differs after a commit of any other connection.

@@ -1,7 +1,7 @@
 //! The store as the engine sees it: writes go to the writer's queue, reads to a connection of their own.
 
 use super::anchor::Anchor;
-use super::changes::Changes;
+use super::changes::{Changes, Source};
 use super::heads::Heads;
 use super::open::{self, OpenStoreError, Options};
 use super::reader::Reader;
@@ -15,13 +15,9 @@ use planwright_engine::port::{
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
-
-/// How long a lone request is waited for without going to sleep.
-const WAKEFUL: Duration = Duration::from_micros(100);
 
 /// A journal in an SQLite file. Several stores, also in several processes, may be open on one file.
 ///
@@ -30,10 +26,10 @@ pub struct SqliteStore {
     options: Arc<Options>,
     reader: Arc<Reader>,
     changes: Changes,
+    mail: Changes,
     /// `None` only while the store is being dropped.
     queue: Option<mpsc::Sender<Request>>,
     writer: Option<JoinHandle<()>>,
-    waiting: AtomicUsize,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -57,7 +53,8 @@ impl SqliteStore {
         let anchor = Arc::new(Anchor::new(promises, &connection)?);
         let count = Arc::new(watch::Sender::new(0));
         let (queue, requests) = mpsc::channel(options.queue);
-        let changes = Changes::new(Arc::clone(&count), heads.seen());
+        let changes = Changes::new(Arc::clone(&count), Source::Heads(heads.seen()));
+        let mail = Changes::new(Arc::new(watch::Sender::new(0)), Source::Mail);
         let writer = Writer::new(connection, Arc::clone(&options), heads, Arc::clone(&anchor), count);
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
         let writer = thread.spawn(move || writer.run(requests)).map_err(OpenStoreError::Thread)?;
@@ -65,9 +62,9 @@ impl SqliteStore {
             reader: Arc::new(Reader::new(Arc::clone(&options), anchor)),
             options,
             changes,
+            mail,
             queue: Some(queue),
             writer: Some(writer),
-            waiting: AtomicUsize::new(0),
         })
     }
 
@@ -81,20 +78,9 @@ impl SqliteStore {
         request: impl FnOnce(oneshot::Sender<Result<T, E>>) -> Request,
     ) -> Result<T, E> {
         let stopped = || E::from(StoreError::Failed("the writer has stopped".to_owned()));
-        let waiting = Waiting::new(&self.waiting);
-        let (reply, mut answer) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         queue.send(request(reply)).await.map_err(|_| stopped())?;
-        // A fast disk commits in less time than it takes to wake a sleeping thread. Whoever is alone stays awake for
-        // that long; when many wait they share commits, and waking is cheap beside that.
-        let started = Instant::now();
-        while waiting.alone() && started.elapsed() < WAKEFUL {
-            match answer.try_recv() {
-                Ok(answer) => return answer,
-                Err(oneshot::error::TryRecvError::Closed) => return Err(stopped()),
-                Err(oneshot::error::TryRecvError::Empty) => tokio::task::yield_now().await,
-            }
-        }
         answer.await.map_err(|_| stopped())?
     }
 
@@ -106,26 +92,6 @@ impl SqliteStore {
         let reader = Arc::clone(&self.reader);
         let done = tokio::task::spawn_blocking(move || work(&reader)).await;
         done.unwrap_or_else(|error| Err(StoreError::Failed(format!("reading was interrupted: {error}"))))
-    }
-}
-
-/// Counts those who wait for the writer.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-
-    fn alone(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 1
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -216,5 +182,9 @@ impl Store for SqliteStore {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe(&self.options)
+    }
+
+    fn mail_changes(&self) -> watch::Receiver<u64> {
+        self.mail.subscribe(&self.options)
     }
 }

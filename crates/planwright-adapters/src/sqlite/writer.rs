@@ -1,6 +1,7 @@
 //! The one thread that writes: it takes everything that is queued, commits it at once, and only then answers.
 
 use super::anchor::Anchor;
+use super::changes::touch_mail;
 use super::fault::{Stop, describe, is_io_failure};
 use super::heads::Heads;
 use super::open::{Options, checkpoint};
@@ -52,6 +53,8 @@ pub(super) struct Writer {
     changes: Arc<watch::Sender<u64>>,
     /// Where the streams touched by the group at hand end.
     touched: Vec<(String, Head)>,
+    /// The group at hand holds a message.
+    mailed: bool,
     /// Set for good when the disk failed under a commit: what it holds is unknown until somebody opens it afresh.
     broken: Option<String>,
     /// An upper estimate of the pages in the log.
@@ -92,6 +95,7 @@ impl Writer {
             owners_directory,
             changes,
             touched: Vec::new(),
+            mailed: false,
             broken: None,
             logged_pages: 0,
             wrote: false,
@@ -124,6 +128,7 @@ impl Writer {
         let mut finishes = Vec::with_capacity(group.len());
         let changed_before = self.connection.total_changes();
         self.touched.clear();
+        self.mailed = false;
         let begun = match &self.broken {
             Some(reason) => Err(reason.clone()),
             None => self.begin(),
@@ -177,6 +182,12 @@ impl Writer {
             // The journal itself is safe. Only the notice of its loss would be missing.
             tracing::warn!(%error, "cannot write the heads file");
         }
+        if self.mailed
+            && let Err(error) = touch_mail(&self.options)
+        {
+            // The message is durable; its reader finds it with its next slow look.
+            tracing::warn!(%error, "cannot write the mail file");
+        }
         self.changes.send_modify(|count| *count += 1);
     }
 
@@ -195,6 +206,7 @@ impl Writer {
                 self.guarded(reply, alone, begun, |writer| lease::release(&writer.connection, &lease))
             }
             Request::Send { run, body, reply } => self.guarded(reply, alone, begun, |writer| {
+                writer.mailed = true;
                 Ok(transaction::insert_message(&writer.connection, &run, &body)?)
             }),
         }

@@ -166,11 +166,11 @@ pub enum Resolution {
 
 impl Journaled for RunEvent {
     /// A step starts each attempt once and ends once; a run starts once and ends once. Ends that a person may still
-    /// reverse (an unknown outcome) carry no key.
+    /// reverse (an unknown outcome) carry no key. The step comes first, so that the keys of one commit lie side by side.
     fn unique_key(&self) -> Option<String> {
         match self {
             Self::RunStarted { .. } => Some("start".into()),
-            Self::AttemptStarted { step, attempt, .. } => Some(format!("start {step} {attempt}")),
+            Self::AttemptStarted { step, attempt, .. } => Some(format!("{step} start {attempt}")),
             Self::ResultReused { step, .. }
             | Self::AttemptSucceeded { step, .. }
             | Self::AttemptFailed { step, retry_at: None, .. }
@@ -179,7 +179,7 @@ impl Journaled for RunEvent {
             | Self::AttemptCancelled { step, .. }
             | Self::ApprovalDenied { step, .. }
             | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
-                Some(format!("end {step}"))
+                Some(format!("{step} end"))
             }
             Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. } => {
                 Some("end".into())

@@ -182,4 +182,10 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Changes its value whenever anything in the store may have changed, also by another process.
     fn changes(&self) -> watch::Receiver<u64>;
+
+    /// Changes its value whenever a message may have arrived, also from another process. Cheaper to wait for than
+    /// [`Store::changes`] for those who commit a lot themselves.
+    fn mail_changes(&self) -> watch::Receiver<u64> {
+        self.changes()
+    }
 }
