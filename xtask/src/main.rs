@@ -6,6 +6,10 @@ mod check;
 
 use anyhow::{Result, bail};
 
+/// The program's own allocator, so that the bench measures what users run.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
        cargo run --release -p xtask -- bench [--dir DIR]
@@ -19,7 +23,6 @@ fn main() -> Result<()> {
         ["check"] => check::run(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
-        ["bench-chain"] => bench::run_chain(),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
         _ => {
             eprint!("{USAGE}");

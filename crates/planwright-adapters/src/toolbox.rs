@@ -50,8 +50,6 @@ pub enum BuildToolboxError {
     DuplicateServer(String),
     #[error("there are two tools named `{0}`")]
     DuplicateTool(ToolName),
-    #[error("the input schema of `{tool}` cannot be used: {problem}")]
-    BadSchema { tool: ToolName, problem: String },
     /// A decision about a tool that does not exist protects nobody, so a misspelt one must not pass.
     #[error("the settings name a tool `{0}` that its server does not have")]
     UnknownTool(String),
@@ -135,11 +133,6 @@ impl Tools for Toolbox {
         let Some(route) = self.routes.get(&call.tool) else {
             return Box::pin(future::ready(Err(self.unavailable(&call.tool))));
         };
-        if let (EffectClass::Keyed, Some(argument)) = (route.tool.class, &route.tool.key_argument)
-            && !call.args.contains_key(argument)
-        {
-            call.args.insert(argument.clone(), Value::String(call.idempotency_key.clone()));
-        }
         if let Err(error) = check_args(&route.tool, &mut call) {
             return Box::pin(future::ready(Err(error)));
         }
@@ -168,9 +161,6 @@ fn decided(definition: ToolDefinition, options: &ToolboxOptions) -> Result<Known
     let name = definition.tool_name().to_string();
     let class = options.classes.get(&name).copied().unwrap_or_else(|| definition.annotated_class());
     let mut tool = KnownTool::new(definition, class);
-    if let Err(problem) = tool.input_validator() {
-        return Err(BuildToolboxError::BadSchema { problem: problem.to_owned(), tool: tool.name });
-    }
     if let Some(argument) = options.key_arguments.get(&name) {
         if tool.definition.input_schema["properties"].get(argument).is_none() {
             return Err(BuildToolboxError::UnknownKeyArgument { tool: name, argument: argument.clone() });

@@ -145,6 +145,13 @@ impl EngineBuilder {
         self
     }
 
+    /// The version of the operator's policy. It is part of every digest, so that a change voids earlier approvals.
+    #[must_use]
+    pub fn policy_version(mut self, version: impl Into<String>) -> Self {
+        self.policy_version = version.into();
+        self
+    }
+
     #[must_use]
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.bounds = bounds;

@@ -32,14 +32,14 @@ pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<
 /// Calls `call` whenever a step has ended by itself: completed, failed, denied or skipped.
 pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
     Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
-        let step = match &entry.event {
-            RunEvent::AttemptSucceeded { step, .. }
-            | RunEvent::AttemptFailed { step, retry_at: None, .. }
-            | RunEvent::AttemptCancelled { step, .. }
-            | RunEvent::StepFailed { step, .. }
-            | RunEvent::StepSkipped { step, .. }
-            | RunEvent::ApprovalDenied { step, .. } => step,
-            _ => return,
+        let (RunEvent::AttemptSucceeded { step, .. }
+        | RunEvent::AttemptFailed { step, retry_at: None, .. }
+        | RunEvent::AttemptCancelled { step, .. }
+        | RunEvent::StepFailed { step, .. }
+        | RunEvent::StepSkipped { step, .. }
+        | RunEvent::ApprovalDenied { step, .. }) = &entry.event
+        else {
+            return;
         };
         if let Some(ix) = run.plan().find(step.as_str()) {
             call(&run.step_report(ix, entry.at));

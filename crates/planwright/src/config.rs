@@ -3,10 +3,12 @@
 use crate::exit::Failure;
 use planwright_adapters::local::{HttpOptions, LocalOptions};
 use planwright_adapters::toolbox::ToolboxOptions;
+use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
 use planwright_core::tool::EffectClass;
-use planwright_engine::Limits;
+use planwright_engine::{Engine, Limits};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -154,6 +156,17 @@ impl Config {
             max_text: table.max_text.unwrap_or(default.max_text),
             max_resolved_bytes: table.max_resolved_bytes.unwrap_or(default.max_resolved_bytes),
         }
+    }
+
+    /// What the operator decided about tools is part of what is approved: changing it voids earlier approvals.
+    pub(crate) fn policy_version(&self) -> String {
+        if self.tools.is_empty() {
+            return Engine::DEFAULT_POLICY.to_owned();
+        }
+        let decided = |tool: &Tool| json!([tool.class.map(EffectClass::as_str), tool.key_argument]);
+        let tools: BTreeMap<&String, Value> =
+            self.tools.iter().map(|(name, tool)| (name, decided(tool))).collect();
+        format!("{}+{}", Engine::DEFAULT_POLICY, Digest::of_json(&json!(tools)).short())
     }
 
     pub(crate) fn stalled_after(&self) -> Duration {

@@ -18,6 +18,10 @@ mod wire_up;
 use clap::Parser as _;
 use std::process::ExitCode;
 
+/// A run makes and drops many small values.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
     let printer = printer::Printer::new(cli.global.json, cli.global.no_color);

@@ -123,6 +123,7 @@ impl Setting {
             .store(store, artifacts)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
+            .policy_version(self.config.policy_version())
             .build();
         Ok(App { setting: self.clone(), engine, sqlite, projecting: Arc::default() })
     }

@@ -16,16 +16,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What executing a shape took, from the start of its runs to their ends.
+/// What a shape took.
 pub(crate) struct Measured {
     pub(crate) steps: usize,
+    /// From asking for the runs to their ends: reading, checking and digesting the plans is part of it.
     pub(crate) elapsed: Duration,
+    /// From the last run begun to the last run ended.
+    pub(crate) executing: Duration,
     pub(crate) peak_mib: f64,
 }
 
 impl Measured {
+    /// Steps per second, over everything.
     pub(crate) fn rate(&self) -> f64 {
         self.steps as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Steps per second while steps were being executed.
+    pub(crate) fn executing_rate(&self) -> f64 {
+        self.steps as f64 / self.executing.as_secs_f64()
     }
 
     pub(crate) fn micros_per_step(&self) -> f64 {
@@ -33,7 +42,7 @@ impl Measured {
     }
 
     pub(crate) fn to_line(&self) -> String {
-        format!("{} {} {}", self.steps, self.elapsed.as_nanos(), self.peak_mib)
+        format!("{} {} {} {}", self.steps, self.elapsed.as_nanos(), self.executing.as_nanos(), self.peak_mib)
     }
 
     pub(crate) fn from_line(line: &str) -> Option<Self> {
@@ -41,6 +50,7 @@ impl Measured {
         Some(Self {
             steps: words.next()?.parse().ok()?,
             elapsed: Duration::from_nanos(words.next()?.parse().ok()?),
+            executing: Duration::from_nanos(words.next()?.parse().ok()?),
             peak_mib: words.next()?.parse().ok()?,
         })
     }
@@ -71,11 +81,12 @@ async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
     for id in &ids {
         handles.push(engine.start(id, RunOptions::new(person.clone())).await?);
     }
+    let begun = Instant::now();
     for mut handle in handles {
         let run = handle.wait().await?;
         ensure!(run.status() == "completed", "a run ended {}", run.status());
     }
-    Ok(Measured { steps, elapsed: started.elapsed(), peak_mib: peak_mib()? })
+    Ok(Measured { steps, elapsed: started.elapsed(), executing: begun.elapsed(), peak_mib: peak_mib()? })
 }
 
 async fn prepare(engine: &Engine, plan: String, person: &Principal) -> Result<(PlanId, usize)> {

@@ -23,7 +23,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     table.bar("chain of 1,000: commits per second / disk", share, Bar::AtLeast(0.8));
 
     let fan_out = best_of(3, "fan-out", work.path())?;
-    table.bar("1 → 1,000 → 1: durable steps per second", fan_out.rate(), Bar::AtLeast(20_000.0));
+    table.bar("1 → 1,000 → 1: durable steps per second", fan_out.executing_rate(), Bar::AtLeast(20_000.0));
 
     let diamonds = best_of(3, "diamonds", work.path())?;
     table.note("200 concurrent ten-step diamonds", format!("{:.0} steps/s", diamonds.rate()));
@@ -32,7 +32,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     let critical = shapes::UNBALANCED_CRITICAL_PATH.as_secs_f64();
     table.bar(
         "unbalanced: time / critical path",
-        unbalanced.elapsed.as_secs_f64() / critical,
+        unbalanced.executing.as_secs_f64() / critical,
         Bar::AtMost(1.03),
     );
 
@@ -58,7 +58,7 @@ fn chain_beside_disk(dir: &Path) -> Result<(f64, f64, f64)> {
     let (mut limits, mut rates, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let before = disk::commits_per_second(dir, 1000)?;
-        let rate = best_of(1, "chain", dir)?.rate();
+        let rate = best_of(1, "chain", dir)?.executing_rate();
         let limit = f64::midpoint(before, disk::commits_per_second(dir, 1000)?);
         limits.push(limit);
         rates.push(rate);
@@ -70,14 +70,6 @@ fn chain_beside_disk(dir: &Path) -> Result<(f64, f64, f64)> {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-pub(crate) fn run_chain() -> Result<()> {
-    let work = tempfile::tempdir_in(".")?;
-    for _ in 0..3 {
-        println!("{:?}", chain_beside_disk(work.path())?);
-    }
-    Ok(())
 }
 
 /// Runs one shape in this process and prints what it took, for [`best_of`].

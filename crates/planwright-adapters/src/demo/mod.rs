@@ -1,5 +1,6 @@
 //! The server `demo`: tools that touch nothing, for first steps, tests and measurements.
 
+mod alarm;
 mod echo;
 mod fail;
 mod random_bytes;

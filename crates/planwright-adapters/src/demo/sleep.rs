@@ -1,5 +1,6 @@
 //! Waits, then returns a value: for trying out parallelism, timeouts and cancellation.
 
+use super::alarm;
 use super::server::SERVER;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
@@ -32,6 +33,6 @@ pub(super) async fn run(mut call: Call) -> Outcome {
     tokio::select! {
         biased;
         () = call.cancelled.cancelled() => Err(CallError::Cancelled),
-        () = tokio::time::sleep(wait) => Ok(call.args.remove("value").unwrap_or(Value::Null)),
+        () = alarm::after(wait) => Ok(call.args.remove("value").unwrap_or(Value::Null)),
     }
 }

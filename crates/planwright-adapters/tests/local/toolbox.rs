@@ -159,23 +159,6 @@ async fn a_panic_fails_the_call_and_nothing_else() {
     assert_eq!(tools.call(call("odd.show", json!({ "pin": "1" }))).await, Ok(json!({ "pin": "1" })));
 }
 
-#[tokio::test]
-async fn a_keyed_tool_gets_the_key_where_the_operator_says() {
-    let key_arguments = one("odd.show", "key".to_owned());
-    let keyed = ToolboxOptions {
-        classes: one("odd.show", EffectClass::Keyed),
-        key_arguments,
-        ..ToolboxOptions::default()
-    };
-    let tools = odd(keyed.clone()).unwrap();
-    assert_eq!(tools.call(call("odd.show", json!({}))).await, Ok(json!({ "key": "key-d" })));
-    let own = json!({ "key": "the plan's own" });
-    assert_eq!(tools.call(call("odd.show", own.clone())).await, Ok(own));
-
-    let unkeyed = ToolboxOptions { classes: BTreeMap::new(), ..keyed };
-    assert_eq!(odd(unkeyed).unwrap().call(call("odd.show", json!({}))).await, Ok(json!({})));
-}
-
 #[test]
 fn the_operators_word_on_classes_limits_and_order_is_final() {
     let options = ToolboxOptions {

@@ -90,7 +90,9 @@ impl RunLoop {
         let mut args = plan
             .resolve_args(step, &values)
             .map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
-        if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument) {
+        if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument)
+            && !args.contains_key(argument)
+        {
             args.insert(argument.clone(), Value::String(self.key(step)));
         }
         check_args(tool, args)

@@ -6,6 +6,8 @@
 //!
 //! `PLANWRIGHT_KILL_CYCLES` sets how many cycles must be reached (1,000 unless told).
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 mod oracle;
 mod program;
 mod shapes;
@@ -29,7 +31,9 @@ fn a_run_killed_anywhere_loses_nothing_and_repeats_nothing() {
     let totals = Totals::default();
     let points = every_single_kill(&totals);
     assert!(points.len() >= 12, "only {} shapes were covered", points.len());
-    kills_during_recovery(&totals, &points, wanted);
+    // Single kills may reach the number by themselves; recovery is killed at least this often all the same.
+    let single = totals.cycles.load(Ordering::Relaxed);
+    kills_during_recovery(&totals, &points, wanted.max(single + wanted / 5));
     let [cycles, kills, unknown] =
         [&totals.cycles, &totals.kills, &totals.unknown].map(|n| n.load(Ordering::Relaxed));
     println!("{cycles} cycles, {kills} kills, {unknown} unknown outcomes, all as predicted");

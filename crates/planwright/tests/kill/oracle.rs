@@ -120,7 +120,7 @@ fn check_recorded_once(workspace: &Workspace, journal: &[Value], context: &str) 
             "attempt_succeeded" => *ends.entry(step).or_default() += 1,
             "attempt_failed" if entry.get("retryAt").is_none() => *ends.entry(step).or_default() += 1,
             "outcome_resolved" if entry["resolution"].get("happened").is_some() => {
-                *ends.entry(step).or_default() += 1
+                *ends.entry(step).or_default() += 1;
             }
             "attempt_started" => *starts.entry((step, entry["attempt"].as_u64().unwrap())).or_default() += 1,
             _ => {}

@@ -145,7 +145,7 @@ pub(crate) fn all() -> Vec<Shape> {
                 }),
                 with(step("copy", Writes, &[]), |json| json["args"]["content"] = json!("${large}")),
                 with(step("note", Appends, &[]), |json| {
-                    json["args"]["content"] = json!("note\n${copy.bytes}\n")
+                    json["args"]["content"] = json!("note\n${copy.bytes}\n");
                 }),
             ],
         },
