@@ -4,17 +4,57 @@ use anyhow::{Context as _, Result, ensure};
 use std::process::Command;
 use std::time::Instant;
 
+/// One call of cargo.
+struct Step {
+    name: &'static str,
+    args: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+/// What CI runs. The binary is built first: the kill test runs the real program.
+const CHECK: &[Step] = &[
+    Step { name: "format", args: &["fmt", "--all", "--check"], environment: &[] },
+    Step {
+        name: "lints",
+        args: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        environment: &[],
+    },
+    Step { name: "build", args: &["build", "--workspace", "--bins"], environment: &[] },
+    Step { name: "tests", args: &["test", "--workspace", "--no-fail-fast"], environment: &[] },
+    Step {
+        name: "documentation",
+        args: &["doc", "--workspace", "--no-deps"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+    },
+];
+
+/// The same proofs at a length for nights.
+const PROVE: &[Step] = &[
+    Step {
+        name: "simulated histories",
+        args: &["test", "--release", "-p", "planwright-core", "--test", "it", "run_"],
+        environment: &[("PLANWRIGHT_SIMULATIONS", "5000000"), ("PROPTEST_CASES", "100000")],
+    },
+    Step {
+        name: "kills",
+        args: &["test", "-p", "planwright", "--test", "kill", "--", "--nocapture"],
+        environment: &[("PLANWRIGHT_KILL_CYCLES", "20000")],
+    },
+];
+
 /// Runs every check in order and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
-    let steps: &[(&str, &[&str], &[(&str, &str)])] = &[
-        ("format", &["fmt", "--all", "--check"], &[]),
-        ("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
-        // Build the binary first: the kill test runs the real program.
-        ("build", &["build", "--workspace", "--bins"], &[]),
-        ("tests", &["test", "--workspace", "--no-fail-fast"], &[]),
-        ("documentation", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
-    ];
-    for (name, args, environment) in steps {
+    CHECK.iter().try_for_each(Step::run)
+}
+
+/// Runs the long proofs: hours, not minutes.
+pub(crate) fn prove() -> Result<()> {
+    PROVE.iter().try_for_each(Step::run)
+}
+
+impl Step {
+    fn run(&self) -> Result<()> {
+        let Self { name, args, environment } = self;
         let started = Instant::now();
         println!("== {name}: cargo {}", args.join(" "));
         let status = Command::new(env!("CARGO"))
@@ -24,6 +64,6 @@ pub(crate) fn run() -> Result<()> {
             .with_context(|| format!("cannot run cargo for {name}"))?;
         ensure!(status.success(), "{name} failed");
         println!("== {name}: ok in {:.0} s", started.elapsed().as_secs_f64());
+        Ok(())
     }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! What developers run: `check` is what CI runs, `bench` measures.
+//! What developers run: `check` is what CI runs, `prove` the same proofs for longer, `bench` measures.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to the terminal")]
 
 mod bench;
@@ -12,6 +12,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
+       cargo xtask prove          the kill test and the simulations, at a length for nights
        cargo run --release -p xtask -- bench [--dir DIR]
                                   speed, next to the disk's own limit, on DIR's file system
 ";
@@ -21,6 +22,7 @@ fn main() -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["check"] => check::run(),
+        ["prove"] => check::prove(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),

@@ -1,6 +1,6 @@
 //! Everything the program says: data on stdout, talk on stderr.
 //!
-//! Texts of plans, tools and files pass through [`line`] or [`block`] before they reach a terminal.
+//! Texts of plans, tools and files pass through [`line()`] or [`block`] before they reach a terminal.
 
 use anstyle::{AnsiColor, Style};
 use planwright_core::plan::{Finding, Severity, printable};
@@ -136,7 +136,7 @@ pub(crate) fn line(text: &str) -> String {
     printable(text).into_owned()
 }
 
-/// As [`line`], but its line breaks stay.
+/// As [`line()`], but its line breaks stay.
 pub(crate) fn block(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
