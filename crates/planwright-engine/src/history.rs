@@ -4,7 +4,6 @@ use crate::journal::read_entries;
 use crate::port::Store;
 use planwright_core::id::RunId;
 use planwright_core::journal::StreamName;
-use planwright_core::plan::StepIx;
 use planwright_core::run::RunEvent;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
@@ -12,11 +11,6 @@ use std::time::Duration;
 
 /// Longer runs are not read again only to guess better.
 const MAX_ENTRIES: u64 = 10_000;
-
-/// Every step takes equally long: the estimate when nothing is known.
-pub(crate) fn unit() -> impl Fn(StepIx) -> Duration {
-    |_| Duration::from_secs(1)
-}
 
 /// The mean time of each tool's calls in an earlier run. An estimate only: whatever goes wrong, nothing is known.
 pub(crate) async fn tool_times(store: &dyn Store, run: &RunId) -> BTreeMap<String, Duration> {

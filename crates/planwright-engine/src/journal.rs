@@ -1,6 +1,5 @@
 //! Reading lives back: pages of records, their chain checked, folded into a plan's review or a run.
 
-use crate::history;
 use crate::port::{Store, StoreError};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{
@@ -8,7 +7,7 @@ use planwright_core::journal::{
 };
 use planwright_core::plan::{Bounds, Finding, Plan};
 use planwright_core::review::{Review, ReviewEvent};
-use planwright_core::run::{Corrupt, Run, RunEvent, priorities};
+use planwright_core::run::{Corrupt, Run, RunEvent, priorities, unit_estimate};
 use std::sync::Arc;
 
 /// Records read at a time: bounds memory whatever the length of a run.
@@ -91,7 +90,7 @@ pub async fn load_run(
         Some(run) => run.apply(&entry).map_err(LoadError::corrupt(&stream)),
         None => {
             let plan = run_plan(&stream, review, bounds, &entry.event)?;
-            let priority = priorities(&plan, history::unit());
+            let priority = priorities(&plan, unit_estimate);
             let opened = Run::open(id.clone(), Arc::new(plan), priority, &entry);
             run = Some(opened.map_err(LoadError::corrupt(&stream))?);
             Ok(())

@@ -38,16 +38,13 @@ pub struct Candidate {
 
 impl Engine {
     /// Stores a document as a new plan or as the next version of a known one. The same content again changes nothing.
-    /// Findings that more knowledge can mend (a tool that is not there yet) do not stand in the way of proposing.
+    /// Findings that more knowledge can mend (a tool that is not there yet) do not stand in the way of proposing. A
+    /// document without an id gets one from its content, so that the same file is the same plan.
     pub async fn propose(
         &self,
         document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        let mut document = document;
-        if document.id.is_none() {
-            document.id = Some(PlanId::mint(self.env.ids.entropy()));
-        }
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document)?;
         let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {

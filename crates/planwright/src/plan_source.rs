@@ -74,9 +74,7 @@ pub(crate) fn unreadable(name: &str, error: &ReadPlanError) -> Failure {
 
 /// Refuses what could not be stored, before a store is made for it.
 pub(crate) fn check(setting: &Setting, name: &str, document: &Document) -> Result<(), Failure> {
-    let mut document = document.clone();
-    document.id.get_or_insert_with(|| PlanId::mint(0));
-    let checked = validate(document, &setting.toolbox()?.catalog(), &setting.config.bounds());
+    let checked = validate(document.clone(), &setting.toolbox()?.catalog(), &setting.config.bounds());
     if checked.plan.is_some() {
         return Ok(());
     }

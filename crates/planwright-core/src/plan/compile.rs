@@ -50,9 +50,7 @@ pub(crate) fn compile(mut document: Document, bounds: &Bounds, findings: &mut Fi
         return None;
     }
     document.number_steps();
-    if document.id.is_none() {
-        document.id = Some(derived_id(&document));
-    }
+    document.identify();
     check_fields(&document, bounds, findings);
     let mut compiled = Compiled {
         by_id: index_ids(&document, findings),
@@ -82,14 +80,18 @@ pub(crate) fn compile(mut document: Document, bounds: &Bounds, findings: &mut Fi
     Some(compiled)
 }
 
-/// The id of a document that came without one: the same document gets the same id.
-fn derived_id(document: &Document) -> PlanId {
-    // Not the canonical form: it costs ten times as much on large plans, and an id needs to be stable, not to prove.
-    let bytes = serde_json::to_vec(document).expect("documents have only string keys");
-    let digest = Digest::of_bytes(&bytes);
-    let entropy =
-        digest.as_bytes().iter().take(8).fold(0_u64, |entropy, byte| entropy << 8 | u64::from(*byte));
-    PlanId::mint(entropy)
+impl Document {
+    /// Gives a document that came without an id one from its content: the same file is the same plan.
+    pub fn identify(&mut self) {
+        if self.id.is_some() {
+            return;
+        }
+        // Not the canonical form: it costs ten times as much on large plans, and an id needs to be stable, not to prove.
+        let bytes = serde_json::to_vec(self).expect("documents have only string keys");
+        let digest = Digest::of_bytes(&bytes);
+        let entropy = digest.as_bytes().iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        self.id = Some(PlanId::mint(entropy));
+    }
 }
 
 pub(crate) fn step_pointer(ix: usize) -> String {

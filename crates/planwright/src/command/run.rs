@@ -69,11 +69,10 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
         }
         PlanSource::File(_) | PlanSource::Stdin => {
             let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
+            document.number_steps();
+            document.identify();
             let version = version_of(app, &document).await?;
             document.variables.extend(variables.clone());
-            if document.id.is_none() {
-                document.id = Some(planwright_core::id::PlanId::mint(app.engine.environment().ids.entropy()));
-            }
             (app.engine.tolerant_candidate(document)?, version)
         }
     };

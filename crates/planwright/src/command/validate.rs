@@ -41,7 +41,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     let mut document = document;
     document.variables.extend(args.variables.read()?);
-    document.id.get_or_insert_with(|| planwright_core::id::PlanId::mint(0));
     let catalog = app.engine.catalog();
     let Validated { plan, findings } = validate(document, &catalog, &bounds);
     let digest = plan.as_ref().map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
