@@ -24,6 +24,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// A run that is over this soon gets its files written once, at the end.
 const BRIEF: Duration = Duration::from_millis(150);
 
+/// The files of a plan with more steps are written when nothing else of it is in memory: at the end, and alone.
+const LARGE: usize = 10_000;
+
 /// How a plan is to be run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunFlags {
@@ -107,7 +110,8 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
         let progress = Arc::new(Progress::new(app.printer(), steps));
         options.observers = vec![Arc::<Progress>::clone(&progress) as Arc<dyn Observer>];
         let mut handle = begin.begin(&app.engine, options.clone()).await?;
-        let run = drive(app, &plan, &mut handle, &interrupts).await;
+        let early = (steps <= LARGE).then_some(&plan);
+        let run = drive(app, early, &mut handle, &interrupts).await;
         progress.finish();
         let mut run = run?;
         let decided = !interrupts.any() && ask_gates(app, &run, &interrupts).await?;
@@ -133,14 +137,16 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
 /// Waits for the run while listening to the keyboard.
 async fn drive(
     app: &App,
-    plan: &PlanId,
+    early: Option<&PlanId>,
     handle: &mut RunHandle,
     interrupts: &Interrupts,
 ) -> Result<Run, Failure> {
     let id = handle.run_id().clone();
     let early = async {
         tokio::time::sleep(BRIEF).await;
-        if let Ok((review, _)) = app.engine.load_review(plan).await {
+        if let Some(plan) = early
+            && let Ok((review, _)) = app.engine.load_review(plan).await
+        {
             project(app, &review).await;
         }
         std::future::pending::<()>().await;

@@ -28,7 +28,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     let diamonds = best_of(3, "diamonds", work.path())?;
     table.note("200 concurrent ten-step diamonds", format!("{:.0} steps/s", diamonds.rate()));
 
-    let unbalanced = best_of(1, "unbalanced", work.path())?;
+    let unbalanced = best_of(3, "unbalanced", work.path())?;
     let critical = shapes::UNBALANCED_CRITICAL_PATH.as_secs_f64();
     table.bar(
         "unbalanced: time / critical path",
@@ -37,7 +37,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     );
 
     let small = best_of(5, "layered-1000", work.path())?;
-    let large = best_of(1, "layered-100000", work.path())?;
+    let large = best_of(3, "layered-100000", work.path())?;
     table.note("layered, 1,000 steps", format!("{:.1} µs/step", small.micros_per_step()));
     table.note("layered, 100,000 steps", format!("{:.1} µs/step", large.micros_per_step()));
     let growth = large.micros_per_step() / small.micros_per_step();
