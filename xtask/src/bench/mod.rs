@@ -85,7 +85,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs one shape in this process and prints what it took, for [`measure`].
+/// Runs one shape in this process and prints what it took, for [`measure()`].
 pub(crate) fn run_one(shape: &str, dir: &Path) -> Result<()> {
     println!("{}", execute(shape, dir)?.to_line());
     Ok(())
