@@ -3,5 +3,6 @@
 pub mod demo;
 pub mod files;
 pub mod local;
+pub mod mcp;
 pub mod sqlite;
 pub mod toolbox;

@@ -93,5 +93,7 @@ pub(crate) fn call(tool: &str, args: Value) -> Call {
         attempt: 1,
         idempotency_key: "key-d".into(),
         cancelled: CancellationToken::new(),
+        answered: Vec::new(),
+        progress: planwright_engine::port::ProgressSink::default(),
     }
 }

@@ -13,6 +13,8 @@ pub struct KnownTool {
     pub name: ToolName,
     pub digest: Digest,
     pub class: EffectClass,
+    /// Whether the server's word about its tools is taken: its operator trusts it.
+    pub believed: bool,
     /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
@@ -33,14 +35,23 @@ impl KnownTool {
             name: definition.tool_name(),
             digest: definition.digest(),
             class,
+            believed: true,
             key_argument: None,
             input_validator: OnceLock::new(),
             definition,
         }
     }
 
+    /// A tool of a server in another process. What starts the server is part of what an approval pins, and its
+    /// annotations count only if the server is `believed`.
+    pub fn of_server(definition: ToolDefinition, origin: &Digest, believed: bool) -> Self {
+        let class = if believed { definition.annotated_class() } else { EffectClass::Unsafe };
+        let digest = Digest::of_parts(&[definition.digest().as_bytes(), origin.as_bytes()]);
+        Self { digest, believed, ..Self::new(definition, class) }
+    }
+
     pub fn is_read_only(&self) -> bool {
-        self.definition.annotations.is_read_only()
+        self.believed && self.definition.annotations.is_read_only()
     }
 
     /// The compiled input schema, or why it cannot be compiled. Compiled once.

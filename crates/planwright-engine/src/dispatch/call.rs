@@ -86,5 +86,9 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
         }
         Err(CallError::Cancelled) => (Answer::NotMade, None),
         Err(CallError::Lost(reason)) => (Answer::Lost { reason }, None),
+        Err(CallError::InputRequired(_)) => {
+            let message = "the tool asks a person for values, which this version cannot pass on";
+            (Answer::Failed(StepError::new("input_required", message)), None)
+        }
     }
 }

@@ -11,7 +11,7 @@ pub use store::{
     AcquireError, Append, AppendError, Lease, LeaseRule, Message, MessageId, OwnerId, Store, StoreError,
     StreamInfo, StreamStatus,
 };
-pub use tools::{Call, CallError, Outcome, Tools};
+pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
 
 /// A boxed future, so that ports can be used as `dyn`.
 pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

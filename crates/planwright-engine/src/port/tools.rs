@@ -2,9 +2,11 @@
 
 use super::BoxFuture;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
+use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::{Catalog, ToolName};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// One tool call, exactly as it is sent.
@@ -22,10 +24,48 @@ pub struct Call {
     /// Cancelled when the answer is no longer wanted. A tool that can stop early does, and says so with
     /// [`CallError::Cancelled`] only if it is certain that nothing happened.
     pub cancelled: CancellationToken,
+    /// What a person answered to the questions of earlier attempts, oldest first.
+    pub answered: Vec<Answered>,
+    /// Told how far the call is. It never waits.
+    pub progress: ProgressSink,
+}
+
+/// How far a call is, as its tool says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub done: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// Takes the progress of one call.
+#[derive(Clone)]
+pub struct ProgressSink(Arc<dyn Fn(Progress) + Send + Sync>);
+
+impl ProgressSink {
+    pub fn new(sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    pub fn report(&self, progress: Progress) {
+        (self.0)(progress);
+    }
+}
+
+impl Default for ProgressSink {
+    fn default() -> Self {
+        Self::new(|_| {})
+    }
+}
+
+impl fmt::Debug for ProgressSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProgressSink")
+    }
 }
 
 /// Why a call gave no value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
     /// The tool answered that it failed: nothing is unknown.
     #[error("{message}")]
@@ -39,6 +79,10 @@ pub enum CallError {
     /// The connection broke while the call was under way: what happened is unknown.
     #[error("{0}")]
     Lost(String),
+    /// The tool wants values from a person first. This attempt is over and had no effect; the next one is made with
+    /// the answers.
+    #[error("the tool asks a person for values")]
+    InputRequired(Box<Asked>),
 }
 
 impl CallError {

@@ -1,0 +1,85 @@
+//! How a server is reached. Comes from the operator's files only, never from a plan.
+
+use planwright_core::digest::Digest;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One server the operator configured. Variables are expanded already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSpec {
+    /// The operator's name for it, `[A-Za-z0-9_-]{1,64}`. What the server calls itself is never used.
+    pub name: String,
+    pub transport: Transport,
+    /// Whether its tool annotations are taken at their word.
+    pub believed: bool,
+    /// How long starting and listing tools may take.
+    pub start_timeout: Duration,
+}
+
+/// What is started, or where the server listens.
+#[derive(Clone, PartialEq)]
+pub enum Transport {
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        /// On top of the few variables every child gets.
+        env: BTreeMap<String, String>,
+        cwd: Option<PathBuf>,
+    },
+    Http {
+        url: String,
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl ServerSpec {
+    pub const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self { name: name.into(), transport, believed: false, start_timeout: Self::START_TIMEOUT }
+    }
+
+    /// The digest of exactly what is started or connected to: what trust and approvals are bound to. Values of
+    /// variables and headers are part of it by digest only.
+    pub fn origin(&self) -> Digest {
+        Digest::of_json(&match &self.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                json!({"command": command, "args": args, "env": env, "cwd": cwd})
+            }
+            Transport::Http { url, headers } => json!({"url": url, "headers": headers}),
+        })
+    }
+
+    /// The launch line or the address, for people.
+    pub fn launch_line(&self) -> String {
+        match &self.transport {
+            Transport::Stdio { command, args, .. } => {
+                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
+            }
+            Transport::Http { url, .. } => url.clone(),
+        }
+    }
+}
+
+/// Values of variables and headers may be secrets: only their names are shown.
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio { command, args, env, cwd } => f
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", args)
+                .field("env", &env.keys().collect::<Vec<_>>())
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers } => f
+                .debug_struct("Http")
+                .field("url", url)
+                .field("headers", &headers.keys().collect::<Vec<_>>())
+                .finish(),
+        }
+    }
+}

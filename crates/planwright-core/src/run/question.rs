@@ -1,0 +1,46 @@
+//! What a person is asked, by a step of the plan or by the server of a tool.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One question. Its text comes from a plan or a server, so it is shown and never obeyed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// Tells the questions of one call apart.
+    pub key: String,
+    pub message: String,
+    /// JSON Schema of the values asked for.
+    pub schema: Value,
+    /// A page the person is asked to open instead of answering here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// Everything one call asks before it goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    pub questions: Vec<Question>,
+    /// The server's own note, handed back unread with the answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+/// What a person answered to one question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The values, which fit the question's schema.
+    Values(Map<String, Value>),
+    /// The person does not want to say.
+    Decline,
+}
+
+/// The questions of one call with a person's replies, in the same order: handed to the next attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    pub asked: Asked,
+    pub replies: Vec<Reply>,
+}
