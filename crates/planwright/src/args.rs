@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Delete(command::delete::Args),
     /// List the tools that plans can use.
     Tools(command::tools::Args),
+    /// Check the policy, or say what it means for a plan.
+    Policy(command::policy::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

@@ -2,15 +2,18 @@
 
 use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
+use crate::late::LateFlags;
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::progress::Progress;
 use crate::projections::project;
 use crate::variables::VariableFlags;
+use crate::waiting::{call_lines, waiting_calls};
 use crate::wire_up::{App, user};
 use crate::{dag, plan_source};
 use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
-use planwright_core::principal::Assurance;
+use planwright_core::plan::visible;
+use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Run, Shown, StepState};
 use planwright_engine::{Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
@@ -41,6 +44,8 @@ pub(crate) struct RunFlags {
     /// Approve the plan as the person at the keyboard. Steps that ask for their own approval still wait.
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) late: LateFlags,
     /// Without budgets and runaway detection.
     #[arg(long)]
     pub(crate) no_guards: bool,
@@ -209,19 +214,30 @@ impl Interrupts {
 
 /// On a terminal, asks about every step that waits for approval. Returns whether anything was decided.
 async fn ask_gates(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
-    if !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
+    let nobody = user().kind != PrincipalKind::Person;
+    if nobody || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
     }
     let mut decided = false;
     for ix in run.waiting().collect::<Vec<_>>() {
-        if !matches!(run.step(ix), StepState::AwaitingApproval { .. }) {
-            continue;
-        }
+        let StepState::AwaitingApproval { call, .. } = run.step(ix) else { continue };
         let (step, id) = (run.plan().step(ix), run.plan().step_id(ix));
-        let args = serde_json::to_string(&step.args).unwrap_or_default();
-        let title = line(step.title.as_deref().unwrap_or_default());
-        app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
-        let shown = Shown::Digest(run.start().digest).into();
+        let shown = match call {
+            Some(asked) => {
+                for text in call_lines(app, id.as_str(), asked).await? {
+                    app.printer().talk(&text);
+                }
+                asked.digest
+            }
+            None => {
+                let args = serde_json::to_string(&step.args).unwrap_or_default();
+                let title = line(step.title.as_deref().unwrap_or_default());
+                let tool = line(step.action_label());
+                app.printer().talk(&format!("step {id} {title} [{tool}] {}", visible(&args)));
+                run.start().digest
+            }
+        };
+        let shown = Shown::Digest(shown).into();
         let (printer, question) = (app.printer(), format!("Approve step {id}?"));
         // Asked on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
         let answer = tokio::select! {
@@ -256,6 +272,11 @@ pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
         app.printer().document(&result)?;
     } else {
         summary(app.printer(), run, app)?;
+        if !run.state().is_terminal() {
+            for text in waiting_calls(app, run).await? {
+                app.printer().data(&text)?;
+            }
+        }
     }
     for hint in hints(run) {
         app.printer().hint(&hint);
@@ -309,8 +330,9 @@ fn hints(run: &Run) -> Vec<String> {
     for ix in run.waiting().take(SHOWN) {
         let id = run.plan().step_id(ix);
         match run.step(ix) {
-            StepState::AwaitingApproval { .. } => {
-                hints.push(format!("planwright approve {plan} --step {id} --digest {}", run.start().digest));
+            StepState::AwaitingApproval { call, .. } => {
+                let digest = call.as_ref().map_or(run.start().digest, |asked| asked.digest);
+                hints.push(format!("planwright approve {plan} --step {id} --digest {digest}"));
             }
             StepState::OutcomeUnknown { .. } => hints
                 .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),

@@ -7,12 +7,14 @@ mod consent;
 mod dag;
 mod execution;
 mod exit;
+mod late;
 mod plan_source;
 mod printer;
 mod progress;
 mod projections;
 mod standing;
 mod variables;
+mod waiting;
 mod wire_up;
 
 use clap::Parser as _;

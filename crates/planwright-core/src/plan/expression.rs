@@ -53,6 +53,10 @@ impl Expression {
         if is_deeper(&tree, MAX_TREE_DEPTH) { Err(ParseExpressionError::TooDeep) } else { Ok(Self(tree)) }
     }
 
+    pub(super) fn tree(&self) -> &IdedExpr {
+        &self.0
+    }
+
     /// The names the expression takes from outside, without those its own macros bind. `steps.x` is one name.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();

@@ -8,6 +8,7 @@ mod bounds;
 mod checked;
 mod code;
 mod compile;
+mod condition;
 mod digest;
 mod document;
 mod expression;
@@ -28,6 +29,7 @@ mod validate;
 pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
+pub use condition::{ArgumentUse, Condition};
 pub use document::{
     Action, Agent, Budget, Context, Document, Input, Limits, OnFailure, Retry, Step, SubPlan, Think, Undo,
 };
@@ -36,9 +38,11 @@ pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
 pub use markdown::{MarkdownMeta, MarkdownRejection, to_markdown};
 pub use nearest::nearest;
-pub use printable::printable;
+pub(crate) use printable::is_invisible;
+pub use printable::{printable, visible};
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use render::{Glyph, render};
 pub use schema::json_schema;
 pub use template::{ResolveError, Segment, Template, Values};
 pub use validate::{Validated, validate};
+pub(crate) use validate::{bare_name, is_type_name};

@@ -1,6 +1,7 @@
 //! Where a run and its steps stand: one enum each, and one table each that says what may follow what.
 
-use super::{StepError, StoredValue};
+use super::{AskedCall, StepError, StoredValue};
+use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
 use crate::time::Timestamp;
@@ -95,6 +96,11 @@ pub enum StepState {
     /// A person has been asked. Nothing is called until they answer.
     AwaitingApproval {
         asked_at: Timestamp,
+        /// What was tried before this was asked.
+        tally: Tally,
+        /// The concrete call, if that is what was asked about.
+        call: Option<Box<AskedCall>>,
+        expires_at: Option<Timestamp>,
     },
     /// A person has been asked for values.
     AwaitingInput {
@@ -161,8 +167,12 @@ pub enum StepEvent<'a> {
     },
     ApprovalRequested {
         at: Timestamp,
+        call: Option<&'a AskedCall>,
+        expires_at: Option<Timestamp>,
     },
-    ApprovalGranted,
+    ApprovalGranted {
+        call: Option<Digest>,
+    },
     ApprovalDenied {
         reason: &'a str,
     },
@@ -227,11 +237,21 @@ impl StepState {
             (Self::Pending { .. } | Self::Ready { .. }, E::Reused { value }) => {
                 Self::Completed { tally: Tally::default(), took: Duration::ZERO, value: (*value).clone() }
             }
-            (Self::Ready { approved: false, .. }, E::ApprovalRequested { at }) => {
-                Self::AwaitingApproval { asked_at: *at }
+            (Self::Ready { tally, approved: false }, E::ApprovalRequested { at, call: None, expires_at }) => {
+                Self::awaiting(*tally, *at, None, *expires_at)
             }
-            (Self::AwaitingApproval { .. }, E::ApprovalGranted) => {
-                Self::Ready { tally: Tally::default(), approved: true }
+            (
+                Self::Ready { tally, .. } | Self::RetryDue { tally, .. },
+                E::ApprovalRequested { at, call: Some(call), expires_at },
+            ) => Self::awaiting(*tally, *at, Some(call), *expires_at),
+            (Self::AwaitingApproval { tally, call: asked, .. }, E::ApprovalGranted { call })
+                if asked.as_ref().map(|asked| asked.digest) == *call =>
+            {
+                Self::Ready { tally: *tally, approved: true }
+            }
+            // Nobody agreed in time.
+            (Self::AwaitingApproval { tally, .. }, E::FailedWithoutCall { error }) => {
+                Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
             }
             (Self::AwaitingApproval { .. }, E::ApprovalDenied { reason }) => {
                 Self::Denied { reason: (*reason).into() }
@@ -292,15 +312,26 @@ impl StepState {
             (Self::Pending { .. } | Self::Ready { .. }, E::Skipped { reason }) => {
                 Self::Skipped { reason: (*reason).into() }
             }
-            (
-                Self::Pending { .. } | Self::AwaitingApproval { .. } | Self::AwaitingInput { .. },
-                E::RunEnded { reason },
-            ) => Self::Cancelled { tally: Tally::default(), reason: (*reason).into() },
-            (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::RunEnded { reason }) => {
-                Self::Cancelled { tally: *tally, reason: (*reason).into() }
+            (Self::Pending { .. } | Self::AwaitingInput { .. }, E::RunEnded { reason }) => {
+                Self::Cancelled { tally: Tally::default(), reason: (*reason).into() }
             }
+            (
+                Self::Ready { tally, .. }
+                | Self::RetryDue { tally, .. }
+                | Self::AwaitingApproval { tally, .. },
+                E::RunEnded { reason },
+            ) => Self::Cancelled { tally: *tally, reason: (*reason).into() },
             _ => return None,
         })
+    }
+
+    fn awaiting(
+        tally: Tally,
+        asked_at: Timestamp,
+        call: Option<&AskedCall>,
+        expires_at: Option<Timestamp>,
+    ) -> Self {
+        Self::AwaitingApproval { asked_at, tally, call: call.cloned().map(Box::new), expires_at }
     }
 
     /// The word for this state in every output.
@@ -346,6 +377,7 @@ impl StepState {
     pub fn tally(&self) -> Tally {
         match self {
             Self::Ready { tally, .. }
+            | Self::AwaitingApproval { tally, .. }
             | Self::Running { tally, .. }
             | Self::RetryDue { tally, .. }
             | Self::Completed { tally, .. }
@@ -355,7 +387,6 @@ impl StepState {
             | Self::Undone { tally } => *tally,
             Self::Pending { .. }
             | Self::Blocked { .. }
-            | Self::AwaitingApproval { .. }
             | Self::AwaitingInput { .. }
             | Self::Denied { .. }
             | Self::Skipped { .. } => Tally::default(),

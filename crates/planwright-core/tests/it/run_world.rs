@@ -280,6 +280,7 @@ impl History {
             guards,
             by: person(),
             forked_from: None,
+            consent: None,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }
@@ -408,7 +409,7 @@ impl<'a> World<'a> {
             return;
         }
         let call = Digest::of_bytes(&[step.call]);
-        let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call };
+        let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call, facts: None };
         match history.give(&command, Cause::Schedule) {
             // A critical step may have failed in the same turn.
             Err(Refusal::CannotStart { .. }) => assert_eq!(history.run.free_slots(), 0),
@@ -544,7 +545,7 @@ impl<'a> World<'a> {
                 let tool = self.spec.step(ix).tool();
                 let class = self.spec.step(ix).class;
                 let call = Digest::of_bytes(&[self.spec.step(ix).call]);
-                Command::Start { step: ix, tool, class, call }
+                Command::Start { step: ix, tool, class, call, facts: None }
             }
             _ => Command::Tick,
         };

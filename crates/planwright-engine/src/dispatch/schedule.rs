@@ -7,7 +7,7 @@ use crate::port::{Call, ProgressSink};
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::StepIx;
-use planwright_core::run::{Command, RunEvent, StepError, idempotency_key};
+use planwright_core::run::{CallFacts, Command, RunEvent, StepError, idempotency_key};
 use planwright_core::tool::{EffectClass, KnownTool, ToolName};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -54,7 +54,8 @@ impl RunLoop {
     async fn try_start(&mut self, step: StepIx) -> Result<Started, RunError> {
         let plan = Arc::clone(self.run.plan());
         let written = plan.step(step);
-        let tool = match self.catalog.resolve(written.action_label()) {
+        // Asked for every time: a server may change its tools while the run goes on.
+        let tool = match self.env.tools.catalog().resolve(written.action_label()) {
             Ok(tool) => Arc::clone(tool),
             Err(error) if written.optional => {
                 self.execute(&Command::Skip { step, reason: error.to_string() }, Cause::Schedule)?;
@@ -71,7 +72,12 @@ impl RunLoop {
             Ok(args) => args,
             Err(error) => return self.fail(step, error),
         };
-        self.start(step, &tool, args, permit)?;
+        let args = Arc::new(Value::Object(args));
+        let call = call_digest(&tool.name, &args);
+        match self.facts(step, &tool, &args, call).await {
+            Ok(facts) => self.start(step, &tool, (call, facts), permit)?,
+            Err(error) => return self.fail(step, error),
+        }
         Ok(Started::Yes)
     }
 
@@ -102,22 +108,24 @@ impl RunLoop {
         idempotency_key(self.run.id(), &self.run.start().digest, self.run.plan().step_id(step))
     }
 
-    /// Journals the start. The call itself is made once that is durable, and only if the guards agreed.
+    /// Journals the start. The call itself is made once that is durable, and only if consent covers it and the guards
+    /// agreed.
     fn start(
         &mut self,
         step: StepIx,
         tool: &KnownTool,
-        args: Map<String, Value>,
+        (call, facts): (Digest, CallFacts),
         permit: Permit,
     ) -> Result<(), RunError> {
-        let args = Value::Object(args);
-        let call = call_digest(&tool.name, &args);
-        let command = Command::Start { step, tool: tool.name.clone(), class: tool.class, call };
+        let args = Arc::clone(&facts.args);
+        let (name, class, facts) = (tool.name.clone(), tool.class, Some(Box::new(facts)));
+        let command = Command::Start { step, tool: name, class, call, facts };
         let attempt = match self.execute(&command, Cause::Schedule)? {
             Some(RunEvent::AttemptStarted { attempt, .. }) => *attempt,
             _ => return Ok(()),
         };
-        let Value::Object(args) = args else { return Ok(()) };
+        drop(command);
+        let Value::Object(args) = Arc::unwrap_or_clone(args) else { return Ok(()) };
         let call = Call {
             tool: tool.name.clone(),
             args,

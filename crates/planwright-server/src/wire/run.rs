@@ -1,7 +1,9 @@
 //! The result of a run, and of one that was only tried on paper.
 
 use planwright_core::plan::Plan;
-use planwright_core::run::{Preview, PreviewStep, Run, RunReport, StepReport, StoredValue};
+use planwright_core::run::{
+    AskedCall, Preview, PreviewStep, Run, RunReport, StepReport, StepState, StoredValue,
+};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
 use planwright_engine::read_value;
@@ -43,6 +45,30 @@ pub struct StepResult {
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
+    /// The concrete call a person is asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCallWire>,
+}
+
+/// A call that waits for a person: its digest is what an approval of it names.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskedCallWire {
+    pub digest: String,
+    pub tool: String,
+    pub args: Value,
+    pub reason: String,
+}
+
+impl AskedCallWire {
+    /// The call with its arguments read back.
+    pub async fn read(asked: &AskedCall, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+        Ok(Self {
+            digest: asked.digest.to_string(),
+            tool: asked.tool.to_string(),
+            args: read_value(artifacts, &asked.args).await?,
+            reason: asked.reason.clone(),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -69,8 +95,12 @@ impl RunResult {
         let RunReport { plan, run: run_id, version, digest, status, success, duration, steps } =
             run.report(now);
         let mut results = Vec::with_capacity(steps.len());
-        for step in steps {
-            results.push(StepResult::read(step, artifacts).await?);
+        for (step, ix) in steps.into_iter().zip(run.plan().indices()) {
+            let mut result = StepResult::read(step, artifacts).await?;
+            if let StepState::AwaitingApproval { call: Some(asked), .. } = run.step(ix) {
+                result.call = Some(AskedCallWire::read(asked, artifacts).await?);
+            }
+            results.push(result);
         }
         Ok(Self {
             plan_id: plan.to_string(),
@@ -105,6 +135,7 @@ impl StepResult {
             duration_ms: millis(duration),
             value,
             error: error.map(|error| ErrorWire { code: error.code, message: error.message }),
+            call: None,
         })
     }
 }
@@ -135,6 +166,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 duration_ms: 0,
                 value: None,
                 error: None,
+                call: None,
             },
             args: args.clone(),
             verdict: verdict.as_str().to_owned(),
