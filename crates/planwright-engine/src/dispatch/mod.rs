@@ -2,8 +2,10 @@
 
 mod call;
 mod limiter;
+mod masking;
 mod run_loop;
 mod schedule;
+mod sealed;
 mod values;
 
 pub(crate) use limiter::Limiter;
