@@ -73,6 +73,8 @@ pub(crate) enum Command {
     Delete(command::delete::Args),
     /// List the tools that plans can use.
     Tools(command::tools::Args),
+    /// List the secrets plans can use, and check that they are there. Values are never shown.
+    Secrets(command::secrets::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

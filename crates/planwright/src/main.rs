@@ -11,6 +11,8 @@ mod plan_source;
 mod printer;
 mod progress;
 mod projections;
+mod quiet_panics;
+mod secret_table;
 mod standing;
 mod variables;
 mod wire_up;

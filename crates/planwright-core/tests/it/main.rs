@@ -23,4 +23,5 @@ mod run_world;
 mod schema;
 mod secret_plans;
 mod secrets;
+mod spellings;
 mod validation;

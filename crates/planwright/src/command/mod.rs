@@ -19,6 +19,7 @@ pub(crate) mod resolve;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod secrets;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod validate;
@@ -66,6 +67,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args),
+        Command::Secrets(args) => secrets::run(&setting, &args).await,
     }
 }
 

@@ -13,5 +13,6 @@ mod input;
 mod lifecycle;
 mod processes;
 mod resume;
+mod secrets;
 mod terminal;
 mod workbench;
