@@ -83,7 +83,7 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         | RunEvent::StepSkipped { reason, .. }
         | RunEvent::ApprovalDenied { reason, .. } => mask(reason),
         RunEvent::OutcomeResolved { resolution: Resolution::Happened { value }, .. } => {
-            mask_stored(&redactor, value)
+            mask_stored(&redactor, value);
         }
         _ => {}
     }
