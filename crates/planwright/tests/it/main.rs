@@ -13,5 +13,6 @@ mod input;
 mod lifecycle;
 mod processes;
 mod resume;
+mod servers;
 mod terminal;
 mod workbench;

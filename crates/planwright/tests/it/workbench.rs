@@ -122,7 +122,7 @@ impl Bench {
     }
 }
 
-fn said(output: std::process::Output) -> Said {
+pub(crate) fn said(output: std::process::Output) -> Said {
     Said {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -216,13 +216,16 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(bench: &Bench, args: &[&str]) -> Self {
+        Self::of(bench.command(args))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
-        let mut command = bench.command(args);
         command.stdin(slave()).stderr(slave()).stdout(Stdio::null());
         let child = command.spawn().unwrap();
         let keyboard = std::fs::File::from(master);
