@@ -5,7 +5,6 @@ use crate::toolbox::BuildToolboxError;
 use futures::future;
 use planwright_core::tool::Catalog;
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools};
-use std::collections::BTreeSet;
 
 /// The configured servers, each with at most one connection. Cloning shares them.
 #[derive(Debug, Clone)]
@@ -23,11 +22,6 @@ impl McpServers {
     /// others from working.
     pub async fn connect(&self) -> Vec<ServerStatus> {
         self.status()
-    }
-
-    /// As [`Self::connect`], but only the servers with these names. The others stay as they are.
-    pub async fn connect_only(&self, wanted: &BTreeSet<String>) -> Vec<ServerStatus> {
-        self.status().into_iter().filter(|status| wanted.contains(&status.name)).collect()
     }
 
     /// How every server is doing, in the order of their specifications.

@@ -4,6 +4,7 @@ use super::roster::Roster;
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, line};
 use crate::wire_up::App;
+use futures::future::join_all;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_adapters::mcp::{McpServers, ServerState, ServerStatus};
 use planwright_core::plan::Document;
@@ -129,12 +130,12 @@ impl App {
         let remote = self.tools.remote();
         self.setting.servers.remember(remote);
         let waiting = Waiting::show(self.printer(), wanted);
-        let statuses = remote.connect_only(wanted).await;
+        let statuses = join_all(wanted.iter().map(|name| remote.connect_one(name))).await;
         drop(waiting);
         remote
             .check_settings()
             .map_err(|error| Failure::usage(format!("{}: {error}", crate::config::FILE)))?;
-        Ok(statuses)
+        Ok(statuses.into_iter().flatten().collect())
     }
 
     /// What a plan can do without is said; what it needs stops it.

@@ -123,7 +123,7 @@ pub(crate) struct Roster {
 impl Roster {
     pub(crate) fn read(workspace: &Path, config: &Config, trust_project: bool) -> Self {
         let trust = Trust::read(workspace);
-        let mut problems: Vec<String> = trust.problem().map(str::to_owned).into_iter().collect();
+        let mut problems = Vec::new();
         let written = gather(workspace, config, &mut problems);
         let variable = |name: &str| std::env::var(name).ok();
         let scope = Scope { variable: &variable, workspace };
@@ -146,6 +146,9 @@ impl Roster {
             servers.push(Listed { name, source, launch, digest, trusted, enabled, shadowed_by, spec });
         }
         servers.sort_by(|one, other| one.name.cmp(&other.name));
+        if servers.iter().any(|server| server.trusted != Verdict::Trusted) {
+            problems.extend(trust.problem().map(str::to_owned));
+        }
         Self { servers, problems, trust }
     }
 

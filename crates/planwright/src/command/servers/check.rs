@@ -74,8 +74,8 @@ async fn start(app: &App, wanted: &BTreeSet<String>) -> Result<Vec<Checked>, Fai
     app.setting.servers.remember(remote);
     let all = wanted.iter().map(|name| async move {
         let since = Instant::now();
-        let statuses = remote.connect_only(&BTreeSet::from([name.clone()])).await;
-        statuses.into_iter().map(|status| Checked { status, took: since.elapsed() }).collect::<Vec<_>>()
+        let status = remote.connect_one(name).await?;
+        Some(Checked { status, took: since.elapsed() })
     });
     Ok(join_all(all).await.into_iter().flatten().collect())
 }
@@ -101,7 +101,7 @@ fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
             }
         }
         ServerState::Idle => {
-            printer.data(&format!("{name}  {}  it was not started", printer.out(RED, "fail")))?
+            printer.data(&format!("{name}  {}  it was not started", printer.out(RED, "fail")))?;
         }
     }
     Ok(())
