@@ -167,7 +167,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
+        if self.child.is_some() && !self.is_over() {
+            let child = self.child.as_mut().unwrap();
             drop(child.kill());
             drop(child.wait());
         }

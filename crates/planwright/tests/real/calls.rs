@@ -56,14 +56,30 @@ fn twenty_parallel_writes_to_a_server_that_loses_them_are_all_kept() {
 #[test]
 fn rows_that_come_as_python_text_stay_that_text() {
     let project = Project::with(&["sqlite", "filesystem"]);
-    let result = project.result("rows", json!([
-        call("table", "sqlite.create_table", json!({ "query": "CREATE TABLE t (a INTEGER, b TEXT)" }), &[]),
-        call("insert", "sqlite.write_query",
-             json!({ "query": "INSERT INTO t VALUES (1, 'it''s $${table}')" }), &["table"]),
-        call("rows", "sqlite.read_query", json!({ "query": "SELECT * FROM t" }), &["insert"]),
-        call("keep", "filesystem.write_file",
-             json!({ "path": project.file("files/rows.txt"), "content": "${rows}" }), &[]),
-    ]));
+    let result = project.result(
+        "rows",
+        json!([
+            call(
+                "table",
+                "sqlite.create_table",
+                json!({ "query": "CREATE TABLE t (a INTEGER, b TEXT)" }),
+                &[]
+            ),
+            call(
+                "insert",
+                "sqlite.write_query",
+                json!({ "query": "INSERT INTO t VALUES (1, 'it''s $${table}')" }),
+                &["table"]
+            ),
+            call("rows", "sqlite.read_query", json!({ "query": "SELECT * FROM t" }), &["insert"]),
+            call(
+                "keep",
+                "filesystem.write_file",
+                json!({ "path": project.file("files/rows.txt"), "content": "${rows}" }),
+                &[]
+            ),
+        ]),
+    );
     // Not JSON, and what looks like a reference in it is text.
     let rows = r#"[{'a': 1, 'b': "it's ${table}"}]"#;
     assert_eq!(value(&result, "rows"), rows);
@@ -80,7 +96,11 @@ fn errors_that_a_server_reports_as_successes_are_caught_by_what_is_expected() {
     ]));
     let result = project.run(&["run", &plan, "--yes", "--json"]).ends(1).json();
     let rows = step(&result, "rows");
-    assert_eq!((&rows["status"], &rows["error"]["code"]), (&json!("failed"), &json!("expect_failed")), "{rows:#}");
+    assert_eq!(
+        (&rows["status"], &rows["error"]["code"]),
+        (&json!("failed"), &json!("expect_failed")),
+        "{rows:#}"
+    );
     assert!(rows["error"]["message"].as_str().unwrap().contains("no such table"), "{rows:#}");
     assert_ne!(step(&result, "after")["status"], "completed");
 }
@@ -88,12 +108,15 @@ fn errors_that_a_server_reports_as_successes_are_caught_by_what_is_expected() {
 #[test]
 fn images_become_artifacts_and_structured_content_a_value() {
     let project = Project::with(&["everything"]);
-    let result = project.result("kinds", json!([
-        call("image", "everything.get-tiny-image", json!({}), &[]),
-        call("structured", "everything.get-structured-content", json!({ "location": "Chicago" }), &[]),
-        call("sum", "everything.get-sum", json!({ "a": 20, "b": 22 }), &[]),
-        call("again", "everything.echo", json!({ "message": "${structured.conditions}: ${sum}" }), &[]),
-    ]));
+    let result = project.result(
+        "kinds",
+        json!([
+            call("image", "everything.get-tiny-image", json!({}), &[]),
+            call("structured", "everything.get-structured-content", json!({ "location": "Chicago" }), &[]),
+            call("sum", "everything.get-sum", json!({ "a": 20, "b": 22 }), &[]),
+            call("again", "everything.echo", json!({ "message": "${structured.conditions}: ${sum}" }), &[]),
+        ]),
+    );
     let structured = value(&result, "structured");
     assert!(structured["temperature"].is_number(), "{structured}");
     assert_eq!(value(&result, "sum"), "The sum of 20 and 22 is 42.");
@@ -123,10 +146,18 @@ fn the_environment_of_the_user_does_not_reach_a_server() {
 #[test]
 fn a_person_sees_how_far_a_step_is() {
     let project = Project::with(&["everything", "workshop"]);
-    let plan = project.bench.plan("slow", json!([
-        call("long", "everything.trigger-long-running-operation", json!({ "duration": 2, "steps": 4 }), &[]),
-        call("work", "workshop.work", json!({ "name": "chair", "steps": 6, "milliseconds": 300 }), &[]),
-    ]));
+    let plan = project.bench.plan(
+        "slow",
+        json!([
+            call(
+                "long",
+                "everything.trigger-long-running-operation",
+                json!({ "duration": 2, "steps": 4 }),
+                &[]
+            ),
+            call("work", "workshop.work", json!({ "name": "chair", "steps": 6, "milliseconds": 300 }), &[]),
+        ]),
+    );
     let mut terminal = Terminal::of(project.command(&["run", &plan, "--yes"]));
     terminal.wait_for("2/4");
     terminal.wait_for("/6 shaving chair");

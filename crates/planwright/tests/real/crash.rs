@@ -13,22 +13,46 @@ const KILLS: [usize; 4] = [2, 4, 7, 10];
 fn plan(project: &Project) -> Value {
     let repository = project.file("files");
     let lane = |n: usize| {
-        let (read, write, work, add, commit, remember) =
-            (format!("time{n}"), format!("write{n}"), format!("work{n}"), format!("add{n}"), format!("commit{n}"), format!("remember{n}"));
+        let (read, write, work, add, commit, remember) = (
+            format!("time{n}"),
+            format!("write{n}"),
+            format!("work{n}"),
+            format!("add{n}"),
+            format!("commit{n}"),
+            format!("remember{n}"),
+        );
         let file = format!("note{n}.txt");
         [
-            call(&read, "time.convert_time",
-                 json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" }), &[]),
+            call(
+                &read,
+                "time.convert_time",
+                json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" }),
+                &[],
+            ),
             call(&work, "workshop.work", json!({ "name": work, "steps": 2, "milliseconds": 150 }), &[]),
-            call(&write, "filesystem.write_file", json!({
+            call(
+                &write,
+                "filesystem.write_file",
+                json!({
                 "path": project.file(&format!("files/{file}")),
-                "content": format!("${{{work}.result}} at ${{{read}.time_difference}}") }), &[]),
+                "content": format!("${{{work}.result}} at ${{{read}.time_difference}}") }),
+                &[],
+            ),
             call(&add, "git.git_add", json!({ "repo_path": repository, "files": [file] }), &[&write]),
-            call(&commit, "git.git_commit",
-                 json!({ "repo_path": repository, "message": format!("lane {n}") }), &[&add]),
-            call(&remember, "memory.create_entities", json!({ "entities": [
-                { "name": format!("lane {n}"), "entityType": "lane", "observations": [format!("${{{work}.result}}")] }
-            ]}), &[&commit]),
+            call(
+                &commit,
+                "git.git_commit",
+                json!({ "repo_path": repository, "message": format!("lane {n}") }),
+                &[&add],
+            ),
+            call(
+                &remember,
+                "memory.create_entities",
+                json!({ "entities": [
+                    { "name": format!("lane {n}"), "entityType": "lane", "observations": [format!("${{{work}.result}}")] }
+                ]}),
+                &[&commit],
+            ),
         ]
     };
     // One lane after the other in git: its index is one file.

@@ -30,7 +30,9 @@ fn every_server_is_listed_trusted_and_checked() {
         assert_eq!(server["era"], era, "{server:#}");
         assert_eq!(server["protocolVersion"], if modern { "2026-07-28" } else { "2025-11-25" }, "{server:#}");
     }
-    assert!(find(&checked, "filesystem")["callsItself"].as_str().unwrap().contains("secure-filesystem-server"));
+    assert!(
+        find(&checked, "filesystem")["callsItself"].as_str().unwrap().contains("secure-filesystem-server")
+    );
     project.leaves_no_server_behind();
     let text = run(&["servers", "check", "time"]).ends(0).out;
     assert!(text.contains("2026-07-28 (modern)"), "{text}");

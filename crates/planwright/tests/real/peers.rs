@@ -106,9 +106,9 @@ impl Project {
     fn servers_left(&self) -> Vec<u32> {
         let wanted = format!("{MARK}={}", self.file(""));
         let wanted = wanted.trim_end_matches('/');
-        let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
-            entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
-        });
+        let processes = std::fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
         let is_one = |id: &u32| {
             let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
             environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
@@ -138,7 +138,8 @@ fn installed(path: &str) -> PathBuf {
 
 fn interpreter(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
-    let found = std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
     found.unwrap_or_else(|| panic!("{name} is not installed: the tests need Node, npm and Python 3"))
 }
 

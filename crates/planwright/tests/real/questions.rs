@@ -40,7 +40,9 @@ fn a_question_that_is_declined_reaches_the_server_as_declined() {
 #[test]
 fn a_question_of_the_earlier_era_waits_for_a_person_and_is_answered() {
     let project = Project::with(&["everything"]);
-    let plan = project.bench.plan("ask", json!([call("ask", "everything.trigger-elicitation-request", json!({}), &[])]));
+    let plan = project
+        .bench
+        .plan("ask", json!([call("ask", "everything.trigger-elicitation-request", json!({}), &[])]));
     let result = waits(&project, &plan);
     assert_eq!(step(&result, "ask")["status"], "awaiting_input", "{result:#}");
     let given = json!({ "name": "Ada", "check": true, "email": "ada@example.org" }).to_string();

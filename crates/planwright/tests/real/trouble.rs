@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_call_that_ignores_its_cancellation_ends_with_its_timeout() {
     let project = Project::with(&["everything"]);
-    let plan = project.bench.plan("long", json!([{ "id": "long", "title": "Too long",
+    let plan = project.bench.plan(
+        "long",
+        json!([{ "id": "long", "title": "Too long",
         "tool": "everything.trigger-long-running-operation", "args": { "duration": 60, "steps": 60 },
-        "timeoutSeconds": 1 }]));
+        "timeoutSeconds": 1 }]),
+    );
     let result = project.run(&["run", &plan, "--yes", "--json"]).ends(1).json();
     let long = step(&result, "long");
     assert_eq!((&long["status"], &long["error"]["code"]), (&json!("failed"), &json!("timeout")), "{long:#}");
@@ -23,10 +26,13 @@ fn a_call_that_ignores_its_cancellation_ends_with_its_timeout() {
 #[test]
 fn a_program_that_is_stopped_at_its_prompt_leaves_no_server_behind() {
     let project = Project::with(&["memory", "time"]);
-    let plan = project.bench.plan("asked", json!([
-        call("a", "memory.create_entities", json!({ "entities": [] }), &[]),
-        call("b", "time.get_current_time", json!({ "timezone": "UTC" }), &[]),
-    ]));
+    let plan = project.bench.plan(
+        "asked",
+        json!([
+            call("a", "memory.create_entities", json!({ "entities": [] }), &[]),
+            call("b", "time.get_current_time", json!({ "timezone": "UTC" }), &[]),
+        ]),
+    );
     let mut terminal = Terminal::of(project.command(&["run", &plan]));
     terminal.wait_for("Approve and run?");
     assert!(project.has_servers());
@@ -38,11 +44,19 @@ fn a_program_that_is_stopped_at_its_prompt_leaves_no_server_behind() {
 #[test]
 fn pausing_and_killing_leave_no_server_behind() {
     let project = Project::with(&["workshop", "everything"]);
-    let plan = project.bench.plan("slow", json!([
-        call("work", "workshop.polish", json!({ "name": "a", "milliseconds": 1500 }), &[]),
-        call("more", "workshop.polish", json!({ "name": "b", "milliseconds": 1500 }), &["work"]),
-        call("long", "everything.trigger-long-running-operation", json!({ "duration": 2, "steps": 2 }), &[]),
-    ]));
+    let plan = project.bench.plan(
+        "slow",
+        json!([
+            call("work", "workshop.polish", json!({ "name": "a", "milliseconds": 1500 }), &[]),
+            call("more", "workshop.polish", json!({ "name": "b", "milliseconds": 1500 }), &["work"]),
+            call(
+                "long",
+                "everything.trigger-long-running-operation",
+                json!({ "duration": 2, "steps": 2 }),
+                &[]
+            ),
+        ]),
+    );
     let running = project.start(&["run", &plan, "--yes"]);
     wait_until("both calls", || project.count("slow", "attempt_started") >= 2);
     running.signal(Signal::INT);
@@ -61,8 +75,10 @@ fn pausing_and_killing_leave_no_server_behind() {
 #[test]
 fn a_server_that_never_answers_is_given_up_in_time() {
     let project = Project::with(&["time"]);
-    project.bench.write("planwright.toml",
-        "[servers.silent]\ncommand = 'sleep'\nargs = ['600']\nstart_timeout_seconds = 1\n");
+    project.bench.write(
+        "planwright.toml",
+        "[servers.silent]\ncommand = 'sleep'\nargs = ['600']\nstart_timeout_seconds = 1\n",
+    );
     let since = Instant::now();
     let checked = project.run(&["servers", "check", "silent", "--json"]).ends(1).json();
     assert_eq!(checked[0]["ok"], false);
