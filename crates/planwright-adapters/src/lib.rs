@@ -5,4 +5,5 @@ pub mod files;
 pub mod local;
 pub mod mcp;
 pub mod sqlite;
+mod tls;
 pub mod toolbox;

@@ -4,10 +4,25 @@
 //! tools of this process. Everything a server says is data: nothing of it is obeyed, and all of it is bounded.
 
 mod all_tools;
+mod answer;
+mod call;
+mod child;
+mod client;
+mod connection;
+mod http;
+mod lines;
+mod listing;
+mod message;
 mod options;
+mod questions;
 mod report;
+mod server;
 mod servers;
 mod spec;
+mod stderr_log;
+mod watchdog;
+mod watched;
+mod wire;
 
 pub use all_tools::AllTools;
 pub use options::McpOptions;

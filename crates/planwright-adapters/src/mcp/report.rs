@@ -34,6 +34,8 @@ pub struct Connected {
     /// How many of its tools can be called.
     pub tools: usize,
     pub refused: Vec<RefusedTool>,
+    /// Messages that fit nowhere: garbage, wrong numbers, late and repeated answers, unknown notifications.
+    pub ignored: u64,
 }
 
 /// How the protocol's lifecycle works.
