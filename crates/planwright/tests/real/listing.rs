@@ -65,7 +65,7 @@ fn tools_have_schemas_annotations_classes_and_digests_that_stay() {
 
     // A server whose word is not taken writes, whatever it says of itself, and its tools are others to an approval.
     let before = find(&tools, "convert_time");
-    project.bench.write("planwright.toml", "[servers.time]\ntrust_annotations = false\n");
+    project.configure("servers.time.trust_annotations = false\n");
     let doubted = project.run(&["tools", "time.convert_time", "--json"]).ends(0).json();
     assert_eq!((&doubted["class"], &doubted["readOnly"]), (&json!("unsafe"), &json!(false)));
     assert_ne!(before["digest"], doubted["digest"]);

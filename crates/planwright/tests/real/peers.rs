@@ -2,6 +2,7 @@
 
 use crate::workbench::{Bench, Running, Said, said, wait_until};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -26,7 +27,20 @@ impl Project {
         let entries = servers.iter().map(|&name| (name.to_owned(), project.entry(name)));
         let document = json!({ "mcpServers": entries.collect::<serde_json::Map<String, Value>>() });
         project.bench.write(".mcp.json", &document.to_string());
+        project.configure("");
         project
+    }
+
+    /// Adds to the operator's file. On a busy machine an interpreter takes long to start.
+    pub(crate) fn configure(&self, more: &str) {
+        let named: Value = serde_json::from_str(&self.bench.read(".mcp.json")).unwrap();
+        let mut text = String::new();
+        for name in
+            named["mcpServers"].as_object().unwrap().keys().filter(|name| ALL.contains(&name.as_str()))
+        {
+            writeln!(text, "servers.{name}.start_timeout_seconds = 120").unwrap();
+        }
+        self.bench.write("planwright.toml", &format!("{text}{more}"));
     }
 
     /// How a server is started: through its interpreter, in its pinned version.

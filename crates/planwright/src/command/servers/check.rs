@@ -84,11 +84,21 @@ fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
     let name = printer.out(BOLD, &format!("{:16}", server.status.name));
     let took = printer.out(DIM, &duration(server.took));
     match &server.status.state {
-        ServerState::Connected(Connected { era, protocol_version, calls_itself, tools, refused }) => {
+        ServerState::Connected(Connected {
+            era,
+            protocol_version,
+            calls_itself,
+            tools,
+            refused,
+            ignored,
+        }) => {
             let itself =
                 calls_itself.as_deref().map_or_else(String::new, |text| format!("  “{}”", line(text)));
             let (ok, version) = (printer.out(GREEN, "ok  "), line(protocol_version));
             printer.data(&format!("{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"))?;
+            if *ignored > 0 {
+                printer.data(&format!("{:16}  ignored  {ignored} messages that fit nowhere", ""))?;
+            }
             for RefusedTool { tool, reason, .. } in refused {
                 printer.data(&format!("{:16}  refused  {}: {}", "", line(tool), line(reason)))?;
             }
@@ -111,9 +121,16 @@ fn describe(server: &Checked) -> Value {
     let millis = u64::try_from(server.took.as_millis()).unwrap_or(u64::MAX);
     let name = &server.status.name;
     match &server.status.state {
-        ServerState::Connected(Connected { era, protocol_version, calls_itself, tools, refused }) => json!({
+        ServerState::Connected(Connected {
+            era,
+            protocol_version,
+            calls_itself,
+            tools,
+            refused,
+            ignored,
+        }) => json!({
             "name": name, "ok": true, "era": era.to_string(), "protocolVersion": protocol_version,
-            "callsItself": calls_itself, "tools": tools, "millis": millis,
+            "callsItself": calls_itself, "tools": tools, "ignoredMessages": ignored, "millis": millis,
             "refusedTools": refused.iter().map(|refused| json!({
                 "name": refused.tool, "reason": refused.reason,
             })).collect::<Vec<_>>(),
