@@ -2,7 +2,7 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Command, Resolution, Shown};
+use planwright_core::run::{Command, Reply, Resolution, Shown};
 use serde::{Deserialize, Serialize};
 
 /// A command somebody gives to a run, wherever it is executed.
@@ -12,6 +12,8 @@ pub enum RunCommand {
     Approve { step: String, by: Principal, assurance: Assurance, shown: ShownText },
     Deny { step: String, by: Principal, shown: ShownText, reason: String },
     Resolve { step: String, by: Principal, resolution: Resolution },
+    /// Answers what was asked, named by its digest.
+    GiveInput { step: String, by: Principal, question: Digest, replies: Vec<Reply> },
     Pause { by: Principal },
     Cancel { by: Principal },
 }
@@ -50,6 +52,9 @@ impl RunCommand {
             }
             Self::Deny { step, by, shown, reason } => Command::Deny { step, by, shown: shown.into(), reason },
             Self::Resolve { step, by, resolution } => Command::Resolve { step, by, resolution },
+            Self::GiveInput { step, by, question, replies } => {
+                Command::GiveInput { step, by, question, replies }
+            }
             Self::Pause { by } => Command::Pause { by },
             Self::Cancel { by } => Command::Cancel { by },
         }

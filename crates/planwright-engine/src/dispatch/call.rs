@@ -6,7 +6,7 @@ use crate::crash;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
-use planwright_core::plan::StepIx;
+use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{Answer, StepError, StoredValue};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +32,7 @@ pub(super) fn make(
     step: StepIx,
     call: Call,
     permit: Permit,
+    expectation: Option<Expectation>,
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
@@ -48,9 +49,19 @@ pub(super) fn make(
         };
         crash::point("call: answered");
         drop(permit);
-        let (answer, large) = answer(&*artifacts, outcome).await;
+        let (answer, large) = match expect(expectation.as_ref(), &outcome) {
+            Some(error) => (Answer::Failed(error), None),
+            None => answer(&*artifacts, outcome).await,
+        };
         Finished { step, attempt, answer, large }
     })
+}
+
+/// Why a value is not what the plan expects: many servers report errors as successes.
+fn expect(expectation: Option<&Expectation>, outcome: &Outcome) -> Option<StepError> {
+    let value = outcome.as_ref().ok()?;
+    let error = expectation?.check(value).err()?;
+    Some(StepError::new("expect_failed", error.to_string()))
 }
 
 /// A tool that panics costs its own call, never the run. Nobody knows how far it got.
@@ -86,9 +97,6 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
         }
         Err(CallError::Cancelled) => (Answer::NotMade, None),
         Err(CallError::Lost(reason)) => (Answer::Lost { reason }, None),
-        Err(CallError::InputRequired(_)) => {
-            let message = "the tool asks a person for values, which this version cannot pass on";
-            (Answer::Failed(StepError::new("input_required", message)), None)
-        }
+        Err(CallError::InputRequired(asked)) => (Answer::Asked(asked), None),
     }
 }
