@@ -11,6 +11,7 @@ mod plan_source;
 mod printer;
 mod progress;
 mod projections;
+mod questions;
 mod standing;
 mod variables;
 mod wire_up;
