@@ -218,7 +218,9 @@ mod tests {
         assert_eq!(split_instance("fetch[12]"), Some(("fetch", 12)));
         assert!("fetch[12]".parse::<StepId>().is_err());
         assert_eq!(serde_json::from_str::<StepId>("\"fetch[12]\"").unwrap(), step.instance(12));
-        for bad in ["fetch[01]", "fetch[-1]", "fetch[+1]", "fetch[]", "fetch[1", "fetch[1][2]", "[1]", "../x[1]"] {
+        for bad in
+            ["fetch[01]", "fetch[-1]", "fetch[+1]", "fetch[]", "fetch[1", "fetch[1][2]", "[1]", "../x[1]"]
+        {
             assert!(serde_json::from_value::<StepId>(bad.into()).is_err(), "{bad:?} was read");
         }
     }

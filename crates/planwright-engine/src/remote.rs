@@ -9,13 +9,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunCommand {
-    Approve { step: String, by: Principal, assurance: Assurance, shown: ShownText },
-    Deny { step: String, by: Principal, shown: ShownText, reason: String },
-    Resolve { step: String, by: Principal, resolution: Resolution },
+    Approve {
+        step: String,
+        by: Principal,
+        assurance: Assurance,
+        shown: ShownText,
+    },
+    Deny {
+        step: String,
+        by: Principal,
+        shown: ShownText,
+        reason: String,
+    },
+    Resolve {
+        step: String,
+        by: Principal,
+        resolution: Resolution,
+    },
     /// Answers what was asked, named by its digest.
-    GiveInput { step: String, by: Principal, question: Digest, replies: Vec<Reply> },
-    Pause { by: Principal },
-    Cancel { by: Principal },
+    GiveInput {
+        step: String,
+        by: Principal,
+        question: Digest,
+        replies: Vec<Reply>,
+    },
+    Pause {
+        by: Principal,
+    },
+    Cancel {
+        by: Principal,
+    },
 }
 
 /// What was on the screen, in a form that can be sent.

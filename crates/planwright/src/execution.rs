@@ -16,7 +16,8 @@ use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
 use planwright_core::run::{Refusal, Run, Shown, StepState};
 use planwright_engine::{
-    CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError, read_value,
+    CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError,
+    read_value,
 };
 use planwright_server::wire::RunResult;
 use serde_json::{Map, Value};

@@ -30,7 +30,11 @@ pub(crate) fn origin(app: &App, run: &Run, ix: StepIx) -> String {
     let tool = run.definition(ix).action_label();
     match app.engine.catalog().resolve(tool) {
         Ok(tool) => {
-            format!("server {} asks, for step {id} [{}]", line(&tool.name.server), line(&tool.name.to_string()))
+            format!(
+                "server {} asks, for step {id} [{}]",
+                line(&tool.name.server),
+                line(&tool.name.to_string())
+            )
         }
         Err(_) => format!("the tool of step {id} asks [{}]", line(tool)),
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of text and values together that one expression may look at.
 const MAX_SIZE: usize = 64 << 20;
@@ -42,7 +43,7 @@ impl Expression {
     /// Whether the expression is true.
     pub(crate) fn holds(&self, scope: &Scope<'_>) -> Result<bool, EvaluateExpressionError> {
         self.check_work(scope)?;
-        let mut context = cel::Context::default();
+        let mut context = cel::Context::with_env(environment());
         for (name, value) in &scope.names {
             context.add_variable_from_value(name.as_str(), cel_value(value)?);
         }
@@ -78,6 +79,12 @@ impl Expression {
         }
         Ok(())
     }
+}
+
+/// The standard functions. Made once: that takes longer than most expressions do.
+fn environment() -> Arc<cel::Env> {
+    static ENVIRONMENT: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
+    Arc::clone(&ENVIRONMENT)
 }
 
 fn failed(message: &str) -> EvaluateExpressionError {
@@ -287,7 +294,9 @@ mod tests {
     #[test]
     fn what_is_not_true_or_false_is_an_error() {
         let names = json!({"n": 3, "o": {}, "no": null});
-        for source in ["n", "o.missing", "no.field", "nobody", "n / 0 == 1", "n + 'x' == 1", "o", "size(n) > 0"] {
+        for source in
+            ["n", "o.missing", "no.field", "nobody", "n / 0 == 1", "n + 'x' == 1", "o", "size(n) > 0"]
+        {
             assert!(decide(source, &names).is_err(), "{source}");
         }
     }
@@ -306,7 +315,8 @@ mod tests {
 
     #[test]
     fn a_message_does_not_repeat_a_whole_value() {
-        let Err(EvaluateExpressionError::Failed(message)) = decide("t.x == 1", &json!({"t": "x".repeat(9_000)}))
+        let Err(EvaluateExpressionError::Failed(message)) =
+            decide("t.x == 1", &json!({"t": "x".repeat(9_000)}))
         else {
             panic!("text has no fields")
         };

@@ -174,7 +174,11 @@ fn indexed_step<'a>(function: &str, args: &'a [IdedExpr]) -> Option<&'a str> {
         [IdedExpr { expr: Expr::Ident(root), .. }, IdedExpr { expr: Expr::Literal(literal), .. }]
             if function == "_[_]" && root == "steps" =>
         {
-            if let LiteralValue::String(id) = literal { Some(id.inner()) } else { None }
+            if let LiteralValue::String(id) = literal {
+                Some(id.inner())
+            } else {
+                None
+            }
         }
         _ => None,
     }

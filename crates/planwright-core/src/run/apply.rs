@@ -188,8 +188,11 @@ impl Run {
                 None => self.note(entry, step, &StepEvent::InputDeclined { reason: declined }),
             };
         };
-        let asked =
-            if let StepState::AwaitingInput { asked, .. } = self.step(ix) { Some((**asked).clone()) } else { None };
+        let asked = if let StepState::AwaitingInput { asked, .. } = self.step(ix) {
+            Some((**asked).clone())
+        } else {
+            None
+        };
         self.note(entry, step, &StepEvent::QuestionAnswered { attempt })?;
         if let Some(asked) = asked {
             self.answered.entry(ix).or_default().push(Answered { asked, replies: replies.to_vec() });

@@ -212,7 +212,8 @@ impl Run {
     }
 
     fn stop_instance(&mut self, ix: StepIx, step: StepIx) {
-        let reason = format!("not run: another element of step `{}` did not succeed", self.plan.step_id(step));
+        let reason =
+            format!("not run: another element of step `{}` did not succeed", self.plan.step_id(step));
         if let Some(next) = self.step(ix).after(&StepEvent::LoopStopped { reason: &reason }) {
             self.replace(ix, next);
         }

@@ -62,7 +62,9 @@ impl RunLoop {
         }
         let plan = Arc::clone(self.run.plan());
         let written = plan.step(self.run.plan_step(step));
-        if self.run.loops(step) && (self.run.asks(step) || self.catalog.resolve(written.action_label()).is_ok()) {
+        if self.run.loops(step)
+            && (self.run.asks(step) || self.catalog.resolve(written.action_label()).is_ok())
+        {
             self.open_loop(step).await?;
             return Ok(Started::Yes);
         }

@@ -155,10 +155,7 @@ impl ItemResult {
     }
 }
 
-async fn read(
-    value: Option<StoredValue>,
-    artifacts: &dyn Artifacts,
-) -> Result<Option<Value>, ArtifactError> {
+async fn read(value: Option<StoredValue>, artifacts: &dyn Artifacts) -> Result<Option<Value>, ArtifactError> {
     match value {
         Some(StoredValue::Inline(value)) => Ok(Some((*value).clone())),
         Some(stored @ StoredValue::Artifact(_)) => Ok(Some(read_value(artifacts, &stored).await?)),

@@ -121,7 +121,9 @@ impl Run {
                 continue;
             }
             match compile_schema(schema) {
-                Err(problem) => findings.push(format!("the schema of the question cannot be used: {problem}")),
+                Err(problem) => {
+                    findings.push(format!("the schema of the question cannot be used: {problem}"))
+                }
                 Ok(validator) => {
                     let errors = validator.iter_errors(&value);
                     findings.extend(errors.take(MAX_FINDINGS).map(|error| {

@@ -29,7 +29,11 @@ impl Run {
         }
     }
 
-    pub(super) fn decide_close_loop(&self, ix: StepIx, value: &StoredValue) -> Result<Vec<RunEvent>, Refusal> {
+    pub(super) fn decide_close_loop(
+        &self,
+        ix: StepIx,
+        value: &StoredValue,
+    ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         if !self.is_closable(ix) {
             return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });

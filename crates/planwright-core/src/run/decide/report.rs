@@ -45,12 +45,7 @@ impl Run {
     pub(super) fn failed(&self, ix: StepIx, tally: Tally, error: StepError, now: Timestamp) -> RunEvent {
         let goes_on = matches!(self.state, RunState::Running | RunState::Paused) && !self.is_stopped(ix);
         let retry_at = if goes_on { self.retry_at(ix, tally, &error, now) } else { None };
-        RunEvent::AttemptFailed {
-            step: self.step_id(ix).clone(),
-            attempt: tally.attempts,
-            error,
-            retry_at,
-        }
+        RunEvent::AttemptFailed { step: self.step_id(ix).clone(), attempt: tally.attempts, error, retry_at }
     }
 
     fn retry_at(&self, ix: StepIx, tally: Tally, error: &StepError, now: Timestamp) -> Option<Timestamp> {
