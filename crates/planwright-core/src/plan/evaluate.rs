@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of text and values together that one expression may look at.
 const MAX_SIZE: usize = 64 << 20;
@@ -42,7 +43,7 @@ impl Expression {
     /// Whether the expression is true.
     pub(crate) fn holds(&self, scope: &Scope<'_>) -> Result<bool, EvaluateExpressionError> {
         self.check_work(scope)?;
-        let mut context = cel::Context::default();
+        let mut context = cel::Context::with_env(environment());
         for (name, value) in &scope.names {
             context.add_variable_from_value(name.as_str(), cel_value(value)?);
         }
@@ -78,6 +79,12 @@ impl Expression {
         }
         Ok(())
     }
+}
+
+/// The standard functions. Made once: that takes longer than most expressions do.
+fn environment() -> Arc<cel::Env> {
+    static ENVIRONMENT: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
+    Arc::clone(&ENVIRONMENT)
 }
 
 fn failed(message: &str) -> EvaluateExpressionError {
