@@ -322,6 +322,28 @@ fn a_file_that_others_can_read_is_no_secret() {
 }
 
 #[test]
+fn a_secret_that_cannot_be_read_says_why() {
+    let bench = Bench::new();
+    let nothing = json!([]);
+    assert_eq!(bench.run(&["secrets", "list", "--json"]).ends(0).json(), nothing);
+    bench.write(
+        "planwright.toml",
+        "[secrets]\nA = { file = \"gone\" }\nB = { file = \"/dev/null\" }\nC = { file = \"binary\" }\n\
+         D = { file = \"long\" }\nE = { keyring = \"planwright/nobody\" }\n",
+    );
+    std::fs::write(bench.path("binary"), b"\xff\xfe\xff\xfe").unwrap();
+    private(&bench.path("binary"));
+    private(&bench.write("long", &"x".repeat(20_000)));
+    let list = bench.run(&["secrets", "check", "--json"]).ends(2).json();
+    let problems = ["there is no file", "is not a file", "not UTF-8", "longer than", "keyring"];
+    for (secret, problem) in list.as_array().unwrap().iter().zip(problems) {
+        assert!(secret["problem"].as_str().unwrap().contains(problem), "{secret}");
+    }
+    assert_eq!(list.as_array().unwrap().len(), problems.len());
+    bench.run(&["secrets", "check", "a b"]).complains(2, "no name of a secret");
+}
+
+#[test]
 fn the_list_says_where_a_secret_is_looked_for_and_never_what_it_is() {
     let bench = bench("127.0.0.1");
     let list =
