@@ -13,6 +13,7 @@ mod progress;
 mod projections;
 mod quiet_panics;
 mod secret_table;
+mod servers;
 mod standing;
 mod variables;
 mod wire_up;

@@ -95,7 +95,7 @@ pub(crate) struct RunLoop {
     lease: Lease,
     /// Stay while only people can move the run on.
     linger: bool,
-    observers: Observers,
+    pub(super) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     finished: Vec<Finished>,

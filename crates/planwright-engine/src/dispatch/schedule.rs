@@ -4,7 +4,7 @@ use super::limiter::{Demand, Permit};
 use super::run_loop::{RunError, RunLoop};
 use super::sealed::SecretValues;
 use super::values::RunValues;
-use crate::port::{Call, ProgressSink};
+use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::StepIx;
@@ -164,7 +164,7 @@ impl RunLoop {
             idempotency_key: self.key(step),
             cancelled: CancellationToken::new(),
             answered: Vec::new(),
-            progress: ProgressSink::default(),
+            progress: self.observers.sink(self.run.plan().step_id(step)),
         };
         self.batch.calls.push(Prepared { step, call, permit });
         Ok(())

@@ -14,5 +14,6 @@ mod lifecycle;
 mod processes;
 mod resume;
 mod secrets;
+mod servers;
 mod terminal;
 mod workbench;
