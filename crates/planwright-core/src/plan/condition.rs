@@ -1,171 +1,183 @@
-//! Deciding a CEL predicate over values that are known.
-//!
-//! The result is a clear yes, a clear no, or an error. What an error means is for the caller to say; nobody may take
-//! it for a yes.
+//! What a step's own expressions say: `when` before it runs, `constraints` about what is sent, `expect` about what
+//! came back. What cannot be decided is an error, never a yes.
 
+use super::evaluate::Scope;
 use super::expression::Expression;
-use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
-use serde_json::Value;
-use std::collections::BTreeSet;
+use super::{Plan, StepIx, Values};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-/// A predicate that was read once and can be decided many times.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Condition {
+/// Characters of a value that a message shows.
+const EXCERPT: usize = 200;
+
+/// An expression that should hold and does not, or that nobody can decide.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    #[error("`{expression}` is false{about}")]
+    False { expression: String, about: String },
+    #[error("`{expression}` cannot be decided: {problem}{about}")]
+    Undecided { expression: String, problem: String, about: String },
+}
+
+/// A step's `expect`, with everything it looks at but the result: it can be checked where the run is out of reach.
+#[derive(Debug, Clone)]
+pub struct Expectation {
     source: String,
-    expression: Expression,
-    arguments: ArgumentUse,
+    scope: Scope<'static>,
 }
 
-/// Which of a call's arguments a predicate looks at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArgumentUse {
-    /// Only these, each as `args.name`.
-    Fields(BTreeSet<String>),
-    /// `args` as a whole.
-    All,
-}
-
-impl Condition {
-    /// Reads a predicate, or says why it is none.
-    pub fn parse(source: &str) -> Result<Self, String> {
-        let expression = Expression::parse(source).map_err(|error| error.to_string())?;
-        let arguments = argument_use(expression.tree());
-        Ok(Self { source: source.to_owned(), expression, arguments })
-    }
-
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    pub fn arguments(&self) -> &ArgumentUse {
-        &self.arguments
-    }
-
-    /// The names it takes from outside.
-    pub fn names(&self) -> BTreeSet<String> {
-        self.expression.names()
-    }
-
-    /// Whether it is true of these values. Anything but `true` or `false` is an error.
-    pub fn holds<'a>(&self, names: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<bool, String> {
-        let mut context = cel::Context::default();
-        for (name, value) in names {
-            context.add_variable_from_value(name.to_owned(), to_cel(value));
-        }
-        match cel::Value::resolve(self.expression.tree(), &context) {
-            Ok(cel::Value::Bool(held)) => Ok(held),
-            Ok(other) => Err(format!("it gives {}, not true or false", other.type_of())),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    /// Whether it is true of a call's arguments: `args.name`, or the bare name of an argument.
-    pub fn holds_for_args(&self, args: &Value) -> Result<bool, String> {
-        let fields = args.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
-        self.holds(fields.chain([("args", args)]))
-    }
-}
-
-/// A JSON value as CEL sees it. A whole number is an `int` wherever it fits, so that it compares with what people
-/// write.
-fn to_cel(value: &Value) -> cel::Value {
-    match value {
-        Value::Null => cel::Value::Null,
-        Value::Bool(flag) => cel::Value::Bool(*flag),
-        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(whole), _) => cel::Value::Int(whole),
-            (None, Some(large)) => cel::Value::UInt(large),
-            (None, None) => cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => cel::Value::from(text.clone()),
-        Value::Array(list) => cel::Value::from(list.iter().map(to_cel).collect::<Vec<_>>()),
-        Value::Object(map) => {
-            let entries = map.iter().map(|(key, value)| (key.clone(), to_cel(value)));
-            cel::Value::from(entries.collect::<Entries>())
+impl Expectation {
+    /// Checks what came back.
+    pub fn check(&self, result: &Value) -> Result<(), ConditionError> {
+        let about = || format!("; the result is {}", excerpt(result));
+        let mut scope = Scope::default();
+        let borrowed = |(name, value): (&String, &'_ Cow<'static, Value>)| (name.clone(), value.clone());
+        scope.names.extend(self.scope.names.iter().map(borrowed));
+        scope.steps.extend(self.scope.steps.iter().map(borrowed));
+        scope.names.insert("result".to_owned(), Cow::Borrowed(result));
+        match decide(&self.source, &scope) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(ConditionError::False { expression: self.source.clone(), about: about() }),
+            Err(problem) => {
+                Err(ConditionError::Undecided { expression: self.source.clone(), problem, about: about() })
+            }
         }
     }
 }
 
-/// The library takes a map of the standard library; it is looked up by key and never listed by us.
-#[expect(clippy::disallowed_types, reason = "the library takes no other map; its order is never looked at")]
-type Entries = std::collections::HashMap<String, cel::Value>;
+impl Plan {
+    /// Whether the step runs, as far as its `when` is concerned.
+    pub fn check_when(&self, ix: StepIx, values: &dyn Values) -> Result<bool, ConditionError> {
+        let Some(source) = &self.step(ix).when else { return Ok(true) };
+        let undecided =
+            |problem| ConditionError::Undecided { expression: source.clone(), problem, about: String::new() };
+        let expression = Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
+        let scope = self.scope(ix, &expression, None, values);
+        expression.holds(&scope).map_err(|error| undecided(error.to_string()))
+    }
 
-fn argument_use(tree: &IdedExpr) -> ArgumentUse {
-    let mut fields = BTreeSet::new();
-    if uses_args_whole(tree, &mut fields) { ArgumentUse::All } else { ArgumentUse::Fields(fields) }
-}
+    /// Whether `when` is decided for each element of `forEach` on its own, because it looks at the element.
+    pub fn decides_per_element(&self, ix: StepIx) -> bool {
+        let step = self.step(ix);
+        let names = |source: &String| Expression::parse(source).map(|expression| expression.names());
+        let is_bound = |name: &str| self.document.variables.contains_key(name) || self.names_step(ix, name);
+        step.for_each.is_some()
+            && step.when.as_ref().map(names).is_some_and(|names| {
+                names.is_ok_and(|names| {
+                    names.iter().any(|name| super::binding::is_loop_name(name) && !is_bound(name))
+                })
+            })
+    }
 
-/// Notes every `args.name`, and says whether `args` stands anywhere else. A name that a macro binds counts too:
-/// taking too much for an argument is the safe mistake.
-fn uses_args_whole(expression: &IdedExpr, fields: &mut BTreeSet<String>) -> bool {
-    match &expression.expr {
-        Expr::Unspecified | Expr::Literal(_) => false,
-        Expr::Ident(name) => name == "args",
-        Expr::Select(select) if matches!(&select.operand.expr, Expr::Ident(root) if root == "args") => {
-            fields.insert(select.field.clone());
-            false
+    /// Checks the step's own constraints and `extra` ones on the arguments as they are sent.
+    pub fn check_constraints(
+        &self,
+        ix: StepIx,
+        args: &Map<String, Value>,
+        extra: &[String],
+        values: &dyn Values,
+    ) -> Result<(), ConditionError> {
+        let constraints = &self.step(ix).constraints;
+        if constraints.is_empty() && extra.is_empty() {
+            return Ok(());
         }
-        Expr::Select(select) => uses_args_whole(&select.operand, fields),
-        Expr::Call(call) => {
-            call.target.as_deref().into_iter().chain(&call.args).any(|part| uses_args_whole(part, fields))
+        for source in constraints.iter().chain(extra) {
+            let about = || format!("; the arguments are {}", excerpt(&Value::Object(args.clone())));
+            let undecided =
+                |problem| ConditionError::Undecided { expression: source.clone(), problem, about: about() };
+            let expression = Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
+            let scope = self.scope(ix, &expression, Some(args), values);
+            match expression.holds(&scope) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(ConditionError::False { expression: source.clone(), about: about() });
+                }
+                Err(error) => return Err(undecided(error.to_string())),
+            }
         }
-        Expr::List(list) => list.elements.iter().any(|part| uses_args_whole(part, fields)),
-        Expr::Map(map) => entries_use_args(&map.entries, fields),
-        Expr::Struct(structure) => entries_use_args(&structure.entries, fields),
-        Expr::Comprehension(parts) => {
-            [&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
-                .into_iter()
-                .any(|part| uses_args_whole(part, fields))
+        Ok(())
+    }
+
+    /// What the step expects of its result, if it expects anything.
+    pub fn expectation(
+        &self,
+        ix: StepIx,
+        args: &Map<String, Value>,
+        values: &dyn Values,
+    ) -> Option<Expectation> {
+        let source = self.step(ix).expect.as_ref()?;
+        // One that cannot be read is decided by `check`, which says so.
+        let scope = Expression::parse(source).map_or_else(
+            |_| Scope::default(),
+            |expression| own(self.scope(ix, &expression, Some(args), values)),
+        );
+        Some(Expectation { source: source.clone(), scope })
+    }
+
+    /// The steps whose values the expressions of `ix` look at.
+    pub(super) fn steps_of_expressions(&self, ix: StepIx) -> impl Iterator<Item = StepIx> + '_ {
+        self.templates.get(&ix).into_iter().flat_map(|templates| templates.names.values().copied())
+    }
+
+    fn names_step(&self, ix: StepIx, name: &str) -> bool {
+        self.templates.get(&ix).is_some_and(|templates| templates.names.contains_key(name))
+    }
+
+    /// The values behind the names of an expression. What has none is left out: naming it is then an error.
+    fn scope<'v>(
+        &self,
+        ix: StepIx,
+        expression: &Expression,
+        args: Option<&'v Map<String, Value>>,
+        values: &'v dyn Values,
+    ) -> Scope<'v> {
+        let bound = self.templates.get(&ix).map(|templates| &templates.names);
+        let mut scope = Scope::default();
+        for name in expression.names() {
+            if let Some(id) = name.strip_prefix("steps.") {
+                let step = self.find(id).filter(|&step| step != ix);
+                if let Some(value) = step.and_then(|step| values.step(step)) {
+                    scope.steps.insert(id.to_owned(), Cow::Borrowed(value));
+                }
+                continue;
+            }
+            let value = match (args, name.as_str()) {
+                (Some(args), "args") => Some(Cow::Owned(Value::Object(args.clone()))),
+                // It is put in once it is there.
+                (Some(_), "result") => None,
+                (args, name) => args.and_then(|args| args.get(name)).map(Cow::Borrowed).or_else(|| {
+                    let step = bound.and_then(|bound| bound.get(name)).copied();
+                    let value = step.map_or_else(|| values.variable(name), |step| values.step(step));
+                    value.map(Cow::Borrowed)
+                }),
+            };
+            if let Some(value) = value {
+                scope.names.insert(name, value);
+            }
         }
+        scope
     }
 }
 
-fn entries_use_args(entries: &[IdedEntryExpr], fields: &mut BTreeSet<String>) -> bool {
-    entries.iter().any(|entry| match &entry.expr {
-        EntryExpr::StructField(field) => uses_args_whole(&field.value, fields),
-        EntryExpr::MapEntry(entry) => {
-            uses_args_whole(&entry.key, fields) || uses_args_whole(&entry.value, fields)
-        }
-    })
+fn decide(source: &str, scope: &Scope<'_>) -> Result<bool, String> {
+    let expression = Expression::parse(source).map_err(|error| error.to_string())?;
+    expression.holds(scope).map_err(|error| error.to_string())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn parse(source: &str) -> Condition {
-        Condition::parse(source).unwrap()
+fn own(scope: Scope<'_>) -> Scope<'static> {
+    let owned = |(name, value): (String, Cow<'_, Value>)| (name, Cow::Owned(value.into_owned()));
+    Scope {
+        names: scope.names.into_iter().map(owned).collect(),
+        steps: scope.steps.into_iter().map(owned).collect(),
     }
+}
 
-    #[test]
-    fn a_predicate_is_true_false_or_an_error() {
-        let args = json!({"path": "/etc/x", "n": 5, "list": ["a", "b"], "big": u64::MAX, "f": 1.5});
-        for (source, expected) in [
-            ("args.path.startsWith('/etc')", true),
-            ("path == '/tmp'", false),
-            ("args.n == 5 && n < 6 && f > 1.0", true),
-            ("'a' in args.list && list.size() == 2", true),
-            ("list.all(x, x.size() == 1)", true),
-            ("has(args.missing)", false),
-            ("args['path'] == '/etc/x'", true),
-        ] {
-            assert_eq!(parse(source).holds_for_args(&args), Ok(expected), "{source}");
-        }
-        for source in ["args.missing == 1", "args.path", "1 / 0 == 1", "nobody", "args.n.startsWith('a')"] {
-            assert!(parse(source).holds_for_args(&args).is_err(), "{source}");
-        }
+/// The beginning of a value's JSON.
+pub(crate) fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    let mut short: String = text.chars().take(EXCERPT).collect();
+    if short.len() < text.len() {
+        short.push('…');
     }
-
-    #[test]
-    fn the_arguments_a_predicate_looks_at_are_known() {
-        let fields = |source: &str| match parse(source).arguments() {
-            ArgumentUse::Fields(fields) => Some(fields.iter().cloned().collect::<Vec<_>>().join(" ")),
-            ArgumentUse::All => None,
-        };
-        assert_eq!(fields("args.a == 1 && has(args.b.c)").as_deref(), Some("a b"));
-        assert_eq!(fields("tool == 'x'").as_deref(), Some(""));
-        assert_eq!(fields("args['a'] == 1"), None);
-        assert_eq!(fields("size(args) > 1"), None);
-    }
+    short
 }

@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for LateChoice {
 pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
     match plan.args_template(ix) {
         Some(Template::Object(fields)) => {
-            let late = fields.iter().filter(|(_, template)| is_late(template));
+            let late = fields.iter().filter(|(_, template)| is_late(plan, ix, template));
             late.map(|(name, _)| name.clone()).collect()
         }
         Some(Template::Literal(_) | Template::Reference(_) | Template::Text(_) | Template::List(_))
@@ -77,10 +77,21 @@ pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
     }
 }
 
-fn is_late(template: &Template) -> bool {
+fn is_late(plan: &Plan, ix: StepIx, template: &Template) -> bool {
     let mut late = false;
     template.each_reference(&mut |reference| {
-        late |= !matches!(reference.root, Root::Variable(_) | Root::Secret(_));
+        late |= match &reference.root {
+            // The element of a loop is known only if the list is written out.
+            Root::Variable(name) => {
+                !plan.document().variables.contains_key(&**name) && loops_over_results(plan, ix)
+            }
+            Root::Secret(_) => false,
+            _ => true,
+        };
     });
     late
+}
+
+fn loops_over_results(plan: &Plan, ix: StepIx) -> bool {
+    plan.step(ix).for_each.as_ref().is_some_and(|list| list.to_string().contains("${"))
 }

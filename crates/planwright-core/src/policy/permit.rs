@@ -8,12 +8,15 @@ impl Policy {
     pub fn permit(&self, command: &Command) -> Result<(), Refusal> {
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
-            Command::Resolve { by, .. } => (by, Action::Resolve),
+            Command::Resolve { by, .. } | Command::GiveInput { by, .. } => (by, Action::Resolve),
             Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
             Command::Cancel { by } => (by, Action::Cancel),
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
+            | Command::OpenLoop { .. }
+            | Command::CloseLoop { .. }
+            | Command::AskInput { .. }
             | Command::Report { .. }
             | Command::Tick
             | Command::Recover

@@ -58,15 +58,20 @@ impl Policy {
                     plan: plan.id().as_str(),
                 })
             }
-            Some(Action::Think(_) | Action::Agent(_) | Action::Input(_) | Action::Plan(_)) | None => {
-                Judgement {
-                    verdict: Verdict::Ask,
-                    rule: None,
-                    reason: "the step is more than one call".to_owned(),
-                    noticed: Vec::new(),
-                    undecided: Vec::new(),
-                }
-            }
+            Some(Action::Input(_)) => Judgement {
+                verdict: Verdict::Allow,
+                rule: None,
+                reason: "it asks a person and calls nothing".to_owned(),
+                noticed: Vec::new(),
+                undecided: Vec::new(),
+            },
+            Some(Action::Think(_) | Action::Agent(_) | Action::Plan(_)) | None => Judgement {
+                verdict: Verdict::Ask,
+                rule: None,
+                reason: "the step is more than one call".to_owned(),
+                noticed: Vec::new(),
+                undecided: Vec::new(),
+            },
         };
         let judgement = optional_missing(step.optional, catalog, step.action_label(), judgement);
         let undo = step.undo.as_deref().map(|undo| {

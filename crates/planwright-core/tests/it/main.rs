@@ -23,5 +23,8 @@ mod run_simulation;
 mod run_table;
 mod run_world;
 mod schema;
+mod secret_plans;
+mod secrets;
+mod spellings;
 mod tool_names;
 mod validation;

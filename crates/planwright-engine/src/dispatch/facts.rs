@@ -21,16 +21,16 @@ impl RunLoop {
         args: &Arc<Value>,
         call: Digest,
     ) -> Result<CallFacts, StepError> {
-        let plan = self.run.plan();
+        let (plan, own) = (self.run.plan(), self.run.plan_step(step));
         let subject = Subject {
             tool: Some(tool),
             args,
             unknown: &BTreeSet::new(),
-            step: plan.step(step),
-            step_id: plan.step_id(step).as_str(),
+            step: self.run.definition(step),
+            step_id: plan.step_id(own).as_str(),
             plan: plan.id().as_str(),
         };
-        let late = !late_arguments(plan, step).is_empty();
+        let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::new(&self.env.policy, tool, Arc::clone(args), late, &subject);
         let consent = self.run.start().consent.as_deref();
         if let Some(pin) = consent.and_then(|consent| consent.pins.get(&tool.name.to_string()))

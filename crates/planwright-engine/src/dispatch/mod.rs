@@ -2,9 +2,12 @@
 
 mod call;
 mod facts;
+mod flow;
 mod limiter;
+mod masking;
 mod run_loop;
 mod schedule;
+mod sealed;
 mod values;
 
 pub(crate) use limiter::Limiter;

@@ -4,6 +4,7 @@
 //! and answers to other processes. While a commit is under way calls go on and their answers are collected.
 
 use super::call::{self, Finished};
+use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::values::LargeValues;
 use crate::crash;
@@ -15,7 +16,7 @@ use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -84,6 +85,8 @@ pub(crate) struct RunLoop {
     pub(super) run: Run,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
+    /// Steps whose `when` was found true: nothing that it looks at changes any more.
+    pub(super) met: BTreeSet<StepIx>,
     /// A ready step was not admitted: wait for a call of any run to end.
     pub(super) starved: bool,
     pub(super) freed: watch::Receiver<u64>,
@@ -92,7 +95,7 @@ pub(crate) struct RunLoop {
     lease: Lease,
     /// Stay while only people can move the run on.
     linger: bool,
-    observers: Observers,
+    pub(super) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     finished: Vec<Finished>,
@@ -122,6 +125,7 @@ impl RunLoop {
             run,
             large: LargeValues::default(),
             batch: Batch::default(),
+            met: BTreeSet::new(),
             starved: false,
             head,
             lease,
@@ -146,6 +150,8 @@ impl RunLoop {
     }
 
     async fn work(&mut self, first: Vec<Command>) -> Result<(), RunError> {
+        let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
+        env.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         for command in &first {
             self.execute(command, Cause::Command)?;
@@ -181,7 +187,8 @@ impl RunLoop {
 
     fn record(&mut self, events: Vec<RunEvent>, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
         let first = self.batch.entries.len();
-        for event in events {
+        for mut event in events {
+            mask_event(&self.env.redaction, &mut event);
             let at = self.env.clock.now();
             let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
             let entry = Entry { seq: record.seq, at, epoch: self.lease.epoch, cause, event };
@@ -273,11 +280,10 @@ impl RunLoop {
     }
 
     fn dispatch(&mut self, prepared: Prepared) {
-        let Prepared { step, call, permit } = prepared;
+        let Prepared { step, call, permit, expectation } = prepared;
         crash::point("run: before call");
         self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
-        let artifacts = Arc::clone(&self.env.artifacts);
-        self.calls.push(call::make(&*self.env.tools, artifacts, step, call, permit));
+        self.calls.push(call::make(&self.env, step, call, permit, expectation));
     }
 
     /// Tells the calls whose answer is not wanted any more.
@@ -286,7 +292,7 @@ impl RunLoop {
             match &entry.event {
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
                     if let Some((_, token)) =
-                        self.run.plan().find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
+                        self.run.find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
                     {
                         token.cancel();
                     }
@@ -345,7 +351,8 @@ impl RunLoop {
         if self.in_flight.get(&step).is_some_and(|(number, _)| *number == attempt) {
             self.in_flight.remove(&step);
         }
-        if let Some(value) = large {
+        // The values of a loop's elements are read again when they are gathered: there may be many.
+        if let Some(value) = large.filter(|_| self.run.instance(step).is_none()) {
             self.large.keep(step, value);
         }
         self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;

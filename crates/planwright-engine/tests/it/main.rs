@@ -9,5 +9,6 @@ mod faults;
 mod limits;
 mod ownership;
 mod policy;
+mod secrets;
 mod values;
 mod world;

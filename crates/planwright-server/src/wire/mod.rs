@@ -9,5 +9,5 @@ mod validation;
 pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
-pub use run::{AskedCallWire, DryRunStep, ErrorWire, RunResult, StepResult, dry_run_result};
+pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
 pub use validation::ValidationResult;

@@ -2,7 +2,8 @@
 
 use planwright_core::plan::Plan;
 use planwright_core::run::{
-    AskedCall, Preview, PreviewStep, Run, RunReport, StepReport, StepState, StoredValue,
+    AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport, StepState,
+    StoredValue,
 };
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
@@ -45,9 +46,26 @@ pub struct StepResult {
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
+    /// Present for steps that run once per element, once they have begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<ItemResult>>,
     /// The concrete call a person is asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCallWire>,
+}
+
+/// What a step that runs once per element came to for one of them.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemResult {
+    pub index: u32,
+    pub status: String,
+    pub attempts: u32,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorWire>,
 }
 
 /// A call that waits for a person: its digest is what an approval of it names.
@@ -75,6 +93,12 @@ impl AskedCallWire {
 pub struct ErrorWire {
     pub code: String,
     pub message: String,
+}
+
+impl From<StepError> for ErrorWire {
+    fn from(error: StepError) -> Self {
+        Self { code: error.code, message: error.message }
+    }
 }
 
 /// A step of a dry run: what would be called, and what consent and the guards say.
@@ -120,10 +144,16 @@ impl RunResult {
 
 impl StepResult {
     async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        let StepReport { id, title, tool, status, attempts, duration, value, error } = report;
-        let value = match value {
-            Some(StoredValue::Inline(value)) => Some((*value).clone()),
-            Some(stored @ StoredValue::Artifact(_)) => Some(read_value(artifacts, &stored).await?),
+        let StepReport { id, title, tool, status, attempts, duration, value, error, items } = report;
+        let value = read(value, artifacts).await?;
+        let items = match items {
+            Some(reports) => {
+                let mut items = Vec::with_capacity(reports.len());
+                for report in reports {
+                    items.push(ItemResult::read(report, artifacts).await?);
+                }
+                Some(items)
+            }
             None => None,
         };
         Ok(Self {
@@ -134,9 +164,32 @@ impl StepResult {
             attempts,
             duration_ms: millis(duration),
             value,
-            error: error.map(|error| ErrorWire { code: error.code, message: error.message }),
+            error: error.map(ErrorWire::from),
+            items,
             call: None,
         })
+    }
+}
+
+impl ItemResult {
+    async fn read(report: ItemReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+        let ItemReport { index, status, attempts, duration, value, error } = report;
+        Ok(Self {
+            index,
+            status: status.to_owned(),
+            attempts,
+            duration_ms: millis(duration),
+            value: read(value, artifacts).await?,
+            error: error.map(ErrorWire::from),
+        })
+    }
+}
+
+async fn read(value: Option<StoredValue>, artifacts: &dyn Artifacts) -> Result<Option<Value>, ArtifactError> {
+    match value {
+        Some(StoredValue::Inline(value)) => Ok(Some((*value).clone())),
+        Some(stored @ StoredValue::Artifact(_)) => Ok(Some(read_value(artifacts, &stored).await?)),
+        None => Ok(None),
     }
 }
 
@@ -166,6 +219,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 duration_ms: 0,
                 value: None,
                 error: None,
+                items: None,
                 call: None,
             },
             args: args.clone(),

@@ -5,6 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
 use crate::plan_source::{known_step, load, parse_id, pick_run};
 use crate::projections::project;
+use crate::servers::Need;
 use crate::variables::VariableFlags;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::digest::Digest;
@@ -72,6 +73,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let (id, variables) = (review.id(), args.variables.read()?);
+    app.start_servers(&review.current().document, Need::Use).await?;
     let candidate = app.engine.candidate(review, &variables)?;
     let digest = candidate.digest;
     let shown = args.shown.read("approve", id, (review.current().number, digest))?;

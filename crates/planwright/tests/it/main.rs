@@ -14,5 +14,7 @@ mod lifecycle;
 mod policy;
 mod processes;
 mod resume;
+mod secrets;
+mod servers;
 mod terminal;
 mod workbench;

@@ -20,7 +20,7 @@ impl Run {
     ) -> RunEvent {
         let span = self.start.consent.as_deref().and_then(|consent| consent.step_expires_after);
         let expires_at = span.map(|span| now.plus(span.as_duration()));
-        RunEvent::ApprovalRequested { step: self.plan.step_id(ix).clone(), call, expires_at }
+        RunEvent::ApprovalRequested { step: self.step_id(ix).clone(), call, expires_at }
     }
 
     pub(super) fn decide_approve(
@@ -35,7 +35,7 @@ impl Run {
         if self.start.consent.as_deref().is_some_and(|consent| consent.proposed_by.as_ref() == Some(by)) {
             return Err(Refusal::FourEyes(by.clone()));
         }
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         Ok(vec![RunEvent::ApprovalGranted { step, by: by.clone(), assurance, call }])
     }
 
@@ -48,7 +48,7 @@ impl Run {
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let (ix, _) = self.awaiting_approval(step, by, shown, now)?;
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         Ok(vec![RunEvent::ApprovalDenied { step, by: by.clone(), reason: reason.to_owned() }])
     }
 

@@ -88,7 +88,8 @@ impl Run {
 
     fn late_choices(&self, ix: StepIx) -> &[LateChoice] {
         let consent = self.start.consent.as_deref();
-        let choices = consent.and_then(|consent| consent.late.get(self.plan.step_id(ix).as_str()));
+        let choices =
+            consent.and_then(|consent| consent.late.get(self.plan.step_id(self.plan_step(ix)).as_str()));
         choices.map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -97,7 +98,7 @@ impl Run {
         if scope.is_empty() || self.scope.holds(&tool.to_string()) {
             return None;
         }
-        let name = self.plan.step(ix).action_label();
+        let name = self.definition(ix).action_label();
         let message =
             format!("Tool {name} not available in plan scope. Only [{}] are available.", listed(scope));
         Some(StepError::new("out_of_scope", message))

@@ -8,12 +8,12 @@ impl Run {
     pub(super) fn decide_tick(&self, now: Timestamp) -> Vec<RunEvent> {
         let expired = self.index.expiries.iter().take_while(|&&(at, _)| at <= now).map(|&(at, ix)| {
             let error = StepError::new("approval_expired", format!("nobody approved it before {at}"));
-            RunEvent::StepFailed { step: self.plan.step_id(ix).clone(), error }
+            RunEvent::StepFailed { step: self.step_id(ix).clone(), error }
         });
         let due = self.index.timers.iter().take_while(|&&(at, _)| at <= now);
         due.filter_map(|&(_, ix)| {
             let StepState::Running { tally, class, .. } = self.step(ix) else { return None };
-            let seconds = self.plan.step(ix).timeout_seconds.unwrap_or_default();
+            let seconds = self.definition(ix).timeout_seconds.unwrap_or_default();
             let message = format!("timeout: no answer within {seconds} s");
             Some(match class {
                 EffectClass::Safe | EffectClass::Keyed => {
