@@ -32,7 +32,10 @@ fn plan(value: Value) -> Arc<Plan> {
 }
 
 fn consent() -> Consent {
-    let pins = catalog().iter().map(|tool| (tool.name.to_string(), Pin { digest: tool.digest, definition: None })).collect();
+    let pins = catalog()
+        .iter()
+        .map(|tool| (tool.name.to_string(), Pin { digest: tool.digest, definition: None }))
+        .collect();
     Consent { approved_by: vec![person()], pins, ..Consent::default() }
 }
 
@@ -67,7 +70,13 @@ fn start(plan: &Plan, policy: &Policy, step: &str, tool: &str, args: Value) -> C
     let late = !planwright_core::policy::late_arguments(plan, ix).is_empty();
     let facts = CallFacts::new(policy, tool, Arc::clone(&args), late, &subject);
     let call = Digest::of_parts(&[tool.name.to_string().as_bytes(), &canonical_json(&args)]);
-    Command::Start { step: ix, tool: tool.name.clone(), class: tool.class, call, facts: Some(Box::new(facts)) }
+    Command::Start {
+        step: ix,
+        tool: tool.name.clone(),
+        class: tool.class,
+        call,
+        facts: Some(Box::new(facts)),
+    }
 }
 
 fn code(history: &History, step: &str) -> String {
@@ -77,7 +86,8 @@ fn code(history: &History, step: &str) -> String {
 
 #[test]
 fn a_tool_outside_the_scope_is_not_called() {
-    let plan = plan(json!({"id": "p", "toolsRequired": ["w.write"], "steps": [{"id": "a", "tool": "w.write"}]}));
+    let plan =
+        plan(json!({"id": "p", "toolsRequired": ["w.write"], "steps": [{"id": "a", "tool": "w.write"}]}));
     let mut history = begin(&plan, consent());
     history.give(&start(&plan, &Policy::default(), "a", "w.erase", json!({})), Cause::Schedule).unwrap();
     let error = history.run.step_report(plan.find("a").unwrap(), history.now).error.unwrap();
@@ -118,7 +128,9 @@ fn a_budget_counts_a_tool_under_every_spelling_of_its_name() {
         ]}));
         let mut history = begin(&plan, consent());
         for step in ["a", "b"] {
-            history.give(&start(&plan, &Policy::default(), step, "w.write", json!({})), Cause::Schedule).unwrap();
+            history
+                .give(&start(&plan, &Policy::default(), step, "w.write", json!({})), Cause::Schedule)
+                .unwrap();
         }
         assert_eq!(code(&history, "b"), "guard_blocked", "{name}");
     }
@@ -133,10 +145,18 @@ pub(crate) fn asked_story() -> (History, Document) {
     ]}));
     let rules = policy(json!({"approval": {"step_expires_after": "1h", "four_eyes": true}}));
     let author = Principal::agent("planner");
-    let late = BTreeMap::from([("b".to_owned(), vec!["args.to != 'evil'".parse().unwrap(), "ask".parse().unwrap()])]);
+    let late = BTreeMap::from([(
+        "b".to_owned(),
+        vec!["args.to != 'evil'".parse().unwrap(), "ask".parse().unwrap()],
+    )]);
     let span = rules.approval.step_expires_after;
-    let consent =
-        Consent { late, step_expires_after: span, proposed_by: Some(author), same_call: Some(9), ..consent() };
+    let consent = Consent {
+        late,
+        step_expires_after: span,
+        proposed_by: Some(author),
+        same_call: Some(9),
+        ..consent()
+    };
     let mut history = begin(&plan, consent);
     let said = |text: &str| StoredValue::Inline(Arc::new(json!(text)));
     let done = |history: &mut History, step: &str, attempt, answer| {
@@ -150,7 +170,12 @@ pub(crate) fn asked_story() -> (History, Document) {
     done(&mut history, "a", 1, Answer::Succeeded(said("x")));
     history.give(&call("x"), Cause::Schedule).unwrap();
     let Command::Start { call: digest, .. } = call("x") else { panic!("it is a start") };
-    let approve = |by: Principal, shown| Command::Approve { step: "b".into(), by, assurance: Assurance::Terminal, shown };
+    let approve = |by: Principal, shown| Command::Approve {
+        step: "b".into(),
+        by,
+        assurance: Assurance::Terminal,
+        shown,
+    };
     for (by, shown) in [
         (person(), Shown::Digest(Digest::of_bytes(b"shown"))),
         (person(), Shown::Version(1)),

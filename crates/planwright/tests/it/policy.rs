@@ -212,10 +212,11 @@ fn a_choice_that_means_nothing_is_refused() {
 fn every_call_of_a_loop_is_shown_and_approved_by_itself() {
     let bench = Bench::new();
     let mut each = call("b", "append_file", json!({ "path": "effects.txt", "content": "${item}" }), &[]);
-    each["forEach"] = json!(["x", "y"]);
-    let plan = bench.plan("p", json!([each]));
+    each["forEach"] = json!("${a}");
+    let plan = bench.plan("p", json!([echo("a", json!(["x", "y"]), &[]), each]));
     let said = bench.run(&["run", &plan, "--yes", "--late", "b=ask"]).ends(4);
-    let digests: Vec<&str> = said.out.lines().filter_map(|line| line.trim().strip_prefix("call digest ")).collect();
+    let digests: Vec<&str> =
+        said.out.lines().filter_map(|line| line.trim().strip_prefix("call digest ")).collect();
     assert_eq!(digests.len(), 2, "{said:#?}");
     bench.run(&["approve", "p", "--step", "b[0]", "--digest", digests[1]]).complains(3, "what was shown");
     bench.run(&["approve", "p", "--step", "b[0]", "--digest", digests[0]]).ends(0);
