@@ -138,8 +138,9 @@ async fn exchange(
     ticket.sent_as(handle.id.clone(), handle.progress_token.clone());
     let waited = tokio::select! {
         biased;
-        answer = &mut handle.rx => Waited::answered(answer),
+        // The stream of an answer that is too large ends, and the machinery takes that for its end.
         () = ticket.too_large() => Waited::TooLarge,
+        answer = &mut handle.rx => Waited::answered(answer),
         () = connection.wire.ended() => after_the_end(&mut handle).await,
         () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
         () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
