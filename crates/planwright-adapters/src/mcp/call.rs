@@ -8,14 +8,14 @@ use super::message::MALFORMED;
 use super::questions;
 use super::server::Server;
 use super::wire::{End, Ticket};
-use planwright_core::run::Asked;
+use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Call, CallError, Outcome};
 use reqwest::StatusCode;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorData,
-    RequestMetaObject, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorCode,
+    ErrorData, InputResponses, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -43,6 +43,8 @@ type Answer = Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::e
 enum Exchange {
     Done(Outcome),
     Asks(Asked),
+    /// The server refused its own note about its questions: it was started again since it wrote that.
+    Forgotten(CallError),
     /// The server has not seen the call.
     NotSent(String),
 }
@@ -58,24 +60,49 @@ pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, mut call: Ca
     {
         call.args.insert(argument.clone(), Value::String(call.idempotency_key.clone()));
     }
-    let mut state = None;
+    let mut given = call.answered.last().map(Given::of).unwrap_or_default();
     let mut resent = false;
+    let mut forgotten = false;
     let mut rounds = 0;
     loop {
         let connection = connected(&server, &tool, &call).await?;
-        match exchange(&server, &connection, &tool, &call, state.clone()).await {
+        match exchange(&server, &connection, &tool, &call, &given).await {
             Exchange::Done(outcome) => return outcome,
-            Exchange::Asks(asked) if asked.questions.is_empty() && rounds < MAX_ROUNDS => {
+            Exchange::Asks(asked) => {
                 rounds += 1;
-                state = asked.state;
+                let known = if asked.questions.is_empty() {
+                    Some(given.responses)
+                } else {
+                    forgotten.then(|| questions::known_responses(&call.answered, &asked)).flatten()
+                };
+                match known {
+                    Some(responses) if rounds <= MAX_ROUNDS + call.answered.len() => {
+                        given = Given { responses, state: asked.state };
+                    }
+                    Some(_) => return Err(CallError::transient("the server keeps asking to be asked again")),
+                    None => return Err(CallError::InputRequired(Box::new(asked))),
+                }
             }
-            Exchange::Asks(asked) if asked.questions.is_empty() => {
-                return Err(CallError::transient("the server keeps asking to be asked again"));
-            }
-            Exchange::Asks(asked) => return Err(CallError::InputRequired(Box::new(asked))),
+            // It is asked from the beginning, and told again what a person said to the same questions.
+            Exchange::Forgotten(_) if !forgotten => (forgotten, given) = (true, Given::default()),
+            Exchange::Forgotten(error) => return Err(error),
             Exchange::NotSent(_) if !resent => resent = true,
             Exchange::NotSent(reason) => return Err(unavailable(&server, &reason)),
         }
+    }
+}
+
+/// What a modern server gets beside the arguments.
+#[derive(Default)]
+struct Given {
+    responses: InputResponses,
+    /// The server's own note about what it asked.
+    state: Option<String>,
+}
+
+impl Given {
+    fn of(answered: &Answered) -> Self {
+        Self { responses: questions::responses(answered), state: answered.asked.state.clone() }
     }
 }
 
@@ -121,11 +148,11 @@ async fn exchange(
     connection: &Connection,
     tool: &KnownTool,
     call: &Call,
-    state: Option<String>,
+    given: &Given,
 ) -> Exchange {
     let ticket = connection.wire.begin(call, tool.is_read_only());
     let sending = connection.peer.send_request_with_option(
-        ClientRequest::CallToolRequest(CallToolRequest::new(params(connection, call, state))),
+        ClientRequest::CallToolRequest(CallToolRequest::new(params(connection, call, given))),
         PeerRequestOptions::no_options().with_meta(meta(call)),
     );
     let sent = tokio::select! {
@@ -150,6 +177,12 @@ async fn exchange(
             let asked = ticket.asked();
             if !asked.is_empty() {
                 return Exchange::Asks(Asked { questions: asked, state: None });
+            }
+            if let (Some(_), Ok(Err(ServiceError::McpError(error)))) = (&given.state, &*answer)
+                && error.code == ErrorCode::INVALID_PARAMS
+            {
+                ticket.was_answered();
+                return Exchange::Forgotten(refusal(error));
             }
             settle(server, connection, tool, &ticket, *answer).await
         }
@@ -247,16 +280,11 @@ async fn tell_to_stop(connection: &Connection, handle: &RequestHandle<RoleClient
     }
 }
 
-fn params(connection: &Connection, call: &Call, state: Option<String>) -> CallToolRequestParams {
+fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolRequestParams {
     let mut params = CallToolRequestParams::new(call.tool.tool.clone()).with_arguments(call.args.clone());
-    if connection.agreed.era == Era::Modern
-        && let Some(answered) = call.answered.last()
-    {
-        params.input_responses = Some(questions::responses(answered));
-        params.request_state.clone_from(&answered.asked.state);
-    }
-    if state.is_some() {
-        params.request_state = state;
+    if connection.agreed.era == Era::Modern {
+        params.input_responses = Some(given.responses.clone()).filter(|responses| !responses.is_empty());
+        params.request_state.clone_from(&given.state);
     }
     params
 }
@@ -308,7 +336,11 @@ fn refused(error: &ErrorData) -> Exchange {
     {
         return Exchange::Asks(asked);
     }
-    Exchange::Done(Err(failed("tool_error", &format!("{} ({})", shortened(&error.message), error.code.0))))
+    Exchange::Done(Err(refusal(error)))
+}
+
+fn refusal(error: &ErrorData) -> CallError {
+    failed("tool_error", &format!("{} ({})", shortened(&error.message), error.code.0))
 }
 
 /// The connection is over. Whether the server saw the call decides what is known of it.

@@ -23,17 +23,28 @@ pub(super) fn question(key: &str, params: &Value) -> Option<Question> {
 
 /// What a person replied to the very same question in an earlier attempt. The latest reply counts.
 pub(super) fn known_reply(answered: &[Answered], params: &Value) -> Option<ElicitResult> {
-    let asked = question("", params)?;
+    let (action, content) = known(answered, &question("", params)?)?;
+    let mut result = ElicitResult::new(action);
+    result.content = content;
+    Some(result)
+}
+
+/// What a person replied to all of these questions in earlier attempts, for a server that forgot.
+pub(super) fn known_responses(answered: &[Answered], asked: &Asked) -> Option<InputResponses> {
+    let responses = asked.questions.iter().map(|question| {
+        let (action, content) = known(answered, question)?;
+        Some((question.key.clone(), response(action, content)))
+    });
+    responses.collect()
+}
+
+fn known(answered: &[Answered], asked: &Question) -> Option<(ElicitationAction, Option<Value>)> {
     let same = |question: &Question| {
         question.message == asked.message && question.schema == asked.schema && question.url == asked.url
     };
     answered.iter().rev().find_map(|answered| {
         let place = answered.asked.questions.iter().position(same)?;
-        let reply = answered.replies.get(place)?;
-        let (action, content) = spoken(&answered.asked.questions[place], reply);
-        let mut result = ElicitResult::new(action);
-        result.content = content;
-        Some(result)
+        Some(spoken(&answered.asked.questions[place], answered.replies.get(place)?))
     })
 }
 
@@ -66,13 +77,17 @@ pub(super) fn responses(answered: &Answered) -> InputResponses {
     pairs
         .map(|(question, reply)| {
             let (action, content) = spoken(question, reply);
-            let mut response = json!({"action": action});
-            if let Some(content) = content {
-                response["content"] = content;
-            }
-            (question.key.clone(), response)
+            (question.key.clone(), response(action, content))
         })
         .collect()
+}
+
+fn response(action: ElicitationAction, content: Option<Value>) -> Value {
+    let mut response = json!({"action": action});
+    if let Some(content) = content {
+        response["content"] = content;
+    }
+    response
 }
 
 fn spoken(question: &Question, reply: &Reply) -> (ElicitationAction, Option<Value>) {

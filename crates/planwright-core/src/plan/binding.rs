@@ -12,6 +12,7 @@ use super::reference::{Head, Written};
 use super::template::{Malformed, TemplateParser};
 use super::{Action, Code, Finding, Root, Step, StepIx, Template};
 use crate::id::StepId;
+use crate::secret::SecretName;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parsed texts of one step.
@@ -19,17 +20,24 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct StepTemplates {
     pub(crate) args: Option<Template>,
     pub(crate) undo: Option<Template>,
-    /// Prompts, instructions, lists: what the actions other than tool calls are made of.
+    /// The list the step runs once per element of.
+    pub(crate) for_each: Option<Template>,
+    /// The question to a person.
+    pub(crate) message: Option<Template>,
+    /// Prompts and instructions: what the other actions are made of.
     pub(crate) other: Vec<Template>,
+    /// The steps that names in `when`, `expect` and `constraints` stand for.
+    pub(crate) names: BTreeMap<Box<str>, StepIx>,
 }
 
 impl StepTemplates {
     pub(crate) fn all(&self) -> impl Iterator<Item = &Template> {
-        self.args.iter().chain(&self.undo).chain(&self.other)
+        self.args.iter().chain(&self.undo).chain(&self.for_each).chain(&self.message).chain(&self.other)
     }
 
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
-        self.args.iter_mut().chain(&mut self.undo).chain(&mut self.other)
+        let texts = self.args.iter_mut().chain(&mut self.undo).chain(&mut self.for_each);
+        texts.chain(&mut self.message).chain(&mut self.other)
     }
 }
 
@@ -58,6 +66,7 @@ pub(super) fn parse_references(
             shared: &mut shared,
             findings,
             own_value: false,
+            only_sent: false,
         };
         let parsed = reader.read();
         if parsed != StepTemplates::default() {
@@ -78,6 +87,8 @@ struct StepReader<'a> {
     findings: &'a mut Findings,
     /// Whether the step's own value may be used: it exists once the step is undone.
     own_value: bool,
+    /// Whether what is read is sent to a tool and kept nowhere.
+    only_sent: bool,
 }
 
 impl StepReader<'_> {
@@ -88,7 +99,9 @@ impl StepReader<'_> {
         let mut other = Vec::new();
         match step.action() {
             Some(Action::Tool { args, .. }) => {
+                self.only_sent = true;
                 parsed.args = self.parse(|parser| parser.object(args, &format!("{at}/args")));
+                self.only_sent = false;
             }
             Some(Action::Think(think)) => {
                 other.push(self.text(&think.prompt, &format!("{at}/think/prompt")));
@@ -101,7 +114,7 @@ impl StepReader<'_> {
             }
             Some(Action::Input(input)) => {
                 if let Some(message) = &input.message {
-                    other.push(self.text(message, &format!("{at}/input/message")));
+                    parsed.message = Some(self.text(message, &format!("{at}/input/message")));
                 }
             }
             Some(Action::Plan(plan)) => {
@@ -110,16 +123,16 @@ impl StepReader<'_> {
             None => {}
         }
         if let Some(list) = &step.for_each {
-            other.push(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
+            parsed.for_each = Some(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
         }
         parsed.other =
             other.into_iter().filter(|template| !matches!(template, Template::Literal(_))).collect();
         if let Some(undo) = &step.undo {
-            self.own_value = true;
+            (self.own_value, self.only_sent) = (true, true);
             parsed.undo = self.parse(|parser| parser.object(&undo.args, &format!("{at}/undo/args")));
-            self.own_value = false;
+            (self.own_value, self.only_sent) = (false, false);
         }
-        self.expressions();
+        parsed.names = self.expressions();
         parsed
     }
 
@@ -146,7 +159,10 @@ impl StepReader<'_> {
 
     fn root(&mut self, written: &Written, pointer: &str) -> Root {
         let name = match &written.head {
-            Head::Secret(name) => return Root::Secret(name.clone()),
+            Head::Secret(name) => {
+                self.check_secret(name, written, pointer);
+                return Root::Secret(name.clone());
+            }
             Head::Step(id) => {
                 if let Some(&ix) = self.by_id.get(&**id) {
                     return self.step_root(ix, written, pointer);
@@ -173,6 +189,21 @@ impl StepReader<'_> {
         Root::Variable(name.clone())
     }
 
+    fn check_secret(&mut self, name: &str, written: &Written, pointer: &str) {
+        let problem = if !self.only_sent {
+            "would be stored and shown here: a secret stands in the arguments of a tool only"
+        } else if SecretName::new(name).is_none() {
+            "is no name for a secret: it has at most 64 ASCII letters, digits, `_` and `-`"
+        } else if !written.path.is_empty() {
+            "asks for a part of a secret, which is a text without parts"
+        } else {
+            return;
+        };
+        let message = format!("`${{{}}}` {problem}", written.source);
+        let finding = Finding::new(Code::MisplacedSecret, pointer, message);
+        self.findings.add(finding.of_step(self.step.id.as_ref()));
+    }
+
     fn unresolved(&mut self, written: &Written, pointer: &str, message: String, suggestion: Option<String>) {
         let message = format!("`${{{}}}` refers to nothing: {message}", written.source);
         let fallback = || Some("define it in `variables`, or write `$${` for a literal `${`".to_owned());
@@ -193,14 +224,19 @@ impl StepReader<'_> {
     }
 
     /// Conditions make edges too. One that cannot be read makes none, and is reported by validation.
-    fn expressions(&mut self) {
+    fn expressions(&mut self) -> BTreeMap<Box<str>, StepIx> {
         let step = self.step;
-        for source in step.when.iter().chain(&step.expect).chain(&step.constraints) {
+        let mut bound = BTreeMap::new();
+        // What a call is made with and what it returns hides other names, but only once there is a call.
+        let about_call = step.expect.iter().chain(&step.constraints).map(|source| (source, true));
+        for (source, about_call) in step.when.iter().map(|source| (source, false)).chain(about_call) {
             let Ok(expression) = Expression::parse(source) else { continue };
             for name in &expression.names() {
+                if about_call && (name == "result" || name == "args" || step.args.contains_key(name)) {
+                    continue;
+                }
                 let ix = match name.strip_prefix("steps.") {
                     Some(id) => self.by_id.get(id).copied(),
-                    None if name == "result" || name == "args" || step.args.contains_key(name) => None,
                     None => match self.names.meaning(name, self.by_id) {
                         Meaning::Step(ix) => Some(ix),
                         Meaning::OneOfSeveral => {
@@ -213,9 +249,11 @@ impl StepReader<'_> {
                 if let Some(ix) = ix.filter(|&ix| ix != self.ix) {
                     self.edges.insert(ix);
                     self.used[ix.index()] = true;
+                    bound.insert(name.as_str().into(), ix);
                 }
             }
         }
+        bound
     }
 }
 

@@ -8,8 +8,10 @@ mod bounds;
 mod checked;
 mod code;
 mod compile;
+mod condition;
 mod digest;
 mod document;
+mod evaluate;
 mod expression;
 mod fields;
 mod finding;
@@ -28,6 +30,7 @@ mod validate;
 pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
+pub use condition::{ConditionError, Expectation};
 pub use document::{
     Action, Agent, Budget, Context, Document, Input, Limits, OnFailure, Retry, Step, SubPlan, Think, Undo,
 };
@@ -36,6 +39,7 @@ pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
 pub use markdown::{MarkdownMeta, MarkdownRejection, to_markdown};
 pub use nearest::nearest;
+pub(crate) use printable::is_invisible;
 pub use printable::printable;
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use render::{Glyph, render};

@@ -44,11 +44,12 @@ impl KnownTool {
         }
     }
 
-    /// A tool of a server in another process. What starts the server is part of what an approval pins, and its
-    /// annotations count only if the server is `believed`.
+    /// A tool of a server in another process. What starts the server is part of what an approval pins, and so is
+    /// whether it is `believed`: its annotations count only then.
     pub fn of_server(definition: ToolDefinition, origin: &Digest, believed: bool) -> Self {
         let class = if believed { definition.annotated_class() } else { EffectClass::Unsafe };
-        let digest = Digest::of_parts(&[definition.digest().as_bytes(), origin.as_bytes()]);
+        let digest =
+            Digest::of_parts(&[definition.digest().as_bytes(), origin.as_bytes(), &[u8::from(believed)]]);
         Self { digest, believed, ..Self::new(definition, class) }
     }
 

@@ -1,9 +1,12 @@
 //! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
 
 mod call;
+mod flow;
 mod limiter;
+mod masking;
 mod run_loop;
 mod schedule;
+mod sealed;
 mod values;
 
 pub(crate) use limiter::Limiter;

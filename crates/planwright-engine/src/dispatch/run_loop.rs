@@ -4,6 +4,7 @@
 //! and answers to other processes. While a commit is under way calls go on and their answers are collected.
 
 use super::call::{self, Finished};
+use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::values::LargeValues;
 use crate::crash;
@@ -16,7 +17,7 @@ use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use planwright_core::tool::Catalog;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -86,6 +87,8 @@ pub(crate) struct RunLoop {
     pub(super) catalog: Catalog,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
+    /// Steps whose `when` was found true: nothing that it looks at changes any more.
+    pub(super) met: BTreeSet<StepIx>,
     /// A ready step was not admitted: wait for a call of any run to end.
     pub(super) starved: bool,
     pub(super) freed: watch::Receiver<u64>,
@@ -94,7 +97,7 @@ pub(crate) struct RunLoop {
     lease: Lease,
     /// Stay while only people can move the run on.
     linger: bool,
-    observers: Observers,
+    pub(super) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     finished: Vec<Finished>,
@@ -126,6 +129,7 @@ impl RunLoop {
             catalog,
             large: LargeValues::default(),
             batch: Batch::default(),
+            met: BTreeSet::new(),
             starved: false,
             head,
             lease,
@@ -150,6 +154,8 @@ impl RunLoop {
     }
 
     async fn work(&mut self, first: Vec<Command>) -> Result<(), RunError> {
+        let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
+        env.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         for command in &first {
             self.execute(command, Cause::Command)?;
@@ -185,7 +191,8 @@ impl RunLoop {
 
     fn record(&mut self, events: Vec<RunEvent>, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
         let first = self.batch.entries.len();
-        for event in events {
+        for mut event in events {
+            mask_event(&self.env.redaction, &mut event);
             let at = self.env.clock.now();
             let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
             let entry = Entry { seq: record.seq, at, epoch: self.lease.epoch, cause, event };
@@ -276,11 +283,10 @@ impl RunLoop {
     }
 
     fn dispatch(&mut self, prepared: Prepared) {
-        let Prepared { step, call, permit } = prepared;
+        let Prepared { step, call, permit, expectation } = prepared;
         crash::point("run: before call");
         self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
-        let artifacts = Arc::clone(&self.env.artifacts);
-        self.calls.push(call::make(&*self.env.tools, artifacts, step, call, permit));
+        self.calls.push(call::make(&self.env, step, call, permit, expectation));
     }
 
     /// Tells the calls whose answer is not wanted any more.
@@ -289,7 +295,7 @@ impl RunLoop {
             match &entry.event {
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
                     if let Some((_, token)) =
-                        self.run.plan().find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
+                        self.run.find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
                     {
                         token.cancel();
                     }
@@ -348,7 +354,8 @@ impl RunLoop {
         if self.in_flight.get(&step).is_some_and(|(number, _)| *number == attempt) {
             self.in_flight.remove(&step);
         }
-        if let Some(value) = large {
+        // The values of a loop's elements are read again when they are gathered: there may be many.
+        if let Some(value) = large.filter(|_| self.run.instance(step).is_none()) {
             self.large.keep(step, value);
         }
         self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;
