@@ -161,7 +161,10 @@ async fn exchange(
         () = call.cancelled.cancelled() => return Exchange::Done(Err(CallError::Cancelled)),
         sent = sending => sent,
     };
-    let Ok(mut handle) = sent else { return Exchange::NotSent("the connection is closed".into()) };
+    let Ok(mut handle) = sent else {
+        connection.wire.end(End::Gone("the connection closed".into()));
+        return Exchange::NotSent("the connection closed".into());
+    };
     ticket.sent_as(handle.id.clone(), handle.progress_token.clone());
     let waited = tokio::select! {
         biased;

@@ -9,6 +9,7 @@ mod call;
 mod child;
 mod client;
 mod connection;
+mod era;
 mod http;
 mod lines;
 mod listing;
