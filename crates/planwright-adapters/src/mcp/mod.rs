@@ -19,6 +19,7 @@ mod questions;
 mod report;
 mod server;
 mod servers;
+mod settle;
 mod spec;
 mod stderr_log;
 mod watchdog;
