@@ -48,7 +48,11 @@ async fn all_calls_of_a_server_that_dies_are_resolved_at_once() {
 
 #[tokio::test]
 async fn a_server_that_dies_after_a_call_is_started_again() {
-    assert_eq!(once("dies_after_call").await, Ok(json!("fine")));
+    let scene = Scene::hostile("dies_after_call").connected().await;
+    assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
+    scene.lost().await;
+    assert_eq!(scene.call("again", json!({})).await, Ok(json!("fine")));
+    scene.end().await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, fixture};
 use planwright_adapters::demo::Demo;
-use planwright_adapters::mcp::{AllTools, McpOptions, McpServers, ServerSpec, ServerState, Transport};
+use planwright_adapters::mcp::{AllTools, McpOptions, McpServers, ServerSpec, Transport};
 use planwright_adapters::toolbox::{BuildToolboxError, InProcessServer, Toolbox, ToolboxOptions};
 use planwright_core::tool::EffectClass;
 use planwright_engine::memory::MemoryArtifacts;
@@ -89,11 +89,7 @@ async fn a_tool_that_changed_with_a_restart_is_not_called() {
     let [process] = scene.processes()[..] else { panic!("one process") };
     let pid = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while matches!(scene.servers.status()[0].state, ServerState::Connected(_)) {
-        assert!(Instant::now() < deadline, "nobody noticed that the server is gone");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    scene.lost().await;
     let outcome = scene.call("call", json!({})).await;
     assert!(matches!(&outcome, Err(CallError::Unavailable(why)) if why.contains("changed")), "{outcome:?}");
     assert_ne!(scene.servers.catalog().resolve("s.call").unwrap().digest, known);
