@@ -75,7 +75,7 @@ impl Server {
         changes: Arc<AtomicU64>,
     ) -> Self {
         Self {
-            log: StderrLog::new(&options.logs, &spec.name),
+            log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone()),
             spec,
             options,
             watchdog,
