@@ -389,3 +389,36 @@ fn a_secret_in_a_prompt_is_refused_with_its_place() {
     assert_eq!(said.code, 2, "{said:#?}");
     assert!(format!("{}{}", said.out, said.err).contains("E0130"), "{said:#?}");
 }
+
+#[test]
+fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
+    let bench = bench("127.0.0.1");
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/leaky_server.py");
+    let config = format!(
+        "{}[servers.leaky]\ncommand = \"python3\"\nargs = [\"{server}\"]\n",
+        bench.read("planwright.toml")
+    );
+    bench.write("planwright.toml", &config);
+    let canaries = Canaries::new();
+    let mut steps = Vec::new();
+    for how in ["stderr", "text", "structured", "bytes", "progress", "error", "fault"] {
+        for secret in ["TOKEN", "PASSWORD"] {
+            let args = json!({ "told": format!("${{secret.{secret}}}"), "how": how });
+            let mut step = call(&format!("{how}-{secret}"), "leaky.leak", args, &[]);
+            step["critical"] = json!(false);
+            steps.push(step);
+        }
+    }
+    let plan = bench.plan("p", json!(steps));
+    let said = run(&bench, &["run", &plan, "--yes", "--json", "--trust-project-servers"]);
+    assert_eq!(step(&said.json(), "text-TOKEN")["value"], "told [secret TOKEN]", "{said:#?}");
+    assert_eq!(step(&said.json(), "error-TOKEN")["status"], "failed");
+    canaries.are_not_in("stdout of the run", said.out.as_bytes());
+    canaries.are_not_in("the run's stderr", said.err.as_bytes());
+    let log = bench.read(".plans/logs/leaky.log");
+    assert_eq!(log.matches("[secret ").count(), 6, "{log}");
+    assert!(log.starts_with("ready\n"), "{log}");
+    canaries.are_not_below(&bench.path(".plans"), Canaries::hit);
+    let session = bench.read(".plans/p/session.jsonl");
+    assert!(session.contains("no: [secret PASSWORD]"), "{session}");
+}
