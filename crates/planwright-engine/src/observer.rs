@@ -27,7 +27,7 @@ impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
 pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
     Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
         if let RunEvent::AttemptStarted { step, .. } = &entry.event
-            && let Some(ix) = run.plan().find(step.as_str())
+            && let Some(ix) = run.find(step.as_str())
         {
             call(&run.step_report(ix, entry.at));
         }
@@ -42,11 +42,13 @@ pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> A
         | RunEvent::AttemptCancelled { step, .. }
         | RunEvent::StepFailed { step, .. }
         | RunEvent::StepSkipped { step, .. }
+        | RunEvent::LoopClosed { step, .. }
+        | RunEvent::InputGiven { step, attempt: None, .. }
         | RunEvent::ApprovalDenied { step, .. }) = &entry.event
         else {
             return;
         };
-        if let Some(ix) = run.plan().find(step.as_str()) {
+        if let Some(ix) = run.find(step.as_str()) {
             call(&run.step_report(ix, entry.at));
         }
     })

@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Approve(command::approve::Args),
     /// Reject a plan, or one step of its run.
     Reject(command::reject::Args),
+    /// Answer what a step or a tool's server asks, or list what is asked.
+    Input(command::input::Args),
     /// Say what became of a call whose outcome is unknown.
     Resolve(command::resolve::Args),
     /// Start a run that reuses the results of another one.

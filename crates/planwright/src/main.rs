@@ -11,6 +11,7 @@ mod plan_source;
 mod printer;
 mod progress;
 mod projections;
+mod questions;
 mod quiet_panics;
 mod secret_table;
 mod servers;

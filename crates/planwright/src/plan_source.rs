@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::printer::line;
 use crate::wire_up::{App, Setting};
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::{PlanId, RunId, split_instance};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Bounds, Document, ReadPlanError, nearest, validate};
 use planwright_core::review::{Review, ReviewState};
@@ -144,7 +144,9 @@ pub(crate) fn known_step(review: &Review, step: &str) -> Result<(), Failure> {
     let version =
         opened.and_then(|opened| review.version(opened.version)).unwrap_or_else(|| review.current());
     let ids = version.document.steps.iter().filter_map(|step| step.id.as_ref());
-    if ids.clone().any(|id| id.as_str() == step) {
+    // One element of a step that runs once per element is named by its number.
+    let named = split_instance(step).map_or(step, |(step, _)| step);
+    if ids.clone().any(|id| id.as_str() == named) {
         return Ok(());
     }
     let failure = Failure::usage(format!("plan `{}` has no step `{}`", review.id(), line(step)));

@@ -70,7 +70,7 @@ fn how_far(progress: &CallProgress) -> String {
 }
 
 fn name(run: &Run, step: &StepId) -> String {
-    let title = run.plan().find(step.as_str()).and_then(|ix| run.plan().step(ix).title.as_deref());
+    let title = run.find(step.as_str()).and_then(|ix| run.definition(ix).title.as_deref());
     title.map_or_else(|| step.to_string(), |title| format!("{step} {}", line(title)))
 }
 
@@ -86,7 +86,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!("▸ {} [{}]{again}", name(run, step), line(&tool.to_string()))
         }
         RunEvent::AttemptSucceeded { step, .. } => {
-            let took = run.plan().find(step.as_str()).map(|ix| run.step(ix));
+            let took = run.find(step.as_str()).map(|ix| run.step(ix));
             let took = match took {
                 Some(StepState::Completed { took, .. }) => duration(*took),
                 _ => String::new(),
@@ -131,6 +131,20 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         RunEvent::StepSkipped { step, reason } => {
             format!("{} {}  skipped: {}", &sign(Glyph::Skipped), name(run, step), line(reason))
         }
+        RunEvent::LoopOpened { step, count, .. } => {
+            format!("▸ {}  {count} elements", name(run, step))
+        }
+        RunEvent::LoopClosed { step, .. } => {
+            format!("{} {}", printer.err(GREEN, &sign(Glyph::Completed)), name(run, step))
+        }
+        RunEvent::InputRequested { step, asked, .. } => {
+            let mark = printer.err(YELLOW, &sign(Glyph::AwaitingInput));
+            let first = asked.questions.first().map(|question| line(&question.message)).unwrap_or_default();
+            format!("{mark} {}  waits for an answer: {first}", name(run, step))
+        }
+        RunEvent::InputGiven { step, by, .. } => {
+            format!("{} {}  answered by {}", printer.err(GREEN, "✓"), name(run, step), line(&by.to_string()))
+        }
         RunEvent::AttemptCancelled { step, .. } => {
             format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
         }
@@ -164,6 +178,37 @@ struct RunningStep {
     name: String,
 }
 
+/// How far a loop is.
+fn loop_message(run: &Run, step: &StepId) -> String {
+    let opened = run.find(step.as_str()).and_then(|ix| run.open_loop(ix));
+    let (done, count) = opened.map_or((0, 0), |opened| (opened.done(), opened.count));
+    format!("{}  {done} of {count}", name(run, step))
+}
+
+/// Moves the line of a loop on, or takes it away with the element that failed.
+fn note_element(running: &mut BTreeMap<StepId, RunningStep>, run: &Run, event: &RunEvent) {
+    let (RunEvent::AttemptSucceeded { step, .. }
+    | RunEvent::AttemptFailed { step, .. }
+    | RunEvent::StepFailed { step, .. }
+    | RunEvent::StepSkipped { step, .. }
+    | RunEvent::ApprovalDenied { step, .. }
+    | RunEvent::InputGiven { step, .. }
+    | RunEvent::OutcomeResolved { step, .. }) = event
+    else {
+        return;
+    };
+    let instance = run.find(step.as_str()).and_then(|ix| run.instance(ix));
+    let Some(of) = instance.map(|instance| instance.step) else { return };
+    let id = run.step_id(of);
+    if run.step(of).is_terminal() {
+        if let Some(line) = running.remove(id) {
+            line.spinner.finish_and_clear();
+        }
+    } else if let Some(line) = running.get(id) {
+        line.spinner.set_message(loop_message(run, id));
+    }
+}
+
 /// Lines left for what the shell and the bar need.
 const MARGIN: u16 = 4;
 
@@ -183,25 +228,30 @@ impl Live {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
-                let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
-                let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-                spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
                 let name = format!("{} [{}]", name(run, step), line(&tool.to_string()));
-                spinner.set_message(name.clone());
-                spinner.enable_steady_tick(Duration::from_millis(100));
-                running.insert(step.clone(), RunningStep { spinner, name });
+                running.insert(step.clone(), self.line(name));
             }
             RunEvent::AttemptSucceeded { step, .. }
             | RunEvent::AttemptFailed { step, .. }
             | RunEvent::AttemptInterrupted { step, .. }
             | RunEvent::AttemptCancelled { step, .. }
+            | RunEvent::InputRequested { step, .. }
             | RunEvent::OutcomeLost { step, .. } => {
+                if let Some(step) = running.remove(step) {
+                    step.spinner.finish_and_clear();
+                }
+            }
+            RunEvent::LoopOpened { step, .. } if running.len() < self.room => {
+                running.insert(step.clone(), self.line(loop_message(run, step)));
+            }
+            RunEvent::LoopClosed { step, .. } => {
                 if let Some(step) = running.remove(step) {
                     step.spinner.finish_and_clear();
                 }
             }
             _ => {}
         }
+        note_element(&mut running, run, event);
         drop(running);
         let quiet = matches!(event, RunEvent::AttemptStarted { .. });
         if !quiet && let Some(text) = describe(self.printer, run, event) {
@@ -216,6 +266,15 @@ impl Live {
         if let Some(RunningStep { spinner, name }) = running.get(step) {
             spinner.set_message(format!("{name}  {}", how_far(progress)));
         }
+    }
+
+    fn line(&self, name: String) -> RunningStep {
+        let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
+        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
+        spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        spinner.set_message(name.clone());
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        RunningStep { spinner, name }
     }
 
     fn clear(&self) {

@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The stories whose journals are kept.
-const KEPT: [&str; 18] = [
+const KEPT: [&str; 27] = [
     "chain",
     "diamond",
     "retry",
@@ -39,6 +39,15 @@ const KEPT: [&str; 18] = [
     "optional_missing",
     "crash_by_class",
     "fork",
+    "when",
+    "loop",
+    "loop_fails",
+    "loop_crash",
+    "loop_gated",
+    "loop_skips",
+    "input",
+    "input_declined",
+    "tool_asks",
 ];
 
 const REVIEW: &str = "review";

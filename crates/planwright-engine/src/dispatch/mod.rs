@@ -1,6 +1,7 @@
 //! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
 
 mod call;
+mod flow;
 mod limiter;
 mod masking;
 mod run_loop;

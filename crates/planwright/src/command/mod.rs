@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod import;
+pub(crate) mod input;
 pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod new;
@@ -67,6 +68,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Cancel(args) => cancel::run(&setting, &args).await,
         Command::Approve(args) => approve::run(&setting, &args).await,
         Command::Reject(args) => reject::run(&setting, &args).await,
+        Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,
