@@ -71,11 +71,13 @@ fn rejected(review: &Review) -> Failure {
         .hint("change the plan and import it again: the next version can be approved")
 }
 
-/// Whether every step calls a tool that only reads, and none asks for a person.
+/// Whether every step calls a tool that only reads, and none asks for a person or is given a secret.
 fn is_read_only(plan: &Plan, catalog: &Catalog) -> bool {
     plan.document().steps.iter().all(|step| match step.action() {
         Some(Action::Tool { name, .. }) => {
-            !step.approval_required && catalog.resolve(name).is_ok_and(|tool| tool.is_read_only())
+            !step.approval_required
+                && !step.is_given_secrets()
+                && catalog.resolve(name).is_ok_and(|tool| tool.is_read_only())
         }
         Some(Action::Think(_) | Action::Agent(_) | Action::Input(_) | Action::Plan(_)) | None => false,
     })

@@ -65,6 +65,9 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
         let tool = catalog.resolve(name).ok();
         let (mut verdict, mut reason) =
             self::verdict(tool.map(|tool| &**tool), plan.step(ix).approval_required);
+        if verdict == Verdict::Allow && plan.step(ix).is_given_secrets() {
+            (verdict, reason) = (Verdict::Ask, "the step is given a secret");
+        }
         // A budget may name the tool in full or bare, whatever the step says.
         let names = match tool {
             Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],

@@ -422,3 +422,12 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
     let session = bench.read(".plans/p/session.jsonl");
     assert!(session.contains("no: [secret PASSWORD]"), "{session}");
 }
+
+#[test]
+fn a_plan_that_only_reads_but_is_given_a_secret_waits_for_a_person() {
+    let bench = bench("127.0.0.1");
+    let plan = bench.plan("p", json!([call("a", "demo.echo", json!({ "value": "${secret.TOKEN}" }), &[])]));
+    run(&bench, &["run", &plan]).complains(3, "not approved");
+    let result = run(&bench, &["run", &plan, "--yes", "--json"]).ends(0).json();
+    assert_eq!(step(&result, "a")["value"], "[secret TOKEN]");
+}
