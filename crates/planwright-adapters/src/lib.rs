@@ -4,5 +4,7 @@ pub mod demo;
 pub mod files;
 pub mod local;
 pub mod mcp;
+pub mod secrets;
 pub mod sqlite;
+mod tls;
 pub mod toolbox;

@@ -67,6 +67,7 @@ pub mod memory;
 mod observer;
 mod plans;
 pub mod port;
+mod redaction;
 mod remote;
 mod start;
 
@@ -77,5 +78,6 @@ pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use plans::{Candidate, ReviewError};
+pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
 pub use start::{GivenApproval, RunHandle, RunOptions, StartRunError};

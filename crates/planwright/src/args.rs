@@ -2,6 +2,7 @@
 
 use crate::command;
 use crate::exit::EXIT_CODES;
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -26,6 +27,10 @@ pub(crate) struct Global {
     /// No colours. NO_COLOR does the same.
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
+    /// Trust every server that a file of the workspace names, without asking. For automation.
+    #[arg(long, global = true, env = "PLANWRIGHT_TRUST_PROJECT_SERVERS", hide_env_values = true)]
+    #[arg(value_parser = FalseyValueParser::new())]
+    pub(crate) trust_project_servers: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -75,6 +80,11 @@ pub(crate) enum Command {
     Delete(command::delete::Args),
     /// List the tools that plans can use.
     Tools(command::tools::Args),
+    /// List the secrets plans can use, and check that they are there. Values are never shown.
+    Secrets(command::secrets::Args),
+    /// List, trust and check the MCP servers that bring tools.
+    #[command(subcommand)]
+    Servers(command::servers::Command),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

@@ -7,6 +7,7 @@ use planwright_core::journal::Entry;
 use planwright_core::plan::Glyph;
 use planwright_core::run::{Run, RunEvent, StepState};
 use planwright_engine::Observer;
+use planwright_engine::port::Progress as CallProgress;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -49,6 +50,23 @@ impl Observer for Progress {
             Self::Live(live) => live.note(run, &entry.event),
         }
     }
+
+    fn progress(&self, step: &StepId, progress: &CallProgress) {
+        match self {
+            Self::Live(live) => live.advance(step, progress),
+            Self::Silent | Self::Lines(_) => {}
+        }
+    }
+}
+
+/// How far a call is, in words. The numbers and the text are the tool's own.
+fn how_far(progress: &CallProgress) -> String {
+    const SHOWN: usize = 60;
+    let CallProgress { done, total, message } = progress;
+    let share = total.filter(|total| *total > 0.0).map(|total| format!("{done}/{total}"));
+    let message: String = line(message.as_deref().unwrap_or_default()).chars().take(SHOWN).collect();
+    let number = share.unwrap_or_else(|| done.to_string());
+    if message.is_empty() { number } else { format!("{number} {message}") }
 }
 
 fn name(run: &Run, step: &StepId) -> String {
@@ -148,7 +166,7 @@ pub(crate) struct Live {
     printer: Printer,
     screen: MultiProgress,
     bar: ProgressBar,
-    running: Mutex<BTreeMap<StepId, ProgressBar>>,
+    running: Mutex<BTreeMap<StepId, RunningStep>>,
     /// Lines the terminal has room for.
     room: usize,
 }
@@ -161,7 +179,7 @@ fn loop_message(run: &Run, step: &StepId) -> String {
 }
 
 /// Moves the line of a loop on, or takes it away with the element that failed.
-fn note_element(running: &mut BTreeMap<StepId, ProgressBar>, run: &Run, event: &RunEvent) {
+fn note_element(running: &mut BTreeMap<StepId, RunningStep>, run: &Run, event: &RunEvent) {
     let (RunEvent::AttemptSucceeded { step, .. }
     | RunEvent::AttemptFailed { step, .. }
     | RunEvent::StepFailed { step, .. }
@@ -176,12 +194,19 @@ fn note_element(running: &mut BTreeMap<StepId, ProgressBar>, run: &Run, event: &
     let Some(of) = instance.map(|instance| instance.step) else { return };
     let id = run.step_id(of);
     if run.step(of).is_terminal() {
-        if let Some(spinner) = running.remove(id) {
-            spinner.finish_and_clear();
+        if let Some(step) = running.remove(id) {
+            step.spinner.finish_and_clear();
         }
-    } else if let Some(spinner) = running.get(id) {
-        spinner.set_message(loop_message(run, id));
+    } else if let Some(step) = running.get(id) {
+        step.spinner.set_message(loop_message(run, id));
     }
+}
+
+/// The line of a step, and what it says before how far the step is.
+#[derive(Debug)]
+struct RunningStep {
+    spinner: ProgressBar,
+    name: String,
 }
 
 /// Lines left for what the shell and the bar need.
@@ -203,8 +228,8 @@ impl Live {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
-                let spinner = self.spinner(format!("{} [{}]", name(run, step), line(&tool.to_string())));
-                running.insert(step.clone(), spinner);
+                let name = format!("{} [{}]", name(run, step), line(&tool.to_string()));
+                running.insert(step.clone(), self.running_step(name));
             }
             RunEvent::AttemptSucceeded { step, .. }
             | RunEvent::AttemptFailed { step, .. }
@@ -212,17 +237,16 @@ impl Live {
             | RunEvent::AttemptCancelled { step, .. }
             | RunEvent::InputRequested { step, .. }
             | RunEvent::OutcomeLost { step, .. } => {
-                if let Some(spinner) = running.remove(step) {
-                    spinner.finish_and_clear();
+                if let Some(step) = running.remove(step) {
+                    step.spinner.finish_and_clear();
                 }
             }
             RunEvent::LoopOpened { step, .. } if running.len() < self.room => {
-                let bar = self.spinner(loop_message(run, step));
-                running.insert(step.clone(), bar);
+                running.insert(step.clone(), self.running_step(loop_message(run, step)));
             }
             RunEvent::LoopClosed { step, .. } => {
-                if let Some(spinner) = running.remove(step) {
-                    spinner.finish_and_clear();
+                if let Some(step) = running.remove(step) {
+                    step.spinner.finish_and_clear();
                 }
             }
             _ => {}
@@ -237,19 +261,26 @@ impl Live {
         self.bar.set_position((run.plan().len() - run.open_steps()) as u64);
     }
 
-    fn spinner(&self, message: String) -> ProgressBar {
+    fn running_step(&self, name: String) -> RunningStep {
         let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
         let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
         spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        spinner.set_message(message);
+        spinner.set_message(name.clone());
         spinner.enable_steady_tick(Duration::from_millis(100));
-        spinner
+        RunningStep { spinner, name }
+    }
+
+    fn advance(&self, step: &StepId, progress: &CallProgress) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(RunningStep { spinner, name }) = running.get(step) {
+            spinner.set_message(format!("{name}  {}", how_far(progress)));
+        }
     }
 
     fn clear(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, spinner) in std::mem::take(&mut *running) {
-            spinner.finish_and_clear();
+        for (_, step) in std::mem::take(&mut *running) {
+            step.spinner.finish_and_clear();
         }
         self.bar.finish_and_clear();
     }

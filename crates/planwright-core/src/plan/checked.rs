@@ -4,8 +4,9 @@ use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
 use super::validate::{ToolNames, missing_inputs};
-use super::{Action, Bounds, Document, Finding, Graph, ResolveError, Root, Step, StepIx, Template, Values};
+use super::{Action, Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Template, Values};
 use crate::id::{PlanId, StepId};
+use crate::secret::SecretName;
 use crate::tool::{Catalog, ResolveToolError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,7 +187,6 @@ impl Plan {
             let options = [
                 (asks && step.expect.is_some(), "expect of an input"),
                 (asks && !step.constraints.is_empty(), "constraints of an input"),
-                (self.uses_secrets(ix), "secret references"),
             ];
             let used = options.into_iter().filter_map(|(used, name)| used.then_some(name));
             found.extend(action.into_iter().chain(used).map(|name| (ix, name)));
@@ -194,11 +194,19 @@ impl Plan {
         found
     }
 
-    fn uses_secrets(&self, ix: StepIx) -> bool {
-        let mut secret = false;
-        for template in self.templates.get(&ix).into_iter().flat_map(StepTemplates::all) {
-            template.each_reference(&mut |reference| secret |= matches!(reference.root, Root::Secret(_)));
-        }
-        secret
+    /// The secrets that the call of a step is given.
+    pub fn secrets(&self, ix: StepIx) -> Vec<SecretName> {
+        self.args_template(ix).map(Template::secrets).unwrap_or_default()
+    }
+
+    /// The secrets that a step's `undo` is given.
+    pub fn undo_secrets(&self, ix: StepIx) -> Vec<SecretName> {
+        let templates = self.templates.get(&ix);
+        templates.and_then(|templates| templates.undo.as_ref()).map(Template::secrets).unwrap_or_default()
+    }
+
+    /// Every secret the plan names.
+    pub fn all_secrets(&self) -> BTreeSet<SecretName> {
+        self.templates.values().flat_map(StepTemplates::all).flat_map(Template::secrets).collect()
     }
 }

@@ -30,6 +30,7 @@ pub enum Code {
     OutOfScope,
     BadSchema,
     VariableMismatch,
+    MisplacedSecret,
     OptionalToolMissing,
     UnusedResult,
     NeverRuns,
@@ -46,7 +47,7 @@ struct Entry {
 }
 
 impl Code {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -69,6 +70,7 @@ impl Code {
         Self::OutOfScope,
         Self::BadSchema,
         Self::VariableMismatch,
+        Self::MisplacedSecret,
         Self::OptionalToolMissing,
         Self::UnusedResult,
         Self::NeverRuns,
@@ -123,6 +125,7 @@ impl Code {
             | Self::OutOfScope
             | Self::BadSchema
             | Self::VariableMismatch
+            | Self::MisplacedSecret
             | Self::OptionalToolMissing
             | Self::UnusedResult
             | Self::NeverRuns
@@ -264,6 +267,13 @@ impl Code {
                 "E0126",
                 "a variable does not fit the plan's inputs",
                 "`inputs` is the JSON Schema of the parameters, and a value given for one of them does not match it.",
+            ),
+            Self::MisplacedSecret => (
+                "E0130",
+                "a secret where none may stand",
+                "`${secret.NAME}` stands in the arguments of a tool (`args`, also those of `undo`) and nowhere else: \
+                 prompts, messages, conditions, lists and the inputs of other plans are stored and shown. A secret is a \
+                 text without parts, and its name has at most 64 ASCII letters, digits, `_` and `-`.",
             ),
             Self::OptionalToolMissing => {
                 ("W0150", "the tool of an optional step is not available", "The step will be skipped.")

@@ -21,4 +21,7 @@ mod run_simulation;
 mod run_table;
 mod run_world;
 mod schema;
+mod secret_plans;
+mod secrets;
+mod spellings;
 mod validation;

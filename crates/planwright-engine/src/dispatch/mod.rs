@@ -3,8 +3,10 @@
 mod call;
 mod flow;
 mod limiter;
+mod masking;
 mod run_loop;
 mod schedule;
+mod sealed;
 mod values;
 
 pub(crate) use limiter::Limiter;

@@ -4,6 +4,7 @@
 //! and answers to other processes. While a commit is under way calls go on and their answers are collected.
 
 use super::call::{self, Finished};
+use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::values::LargeValues;
 use crate::crash;
@@ -96,7 +97,7 @@ pub(crate) struct RunLoop {
     lease: Lease,
     /// Stay while only people can move the run on.
     linger: bool,
-    observers: Observers,
+    pub(super) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     finished: Vec<Finished>,
@@ -153,6 +154,8 @@ impl RunLoop {
     }
 
     async fn work(&mut self, first: Vec<Command>) -> Result<(), RunError> {
+        let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
+        env.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         for command in &first {
             self.execute(command, Cause::Command)?;
@@ -188,7 +191,8 @@ impl RunLoop {
 
     fn record(&mut self, events: Vec<RunEvent>, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
         let first = self.batch.entries.len();
-        for event in events {
+        for mut event in events {
+            mask_event(&self.env.redaction, &mut event);
             let at = self.env.clock.now();
             let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
             let entry = Entry { seq: record.seq, at, epoch: self.lease.epoch, cause, event };
@@ -282,9 +286,7 @@ impl RunLoop {
         let Prepared { step, call, permit, expectation } = prepared;
         crash::point("run: before call");
         self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
-        let artifacts = Arc::clone(&self.env.artifacts);
-        let made = call::make(&*self.env.tools, artifacts, step, call, permit, expectation);
-        self.calls.push(made);
+        self.calls.push(call::make(&self.env, step, call, permit, expectation));
     }
 
     /// Tells the calls whose answer is not wanted any more.

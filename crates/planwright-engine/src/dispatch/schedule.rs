@@ -2,7 +2,9 @@
 
 use super::limiter::{Demand, Permit};
 use super::run_loop::{RunError, RunLoop};
-use crate::port::{Call, ProgressSink};
+use super::sealed::SecretValues;
+use super::values::RunValues;
+use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
@@ -85,7 +87,11 @@ impl RunLoop {
             Ok(args) => args,
             Err(error) => return self.fail(step, error),
         };
-        self.start(step, &tool, args, permit)?;
+        let sealed = match self.sealed_arguments(step, &tool).await {
+            Ok(sealed) => sealed,
+            Err(error) => return self.fail(step, error),
+        };
+        self.start(step, &tool, args, sealed, permit)?;
         Ok(Started::Yes)
     }
 
@@ -94,20 +100,49 @@ impl RunLoop {
         Ok(Started::Yes)
     }
 
-    /// The arguments exactly as they are sent, or why they cannot be.
+    /// The arguments exactly as they are sent, with references in place of secrets, or why they cannot be.
     async fn arguments(&mut self, step: StepIx, tool: &KnownTool) -> Result<Map<String, Value>, StepError> {
         self.load(step).await?;
+        let names = self.run.plan().secrets(self.run.plan_step(step));
+        let args = self.resolved(step, tool, &SecretValues::shown(&names))?;
+        // With secrets in them they are checked as they are sent.
+        if names.is_empty() { check_args(tool, args, Told::Values) } else { Ok(args) }
+    }
+
+    /// The arguments with their secrets, if they have any.
+    async fn sealed_arguments(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+    ) -> Result<Option<Map<String, Value>>, StepError> {
+        let names = self.run.plan().secrets(self.run.plan_step(step));
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let env = Arc::clone(&self.env);
+        let secrets = env.unseal(&names, &tool.name).await?;
+        let args = self.resolved(step, tool, &secrets)?;
+        check_args(tool, args, Told::NoValues).map(Some)
+    }
+
+    fn resolved(
+        &self,
+        step: StepIx,
+        tool: &KnownTool,
+        secrets: &SecretValues,
+    ) -> Result<Map<String, Value>, StepError> {
+        let values = RunValues::new(&self.run, &self.large, step).with_secrets(secrets);
         let mut args = self
             .run
             .plan()
-            .resolve_args(self.run.plan_step(step), &self.values(step))
+            .resolve_args(self.run.plan_step(step), &values)
             .map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
         if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument)
             && !args.contains_key(argument)
         {
             args.insert(argument.clone(), Value::String(self.key(step)));
         }
-        check_args(tool, args)
+        Ok(args)
     }
 
     fn key(&self, step: StepIx) -> String {
@@ -120,6 +155,7 @@ impl RunLoop {
         step: StepIx,
         tool: &KnownTool,
         args: Map<String, Value>,
+        sealed: Option<Map<String, Value>>,
         permit: Permit,
     ) -> Result<(), RunError> {
         let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
@@ -138,7 +174,7 @@ impl RunLoop {
         let Value::Object(args) = args else { return Ok(()) };
         let call = Call {
             tool: tool.name.clone(),
-            args,
+            args: sealed.unwrap_or(args),
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
             step: self.run.step_id(step).clone(),
@@ -146,7 +182,7 @@ impl RunLoop {
             idempotency_key: self.key(step),
             cancelled: CancellationToken::new(),
             answered: self.run.answered(step).to_vec(),
-            progress: ProgressSink::default(),
+            progress: self.observers.sink(self.run.step_id(step)),
         };
         self.met.remove(&step);
         self.batch.calls.push(Prepared { step, call, permit, expectation });
@@ -154,12 +190,22 @@ impl RunLoop {
     }
 }
 
-/// The digest of exactly what is sent.
+/// The digest of exactly what is sent, with references in place of secrets.
 pub(crate) fn call_digest(tool: &ToolName, args: &Value) -> Digest {
     Digest::of_parts(&[tool.to_string().as_bytes(), &canonical_json(args)])
 }
 
-fn check_args(tool: &KnownTool, args: Map<String, Value>) -> Result<Map<String, Value>, StepError> {
+/// Whether a message may repeat the values it is about. Some are secrets.
+enum Told {
+    Values,
+    NoValues,
+}
+
+fn check_args(
+    tool: &KnownTool,
+    args: Map<String, Value>,
+    told: Told,
+) -> Result<Map<String, Value>, StepError> {
     let validator = tool.input_validator().map_err(|error| {
         StepError::new(
             "invalid_schema",
@@ -168,8 +214,12 @@ fn check_args(tool: &KnownTool, args: Map<String, Value>) -> Result<Map<String, 
     })?;
     let args = Value::Object(args);
     if let Err(error) = validator.validate(&args) {
-        let message =
-            format!("`{}` does not take these arguments: at {}: {error}", tool.name, error.instance_path());
+        let place = error.instance_path();
+        let problem = match told {
+            Told::Values => error.to_string(),
+            Told::NoValues => error.masked().to_string(),
+        };
+        let message = format!("`{}` does not take these arguments: at {place}: {problem}", tool.name);
         return Err(StepError::new("invalid_args", message));
     }
     let Value::Object(args) = args else { return Ok(Map::new()) };

@@ -1,5 +1,6 @@
 //! The values a run can refer to: small ones live in the folded state, large ones are fetched once.
 
+use super::sealed::SecretValues;
 use crate::port::{ArtifactError, Artifacts};
 use planwright_core::plan::{StepIx, Values};
 use planwright_core::run::{Run, StoredValue};
@@ -78,6 +79,7 @@ pub(super) struct RunValues<'a> {
     large: &'a LargeValues,
     /// The element whose turn it is, and its number.
     element: Option<(&'a Value, Value)>,
+    secrets: Option<&'a SecretValues>,
 }
 
 impl<'a> RunValues<'a> {
@@ -86,7 +88,13 @@ impl<'a> RunValues<'a> {
             let list = large.lists.get(&instance.step)?.as_array()?;
             Some((list.get(instance.index as usize)?, Value::from(instance.index)))
         });
-        Self { run, large, element }
+        Self { run, large, element, secrets: None }
+    }
+
+    /// Only what is sent has secrets, or stands for them.
+    pub(super) fn with_secrets(mut self, secrets: &'a SecretValues) -> Self {
+        self.secrets = Some(secrets);
+        self
     }
 }
 
@@ -108,6 +116,10 @@ impl Values for RunValues<'_> {
             // A skipped step has no value, and what depends on it goes on: it sees null.
             None => Some(&Value::Null),
         }
+    }
+
+    fn secret(&self, name: &str) -> Option<&Value> {
+        self.secrets?.get(name)
     }
 }
 

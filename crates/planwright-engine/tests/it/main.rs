@@ -8,5 +8,6 @@ mod execution;
 mod faults;
 mod limits;
 mod ownership;
+mod secrets;
 mod values;
 mod world;

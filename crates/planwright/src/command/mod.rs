@@ -20,6 +20,8 @@ pub(crate) mod resolve;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod secrets;
+pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod validate;
@@ -28,6 +30,7 @@ pub(crate) mod verify;
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
+use crate::servers::Servers;
 use crate::wire_up::Setting;
 
 /// Runs the command that was named.
@@ -41,8 +44,13 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Doctor => return on_runtime(doctor::run(printer, dir)),
         other => other,
     };
-    let setting = Setting::new(dir, printer)?;
-    on_runtime(with_workspace(command, setting))
+    let servers = Servers::new(cli.global.trust_project_servers);
+    let setting = Setting::new(dir, printer, servers.clone())?;
+    on_runtime(async move {
+        let done = with_workspace(command, setting).await;
+        servers.close().await;
+        done
+    })
 }
 
 async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Failure> {
@@ -67,7 +75,9 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Log(args) => log::run(&setting, &args).await,
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
-        Command::Tools(args) => tools::run(&setting, &args),
+        Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Tools(args) => tools::run(&setting, &args).await,
+        Command::Servers(command) => servers::run(&setting, &command).await,
     }
 }
 

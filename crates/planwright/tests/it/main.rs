@@ -13,5 +13,7 @@ mod input;
 mod lifecycle;
 mod processes;
 mod resume;
+mod secrets;
+mod servers;
 mod terminal;
 mod workbench;
