@@ -121,7 +121,7 @@ fn retried(id: &str, times: u32, after: &[&str]) -> Step {
 }
 
 pub(crate) fn all() -> Vec<Shape> {
-    use Does::{Appends, Fails, Keyed, Nothing, Writes};
+    use Does::{Appends, Asks, Fails, Keyed, Nothing, Skipped, Writes};
     vec![
         chain("one unsafe step", &[Appends]),
         chain("a chain of safe steps", &[Nothing, Writes, Nothing, Writes]),
