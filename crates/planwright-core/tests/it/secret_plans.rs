@@ -117,7 +117,10 @@ fn a_person_is_asked_before_a_secret_is_sent_also_to_a_tool_that_only_reads() {
     ]);
     let document: Document = serde_json::from_value(json!({"id": "p", "steps": steps})).unwrap();
     let plan = validate(document, &catalog, &Bounds::default()).plan.unwrap();
-    let verdicts = preview(&plan, &catalog, "policy-1").steps.into_iter().map(|step| step.verdict.as_str());
+    let verdicts = preview(&plan, &catalog, &planwright_core::policy::Policy::default(), "policy-1")
+        .steps
+        .into_iter()
+        .map(|step| step.verdict.as_str());
     assert_eq!(verdicts.collect::<Vec<_>>(), ["allow", "ask"]);
 }
 
