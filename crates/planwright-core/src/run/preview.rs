@@ -2,7 +2,8 @@
 
 use crate::digest::Digest;
 use crate::plan::{Plan, Reference, Root, Segment, StepIx, Template};
-use crate::tool::{Catalog, KnownTool};
+use crate::policy::{Policy, Verdict};
+use crate::tool::Catalog;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -31,52 +32,25 @@ pub struct PreviewStep {
 /// As many elements as are shown: enough to see what happens.
 const MAX_ITEMS: usize = 100;
 
-/// What the default policy says about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    Allow,
-    Ask,
-    Deny,
-}
-
-impl Verdict {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
-
-/// Whether a call needs consent: read-only tools run, everything else is asked about, what is unknown is denied.
-pub fn verdict(tool: Option<&KnownTool>, approval_required: bool) -> (Verdict, &'static str) {
-    match tool {
-        None => (Verdict::Deny, "the tool is not known"),
-        Some(_) if approval_required => (Verdict::Ask, "the plan asks for approval of this step"),
-        Some(tool) if tool.is_read_only() => (Verdict::Allow, "the tool is read-only"),
-        Some(_) => (Verdict::Ask, "the tool is not read-only"),
-    }
-}
-
 /// Goes through the plan in dependency order, charging the budget as a run without failures would.
-pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview {
+pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: &str) -> Preview {
     let budget = &plan.document().limits.budget;
+    let judged = policy.judge_plan(plan, catalog);
     let mut steps: Vec<Option<PreviewStep>> = vec![None; plan.len()];
     let mut calls = 0_u64;
     let mut per_tool: BTreeMap<String, u64> = BTreeMap::new();
     for &ix in plan.graph().order() {
         if plan.step(ix).input.is_some() {
             let (verdict, reason) = (Verdict::Ask, "a person is asked for values".to_owned());
-            steps[ix.index()] = Some(PreviewStep { args: args(plan, ix), items: None, verdict, reason });
+            steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
             continue;
         }
         let list = elements(plan, ix);
         let times = list.as_ref().map_or(1, Vec::len) as u64;
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
-        let (mut verdict, mut reason) =
-            self::verdict(tool.map(|tool| &**tool), plan.step(ix).approval_required);
+        let judgement = &judged.steps[ix.index()].judgement;
+        let (mut verdict, mut reason) = (judgement.verdict, judgement.because());
         // A budget may name the tool in full or bare, whatever the step says.
         let names = match tool {
             Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],
@@ -84,26 +58,34 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
         };
         let spent = |name: &String| per_tool.get(name).copied().unwrap_or_default();
         if budget.calls.is_some_and(|limit| calls + times > limit) {
-            (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then");
+            (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then".to_owned());
         } else if names
             .iter()
             .any(|name| budget.per_tool.get(name).is_some_and(|&limit| spent(name) + times > limit))
         {
-            (verdict, reason) = (Verdict::Deny, "the plan's budget for this tool is used up by then");
+            (verdict, reason) =
+                (Verdict::Deny, "the plan's budget for this tool is used up by then".to_owned());
         } else {
             calls += times;
             for name in names {
                 *per_tool.entry(name).or_default() += times;
             }
         }
-        let reason = reason.to_owned();
         let items = list.map(|list| element_args(plan, ix, &list));
-        steps[ix.index()] = Some(PreviewStep { args: args(plan, ix), items, verdict, reason });
+        steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), items, verdict, reason });
     }
     Preview {
         digest: plan.digest(catalog, policy_version),
         steps: steps.into_iter().flatten().collect(),
         critical_path: plan.graph().critical_path(super::unit_estimate),
+    }
+}
+
+/// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
+pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
+    match plan.args_template(ix) {
+        None => Value::Object(plan.step(ix).args.clone()),
+        Some(template) => fill(&Variables { plan, element: None }, template),
     }
 }
 
@@ -126,13 +108,6 @@ fn element_args(plan: &Plan, ix: StepIx, list: &[Value]) -> Vec<Value> {
             }
         })
         .collect()
-}
-
-fn args(plan: &Plan, ix: StepIx) -> Value {
-    match plan.args_template(ix) {
-        None => Value::Object(plan.step(ix).args.clone()),
-        Some(template) => fill(&Variables { plan, element: None }, template),
-    }
 }
 
 fn fill(values: &Variables<'_>, template: &Template) -> Value {

@@ -107,6 +107,7 @@ fn whoever_resolves_the_arguments_decides_what_stands_for_a_secret() {
 
 #[test]
 fn a_dry_run_shows_which_secret_is_sent() {
-    let args = &preview(&plan(), &catalog(), "policy-1").steps[0].args;
+    let args =
+        &preview(&plan(), &catalog(), &planwright_core::policy::Policy::default(), "policy-1").steps[0].args;
     assert_eq!(args, &json!({"token": "${secret.A}", "headers": {"x": "Bearer ${secret.B}!"}}));
 }
