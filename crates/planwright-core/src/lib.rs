@@ -4,6 +4,7 @@
 //! so that the same journal always folds to the same state, live, after a crash and in a test.
 //!
 //! * [`plan`]: the document, its references, validation, digest and graph.
+//! * [`policy`]: what the operator decided about calls and people.
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
@@ -16,6 +17,7 @@ pub mod id;
 pub mod journal;
 pub mod json;
 pub mod plan;
+pub mod policy;
 pub mod principal;
 pub mod review;
 pub mod run;

@@ -145,6 +145,7 @@ impl Engine {
         let (mut run, expected) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
         let (mut head, mut records) = (expected, Vec::new());
         let given = command.into_command();
+        self.env.policy.permit(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),

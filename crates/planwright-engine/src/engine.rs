@@ -6,6 +6,7 @@ use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
+use planwright_core::policy::Policy;
 use planwright_core::tool::Catalog;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,8 @@ pub struct Environment {
     pub owner: OwnerId,
     /// A run whose owner has not been heard of for this long can be taken over.
     pub lease_ttl: Duration,
+    /// What the operator decided about calls and people.
+    pub policy: Arc<Policy>,
     /// Part of every digest: a new policy needs new approvals.
     pub policy_version: String,
     pub bounds: Bounds,
@@ -73,7 +76,8 @@ pub struct EngineBuilder {
     limits: Limits,
     owner: Option<OwnerId>,
     lease_ttl: Duration,
-    policy_version: String,
+    policy: Arc<Policy>,
+    policy_version: Option<String>,
     bounds: Bounds,
 }
 
@@ -93,7 +97,8 @@ impl Engine {
             limits: Limits::default(),
             owner: None,
             lease_ttl: Duration::from_secs(30),
-            policy_version: Self::DEFAULT_POLICY.to_owned(),
+            policy: Arc::default(),
+            policy_version: None,
             bounds: Bounds::default(),
         }
     }
@@ -104,6 +109,11 @@ impl Engine {
 
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.env.store
+    }
+
+    /// What the operator decided.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.env.policy
     }
 
     /// The tools known now.
@@ -161,10 +171,17 @@ impl EngineBuilder {
         self
     }
 
-    /// The version of the operator's policy. It is part of every digest, so that a change voids earlier approvals.
+    /// What the operator decided. Its version is part of every digest, so that a change voids earlier approvals.
+    #[must_use]
+    pub fn policy(mut self, policy: Arc<Policy>) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Replaces the policy's own version, for callers that decide more than it says.
     #[must_use]
     pub fn policy_version(mut self, version: impl Into<String>) -> Self {
-        self.policy_version = version.into();
+        self.policy_version = Some(version.into());
         self
     }
 
@@ -177,6 +194,8 @@ impl EngineBuilder {
     pub fn build(self) -> Engine {
         let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
         let owner = self.owner.unwrap_or_else(|| OwnerId(format!("engine-{:016x}", ids.entropy())));
+        let of_policy = || self.policy.version().unwrap_or(Engine::DEFAULT_POLICY).to_owned();
+        let policy_version = self.policy_version.clone().unwrap_or_else(of_policy);
         let env = Environment {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
@@ -188,7 +207,8 @@ impl EngineBuilder {
             limiter: Limiter::new(self.limits),
             owner,
             lease_ttl: self.lease_ttl,
-            policy_version: self.policy_version,
+            policy: self.policy,
+            policy_version,
             bounds: self.bounds,
         };
         Engine { env: Arc::new(env), active: Arc::default() }

@@ -33,7 +33,7 @@
 //!
 //! // A dry run: every call as it would be made, and none made.
 //! let candidate = engine.tolerant_candidate(document.clone())?;
-//! let paper = preview(&candidate.plan, &engine.catalog(), Engine::DEFAULT_POLICY);
+//! let paper = preview(&candidate.plan, &engine.catalog(), engine.policy(), Engine::DEFAULT_POLICY);
 //! assert_eq!(paper.steps[1].args["name"], "whoever heard: <tool result>");
 //!
 //! // A real one, with variables given at run time, a limit, guards, and callbacks.
@@ -65,6 +65,7 @@ mod history;
 mod journal;
 pub mod memory;
 mod observer;
+mod pins;
 mod plans;
 pub mod port;
 mod redaction;

@@ -2,15 +2,19 @@
 
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review, load_run};
-use crate::port::{Append, AppendError, LeaseRule, StreamStatus};
+use crate::port::{Append, AppendError, ArtifactError, LeaseRule, StreamStatus};
+use crate::start::GivenApproval;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{Document, Finding, Plan, Validated, validate};
+use planwright_core::policy::{Action, JudgedPlan, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, PlanStatus, Refusal, Review, ReviewEvent};
+use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent};
 use planwright_core::run::{Run, Shown};
+use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +27,12 @@ pub enum ReviewError {
     Invalid(Vec<Finding>),
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
+    #[error(transparent)]
+    Denied(#[from] MatchedRule),
+    #[error("{0}")]
+    BadChoice(String),
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     #[error(transparent)]
     Append(#[from] AppendError),
 }
@@ -45,6 +55,7 @@ impl Engine {
         document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.permit(by, Action::Propose)?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document)?;
         let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {
@@ -54,7 +65,8 @@ impl Engine {
             }
             Err(LoadError::NoSuchPlan(id)) => {
                 let first = Review::propose_first(document, digest, by.clone());
-                self.append_review(&id, None, Head::EMPTY, vec![first]).await?
+                let at = self.env.clock.now();
+                self.append_review(&id, None, Head::EMPTY, (at, vec![first])).await?
             }
             Err(error) => return Err(error.into()),
         };
@@ -70,14 +82,60 @@ impl Engine {
         by: &Principal,
         assurance: Assurance,
     ) -> Result<Review, ReviewError> {
+        let given = GivenApproval { shown, by: by.clone(), assurance, late: BTreeMap::new() };
+        self.approve_on_terms(id, variables, &given).await
+    }
+
+    /// Agrees to what was shown, and says what holds for arguments that are only known later.
+    pub async fn approve_on_terms(
+        &self,
+        id: &PlanId,
+        variables: &Map<String, Value>,
+        given: &GivenApproval,
+    ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
         let candidate = self.candidate(&review, variables)?;
         let missing = candidate.plan.missing_tools(&self.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing));
         }
-        let command = Command::Approve { shown, digest: candidate.digest, by: by.clone(), assurance };
+        let command = self.approval(&candidate, given).await?;
         self.review(review, head, &command).await
+    }
+
+    /// The command that records an approval: what the policy says of the plan, its tools pinned.
+    pub(crate) async fn approval(
+        &self,
+        candidate: &Candidate,
+        given: &GivenApproval,
+    ) -> Result<Command, ReviewError> {
+        let judged = self.judge(&candidate.plan);
+        if let Some(denied) = judged.denied() {
+            return Err(denied.into());
+        }
+        judged.check_choices(&candidate.plan, &given.late).map_err(ReviewError::BadChoice)?;
+        let policy = &self.env.policy;
+        let offer = Offer {
+            policy: Arc::clone(policy),
+            asks_about: judged.asked().next().map(|step| step.step.to_string()),
+            pins: self.pins(&candidate.plan).await?,
+            late: judged.late_choices(&given.late, &policy.late_bound),
+        };
+        let GivenApproval { shown, by, assurance, late: _ } = given.clone();
+        Ok(Command::Approve { shown, digest: candidate.digest, by, assurance, offer: Box::new(offer) })
+    }
+
+    /// What the policy says about every step of a plan, on what is known before it runs.
+    pub fn judge(&self, plan: &Plan) -> JudgedPlan {
+        self.env.policy.judge_plan(plan, &self.catalog())
+    }
+
+    /// Refuses what the policy does not let this principal do.
+    pub(crate) fn permit(&self, by: &Principal, action: Action) -> Result<(), Refusal> {
+        if self.env.policy.roles.may(by, action) {
+            return Ok(());
+        }
+        Err(planwright_core::run::Refusal::MayNot { by: by.clone(), action }.into())
     }
 
     pub async fn reject(
@@ -87,6 +145,9 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
+        if !self.env.policy.roles.may(by, Action::Approve) {
+            return Err(Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into());
+        }
         let (review, head) = load_review(&*self.env.store, id).await?;
         let candidate = self.candidate(&review, &Map::new())?;
         let command =
@@ -95,6 +156,7 @@ impl Engine {
     }
 
     pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
+        self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
         let executing = self.status(&review).await?.is_executing();
         self.review(review, head, &Command::Delete { by: by.clone(), executing }).await
@@ -138,9 +200,10 @@ impl Engine {
     }
 
     async fn review(&self, review: Review, head: Head, command: &Command) -> Result<Review, ReviewError> {
-        let events = review.decide(command)?;
+        let now = self.env.clock.now();
+        let events = review.decide(command, now)?;
         let id = review.id().clone();
-        self.append_review(&id, Some(review), head, events).await
+        self.append_review(&id, Some(review), head, (now, events)).await
     }
 
     async fn append_review(
@@ -148,7 +211,7 @@ impl Engine {
         id: &PlanId,
         review: Option<Review>,
         head: Head,
-        events: Vec<ReviewEvent>,
+        events: (Timestamp, Vec<ReviewEvent>),
     ) -> Result<Review, ReviewError> {
         let (append, review) = self.review_append(id, review, head, events)?;
         if !append.records.is_empty() {
@@ -157,13 +220,14 @@ impl Engine {
         Ok(review)
     }
 
-    /// The append that makes `events` durable, and the review after it.
+    /// The append that makes `events` durable, and the review after it. They are dated when they were decided: an
+    /// approval that was valid then must not have expired by the time it is written down.
     pub(crate) fn review_append(
         &self,
         id: &PlanId,
         review: Option<Review>,
         head: Head,
-        events: Vec<ReviewEvent>,
+        (at, events): (Timestamp, Vec<ReviewEvent>),
     ) -> Result<(Append, Review), ReviewError> {
         let stream = StreamName::Plan(id.clone());
         let corrupt = |error: planwright_core::run::Corrupt| LoadError::Damaged {
@@ -172,7 +236,6 @@ impl Engine {
         };
         let (mut review, mut last, mut records) = (review, head, Vec::new());
         for event in events {
-            let at = self.env.clock.now();
             let record = encode(last, &stream, at, 0, Cause::Command, &event);
             last = record.head();
             let entry = planwright_core::journal::Entry {

@@ -6,19 +6,22 @@ use crate::history;
 use crate::journal::{LoadError, load_review, load_run};
 use crate::observer::{Observer, Observers};
 use crate::plans::{Candidate, ReviewError};
-use crate::port::{AcquireError, Append, AppendError, Lease, LeaseRule, StreamStatus};
+use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus};
 use crate::remote::RunCommand;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
 use planwright_core::plan::{Document, Finding, Plan, StepIx};
+use planwright_core::policy::{Action, LateChoice, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, Shown, estimates_by_tool, priorities,
-    reusable_results,
+    Command, Consent, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, Shown, estimates_by_tool,
+    priorities, reusable_results,
 };
+use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -47,6 +50,15 @@ pub struct GivenApproval {
     pub shown: Shown,
     pub by: Principal,
     pub assurance: Assurance,
+    /// What holds for arguments that are only known later, by step. The policy says so for the others.
+    pub late: BTreeMap<String, LateChoice>,
+}
+
+impl GivenApproval {
+    /// A yes without choices of its own.
+    pub fn new(shown: Shown, by: Principal, assurance: Assurance) -> Self {
+        Self { shown, by, assurance, late: BTreeMap::new() }
+    }
 }
 
 impl fmt::Debug for RunOptions {
@@ -86,8 +98,20 @@ pub enum StartRunError {
     Refused(#[from] ReviewRefusal),
     #[error("the plan was edited since: the run executes version {run}, the plan is at version {current}")]
     Edited { run: u32, current: u32 },
-    #[error("a tool changed since the run began: approved was {approved}, now it would be {current}")]
-    ToolsChanged { approved: Digest, current: Digest },
+    #[error(
+        "a tool or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
+    )]
+    ToolsChanged { approved: Digest, current: Digest, difference: Difference },
+    #[error(
+        "the approval covers {approved}, but {current} would run: the plan, its variables, a tool or the policy changed{difference}"
+    )]
+    Changed { approved: Digest, current: Digest, difference: Difference },
+    #[error(transparent)]
+    Denied(#[from] MatchedRule),
+    #[error("{0}")]
+    BadChoice(String),
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     #[error("plan `{0}` has no run that could be resumed")]
     NothingToResume(PlanId),
     #[error("plan `{plan}` is already executing as {run}")]
@@ -102,6 +126,16 @@ pub enum StartRunError {
     Append(#[from] AppendError),
 }
 
+/// What changed about which tool; empty when no tool did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference(pub String);
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}
+
 impl From<ReviewError> for StartRunError {
     fn from(error: ReviewError) -> Self {
         match error {
@@ -109,6 +143,9 @@ impl From<ReviewError> for StartRunError {
             ReviewError::Refused(refusal) => Self::Refused(refusal),
             ReviewError::Invalid(findings) => Self::Invalid(findings),
             ReviewError::MissingTools(missing) => Self::MissingTools(missing),
+            ReviewError::Denied(denied) => Self::Denied(denied),
+            ReviewError::BadChoice(choice) => Self::BadChoice(choice),
+            ReviewError::Artifact(error) => Self::Artifact(error),
             ReviewError::Append(error) => Self::Append(error),
         }
     }
@@ -195,7 +232,8 @@ impl Engine {
         if opened.version != review.current().number {
             return Err(StartRunError::Edited { run: opened.version, current: review.current().number });
         }
-        self.refuse_changed_tools(&run)?;
+        self.permit(&options.by, Action::Run)?;
+        self.refuse_changed_tools(&run).await?;
         let lease = self.env.store.acquire(&run_id, &self.env.owner, self.env.lease_ttl).await?;
         // Only what is read under the lease is current.
         let (run, head) = load_run(&*self.env.store, &run_id, &review, &self.env.bounds).await?;
@@ -265,10 +303,17 @@ impl Engine {
         Ok(())
     }
 
-    fn refuse_changed_tools(&self, run: &Run) -> Result<(), StartRunError> {
+    async fn refuse_changed_tools(&self, run: &Run) -> Result<(), StartRunError> {
         let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
         let approved = run.start().digest;
-        if current == approved { Ok(()) } else { Err(StartRunError::ToolsChanged { approved, current }) }
+        if current == approved {
+            return Ok(());
+        }
+        let difference = match run.start().consent.as_deref() {
+            Some(consent) => self.changed_tools(&consent.pins).await,
+            None => String::new(),
+        };
+        Err(StartRunError::ToolsChanged { approved, current, difference: Difference(difference) })
     }
 
     async fn open(
@@ -279,13 +324,35 @@ impl Engine {
         options: RunOptions,
         fork: Option<(Fork, Vec<ReusedResult>)>,
     ) -> Result<RunHandle, StartRunError> {
+        self.permit(&options.by, Action::Run)?;
+        if let Some(denied) = self.judge(&candidate.plan).denied() {
+            return Err(denied.into());
+        }
         let run_id = RunId::mint(self.env.ids.entropy());
+        let given = match &options.approval {
+            Some(given) => Some(self.approval(&candidate, given).await?),
+            None => None,
+        };
         let Candidate { plan, digest, .. } = candidate;
         let version = review.current().number;
         let previous = review.runs().last().map(|opened| opened.run.clone());
-        let (approved, review, head) = self.approve_with(review, head, digest, options.approval.as_ref())?;
-        let events = review.decide(&ReviewCommand::OpenRun { run: run_id.clone(), digest })?;
-        let (opened, _) = self.review_append(plan.id(), Some(review), head, events)?;
+        // One instant for all that is decided here: what is valid when it is checked is valid when it is spent.
+        let now = self.env.clock.now();
+        let (approved, review, head) = self.approve_with(review, head, given.as_ref(), now)?;
+        let command = ReviewCommand::OpenRun { run: run_id.clone(), digest };
+        let events = match review.decide(&command, now) {
+            Ok(events) => events,
+            Err(refusal) => {
+                // One of several who have to agree has agreed all the same.
+                if let (ReviewRefusal::NotEnough { .. }, Some(approved)) = (&refusal, approved) {
+                    self.env.store.append(vec![approved]).await?;
+                }
+                return Err(self.explained(&review, refusal).await);
+            }
+        };
+        let spent = review.usable_approvals(&digest, now).unwrap_or_default();
+        let consent = Consent::of(&spent, review.current(), &self.env.policy);
+        let (opened, _) = self.review_append(plan.id(), Some(review), head, (now, events))?;
         let plan_append = match approved {
             Some(approved) => joined(approved, opened),
             None => opened,
@@ -303,6 +370,7 @@ impl Engine {
             guards: options.guards,
             by: options.by.clone(),
             forked_from: fork,
+            consent: Some(Box::new(consent)),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let (run, run_append) =
@@ -319,23 +387,43 @@ impl Engine {
         &self,
         review: Review,
         head: Head,
-        digest: Digest,
-        approval: Option<&GivenApproval>,
+        approval: Option<&ReviewCommand>,
+        now: Timestamp,
     ) -> Result<(Option<Append>, Review, Head), StartRunError> {
-        let Some(GivenApproval { shown, by, assurance }) = approval.cloned() else {
-            return Ok((None, review, head));
-        };
-        let events = review.decide(&ReviewCommand::Approve { shown, digest, by, assurance })?;
+        let Some(approval) = approval else { return Ok((None, review, head)) };
+        let events = review.decide(approval, now)?;
         let id = review.id().clone();
-        let (append, review) = self.review_append(&id, Some(review), head, events)?;
+        let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
         let head = append.records.last().map_or(head, planwright_core::journal::Record::head);
         Ok((Some(append), review, head))
+    }
+
+    /// Why there is an approval of this version that does not let it run, if there is one.
+    pub async fn void_approval(&self, review: &Review, digest: Digest) -> Option<StartRunError> {
+        let run = RunId::mint(0);
+        let refusal = review.decide(&ReviewCommand::OpenRun { run, digest }, self.env.clock.now()).err()?;
+        let void = matches!(
+            refusal,
+            ReviewRefusal::Changed { .. } | ReviewRefusal::Expired { .. } | ReviewRefusal::NotEnough { .. }
+        );
+        if void { Some(self.explained(review, refusal).await) } else { None }
+    }
+
+    /// A refusal with what changed since the approval, where that is the reason.
+    async fn explained(&self, review: &Review, refusal: ReviewRefusal) -> StartRunError {
+        let ReviewRefusal::Changed { approved, current } = refusal else { return refusal.into() };
+        let covering = review.approvals().iter().rev().find(|approval| approval.digest == approved);
+        let difference = match covering {
+            Some(approval) => self.changed_tools(&approval.terms.pins).await,
+            None => String::new(),
+        };
+        StartRunError::Changed { approved, current, difference: Difference(difference) }
     }
 
     async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {
         let times = match previous {
             Some(run) => history::tool_times(&*self.env.store, run).await,
-            None => std::collections::BTreeMap::new(),
+            None => BTreeMap::new(),
         };
         priorities(plan, estimates_by_tool(plan, &times))
     }
@@ -399,7 +487,6 @@ impl Engine {
         let run_loop = RunLoop::new(Setup {
             env: Arc::clone(&self.env),
             run,
-            catalog: self.catalog(),
             head,
             lease,
             linger: options.linger,

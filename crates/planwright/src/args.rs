@@ -85,6 +85,8 @@ pub(crate) enum Command {
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
     Servers(command::servers::Command),
+    /// Check the policy, or say what it means for a plan.
+    Policy(command::policy::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

@@ -9,6 +9,7 @@ use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
+use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
 use planwright_core::tool::EffectClass;
 use planwright_engine::{Engine, Limits};
 use serde::Deserialize;
@@ -34,6 +35,10 @@ pub(crate) struct Config {
     user: UserFile,
     bounds: BoundsTable,
     secrets: SecretTable,
+    /// Which calls may be made, which are asked about, and what makes an approval complete.
+    policy: PolicyDocument,
+    /// Who may do what; absent means that every person may do everything.
+    roles: Option<RolesTable>,
     /// Minutes without an entry after which an executing plan counts as stalled.
     stalled_after_minutes: Option<u64>,
 }
@@ -105,6 +110,13 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads a named file in the same form.
+    pub(crate) fn read_file(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+        Self::parse(&text)
+    }
+
     fn parse(text: &str) -> Result<Self, Failure> {
         let config: Self = toml::from_str(text).map_err(|error| explain(FILE, text, &error))?;
         config.check()?;
@@ -139,7 +151,8 @@ impl Config {
         if self.bounds.max_depth.is_some_and(|depth| depth > DEEPEST) {
             return Err(Failure::usage(format!("{FILE}: `max_depth` is at most {DEEPEST}")));
         }
-        self.secrets(Path::new("")).map(drop)
+        self.secrets(Path::new(""))?;
+        self.policy().map(drop)
     }
 
     /// Where secrets are kept. Relative paths start in the workspace.
@@ -192,15 +205,30 @@ impl Config {
         }
     }
 
-    /// What the operator decided about tools is part of what is approved: changing it voids earlier approvals.
-    pub(crate) fn policy_version(&self) -> String {
+    /// What the operator decided about calls and people.
+    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
+        let document = PolicyDocument { roles: self.roles.clone(), ..self.policy.clone() };
+        Policy::read(&document).map_err(|error| {
+            Failure::usage(format!("{FILE}: [policy] {error}"))
+                .hint("docs/policy.md shows what can be written")
+        })
+    }
+
+    pub(crate) fn rule_count(&self) -> usize {
+        self.policy.rules.len()
+    }
+
+    /// What the operator decided is part of what is approved: changing it voids earlier approvals.
+    pub(crate) fn policy_version(&self) -> Result<String, Failure> {
+        let policy = self.policy()?;
+        let version = policy.version().unwrap_or(Engine::DEFAULT_POLICY).to_owned();
         if self.tools.is_empty() {
-            return Engine::DEFAULT_POLICY.to_owned();
+            return Ok(version);
         }
         let decided = |tool: &Tool| json!([tool.class.map(EffectClass::as_str), tool.key_argument]);
         let tools: BTreeMap<&String, Value> =
             self.tools.iter().map(|(name, tool)| (name, decided(tool))).collect();
-        format!("{}+{}", Engine::DEFAULT_POLICY, Digest::of_json(&json!(tools)).short())
+        Ok(format!("{version}+{}", Digest::of_json(&json!(tools)).short()))
     }
 
     pub(crate) fn stalled_after(&self) -> Duration {
@@ -286,6 +314,35 @@ mod tests {
             GITHUB_TOKEN = { env = "GH_TOKEN", tools = ["github.*"] }
             key = { file = "/run/secrets" }
             db = { keyring = "planwright/db" }
+            [policy]
+            mode = "enforce"
+            late_bound = "ask"
+            guarded_tools = ["github.delete_*"]
+            same_call = 50
+            [[policy.rules]]
+            name = "reads"
+            tool = ["demo.*", "read_file"]
+            server = "demo"
+            capability = "x"
+            read_only = true
+            destructive = false
+            idempotent = true
+            open_world = false
+            class = "safe"
+            if = "args.path.startsWith('docs/')"
+            then = "allow"
+            reason = "harmless"
+            mode = "warn"
+            [policy.approval]
+            four_eyes = true
+            required = 2
+            uses = 3
+            expires_after = "7d"
+            step_expires_after = "1h"
+            [policy.caps]
+            "github.*" = 10
+            [roles]
+            approver = ["person:ada"]
         "#;
         let config = Config::parse(text).unwrap();
         assert_eq!(config.stalled_after(), Duration::from_secs(300));
@@ -340,6 +397,26 @@ mod tests {
             let failure = Config::parse(text).unwrap_err();
             assert!(failure.message.contains(words), "{text}: {}", failure.message);
         }
+    }
+
+    #[test]
+    fn a_policy_is_part_of_the_version_and_every_mistake_in_it_is_named() {
+        assert_eq!(Config::default().policy_version().unwrap(), Engine::DEFAULT_POLICY);
+        let version = |text: &str| Config::parse(text).unwrap().policy_version().unwrap();
+        let one = version("[[policy.rules]]\ntool = 'a.*'\nthen = 'deny'");
+        assert!(one.starts_with("policy-"));
+        assert_ne!(one, version("[[policy.rules]]\ntool = 'a.*'\nthen = 'ask'"));
+        assert_ne!(one, version("[roles]\nadmin = ['person:ada']"));
+        let failure = Config::parse(
+            "[policy]\nlate_bound = 'args.x == 1'\n[[policy.rules]]\nif = 'nobody == 1'\nthen = 'deny'\n\
+             [[policy.rules]]\nthen = 'allow'\n[policy.approval]\nuses = 2",
+        )
+        .unwrap_err();
+        for words in ["late_bound", "rule 1: `nobody`", "rule 2", "expires_after"] {
+            assert!(failure.message.contains(words), "{words}: {}", failure.message);
+        }
+        let failure = Config::parse("[[policy.rules]]\ntol = 'x'\nthen = 'deny'").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `tool`?"));
     }
 
     #[test]

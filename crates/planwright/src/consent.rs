@@ -2,15 +2,16 @@
 
 use crate::dag;
 use crate::exit::Failure;
+use crate::late::LateChoices;
 use crate::printer::{BOLD, Printer, YELLOW, line};
 use crate::wire_up::{App, user};
 use planwright_core::plan::{Action, Plan, StepIx};
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::policy::{JudgedPlan, LateChoice, Verdict};
+use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Shown;
 use planwright_core::tool::Catalog;
 use planwright_engine::{Candidate, GivenApproval};
-use serde_json::Value;
 use std::io::{self, BufRead as _, Write as _};
 
 /// What a run needs consent for.
@@ -20,6 +21,8 @@ pub(crate) struct Question<'a> {
     pub(crate) candidate: &'a Candidate,
     /// `--yes`.
     pub(crate) yes: bool,
+    /// `--late`.
+    pub(crate) late: LateChoices,
     /// The variables as they would be typed again, for hints.
     pub(crate) typed: String,
 }
@@ -27,37 +30,50 @@ pub(crate) struct Question<'a> {
 /// Makes sure that the plan, as it would run, is approved: already, by policy, or by the person at the keyboard.
 ///
 /// What is returned is recorded together with the start of the run; nothing means that there is an approval to spend.
-pub(crate) fn consent(app: &App, question: &Question<'_>) -> Result<Option<GivenApproval>, Failure> {
-    let Question { review, candidate, yes, typed } = question;
-    let given = |by, assurance| {
+pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option<GivenApproval>, Failure> {
+    let Question { review, candidate, yes, late, typed } = question;
+    let given = |by, assurance, late| {
         let shown = Shown::Digest(candidate.digest);
-        Ok(Some(GivenApproval { shown, by, assurance }))
+        Ok(Some(GivenApproval { shown, by, assurance, late }))
     };
     let id = review.id();
     if review.state() == ReviewState::Rejected {
         return Err(rejected(review));
     }
-    if review.usable_approval(&candidate.digest).is_some() {
+    let judged = app.engine.judge(&candidate.plan);
+    if let Some(denied) = judged.denied() {
+        return Err(denied.into());
+    }
+    let now = app.now();
+    if review.usable_approvals(&candidate.digest, now).is_some() {
         return Ok(None);
     }
     let sent_back_too_often = review.state() == ReviewState::NeedsReview;
-    if !sent_back_too_often && is_read_only(&candidate.plan, &app.engine.catalog()) {
-        return given(Principal::read_only_policy(), Assurance::Policy);
+    let chosen = late.chosen(&judged);
+    if !sent_back_too_often && judged.is_allowed() && chosen.is_empty() {
+        return given(app.engine.policy().principal(), Assurance::Policy, chosen);
     }
+    let by = user();
     if *yes {
-        return given(user(), Assurance::CommandLine);
+        warn(app.printer(), &judged);
+        return given(by, Assurance::CommandLine, chosen);
     }
-    if app.printer().can_ask() {
-        show(app.printer(), review, candidate, &app.engine.catalog());
+    if app.printer().can_ask() && by.kind == PrincipalKind::Person {
+        show(app, review, candidate, &judged);
+        let chosen = late.ask(app.printer(), &judged, &app.engine.policy().late_bound)?;
         return match ask(app.printer(), "Approve and run?")? {
-            Answer::Yes => given(user(), Assurance::Terminal),
+            Answer::Yes => given(by, Assurance::Terminal, chosen),
             Answer::No | Answer::Neither => Err(Failure::refused("not approved")),
         };
+    }
+    // An approval that does not count any more says more than none.
+    if !sent_back_too_often && let Some(why) = app.engine.void_approval(review, candidate.digest).await {
+        return Err(why.into());
     }
     let why = if sent_back_too_often {
         "the plan was rejected three times and needs a person's review"
     } else {
-        "the plan is not approved, and not everything in it is read-only"
+        "the plan is not approved, and not everything in it may run without asking"
     };
     Err(Failure::refused(why).hint(format!(
         "planwright approve {id}{typed} --digest {}, or repeat the command with --yes",
@@ -71,20 +87,20 @@ fn rejected(review: &Review) -> Failure {
         .hint("change the plan and import it again: the next version can be approved")
 }
 
-/// Whether every step calls a tool that only reads, and none asks for a person or is given a secret.
-fn is_read_only(plan: &Plan, catalog: &Catalog) -> bool {
-    plan.document().steps.iter().all(|step| match step.action() {
-        Some(Action::Tool { name, .. }) => {
-            !step.approval_required
-                && !step.is_given_secrets()
-                && catalog.resolve(name).is_ok_and(|tool| tool.is_read_only())
-        }
-        Some(Action::Think(_) | Action::Agent(_) | Action::Input(_) | Action::Plan(_)) | None => false,
-    })
+/// What rules in mode `warn` say, for whoever agrees without being asked.
+fn warn(printer: Printer, judged: &JudgedPlan) {
+    for (step, words) in judged.warnings() {
+        printer.warn(&format!("step {}: {words}", step.step));
+    }
 }
 
 /// What somebody should know before saying yes, one line each.
-pub(crate) fn risks(plan: &Plan, catalog: &Catalog) -> Vec<String> {
+pub(crate) fn risks(
+    plan: &Plan,
+    catalog: &Catalog,
+    judged: &JudgedPlan,
+    default: &LateChoice,
+) -> Vec<String> {
     let mut risks = Vec::new();
     for ix in plan.indices() {
         let step = plan.step(ix);
@@ -105,26 +121,54 @@ pub(crate) fn risks(plan: &Plan, catalog: &Catalog) -> Vec<String> {
         if step.undo.is_none() {
             words.push("cannot be undone");
         }
-        let late = late_bound(plan, ix);
-        let late =
-            if late.is_empty() { String::new() } else { format!("; known only later: {}", late.join(", ")) };
+        let late: Vec<String> = judged.steps[ix.index()].late.iter().map(|name| line(name)).collect();
+        let late = if late.is_empty() {
+            String::new()
+        } else {
+            format!("; known only later: {} ({})", late.join(", "), default.describe())
+        };
         risks.push(format!("step {} [{}] {}{late}", plan.step_id(ix), line(name), words.join(", ")));
     }
     risks.extend(plan.document().risks.iter().map(|risk| format!("the author says: {}", line(risk))));
     risks
 }
 
-/// The arguments whose value depends on what another step returns.
-fn late_bound(plan: &Plan, ix: StepIx) -> Vec<String> {
-    if plan.referenced_steps(ix).is_empty() {
-        return Vec::new();
+/// What the policy says, where a rule said it: one line each.
+pub(crate) fn verdicts(judged: &JudgedPlan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for step in &judged.steps {
+        let judgement = &step.judgement;
+        let plain = judgement.rule.is_none() && judgement.undecided.is_empty();
+        if !plain || judgement.verdict == Verdict::Deny {
+            let later = if judgement.undecided.is_empty() {
+                String::new()
+            } else {
+                format!("; decided later: {}", line(&judgement.undecided.join(", ")))
+            };
+            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.because()));
+            lines.push(format!("step {}: policy says {verdict} ({because}){later}", step.step));
+        }
+        if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
+            let (verdict, because) = (undo.verdict.as_str(), line(&undo.because()));
+            lines.push(format!("step {}, taken back: policy says {verdict} ({because})", step.step));
+        }
     }
-    let refers = |value: &Value| value.to_string().contains("${");
-    plan.step(ix).args.iter().filter(|(_, value)| refers(value)).map(|(name, _)| line(name)).collect()
+    lines.extend(judged.warnings().map(|(step, words)| format!("step {}: {}", step.step, line(&words))));
+    lines
+}
+
+/// The plan's own constraints, which hold whatever is chosen.
+pub(crate) fn constraints(plan: &Plan) -> Vec<String> {
+    let of_step = |ix: StepIx| {
+        let each = plan.step(ix).constraints.iter();
+        each.map(move |source| format!("step {}: only if {}", plan.step_id(ix), line(source)))
+    };
+    plan.indices().flat_map(of_step).collect()
 }
 
 /// The plan with its risks, on stderr: it is what the person agrees to.
-pub(crate) fn show(printer: Printer, review: &Review, candidate: &Candidate, catalog: &Catalog) {
+fn show(app: &App, review: &Review, candidate: &Candidate, judged: &JudgedPlan) {
+    let printer = app.printer();
     let document = candidate.plan.document();
     let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
     printer.talk(&format!(
@@ -139,10 +183,20 @@ pub(crate) fn show(printer: Printer, review: &Review, candidate: &Candidate, cat
     printer.talk("");
     printer.talk(dag::render(&candidate.plan, None).trim_end());
     printer.talk("");
-    for risk in risks(&candidate.plan, catalog) {
+    let policy = app.engine.policy();
+    let risks = risks(&candidate.plan, &app.engine.catalog(), judged, &policy.late_bound);
+    for risk in risks.into_iter().chain(verdicts(judged)) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));
     }
+    for constraint in constraints(&candidate.plan) {
+        printer.talk(&format!("  {constraint}"));
+    }
     printer.findings(&candidate.findings);
+    let given = review.given_approvals(&candidate.digest, app.now()).len();
+    let required = policy.approval.required();
+    if required > 1 {
+        printer.talk(&format!("approvals: {given} of {required}"));
+    }
     printer.talk(&format!("digest {}", candidate.digest));
 }
 
@@ -155,17 +209,22 @@ pub(crate) enum Answer {
 
 /// Asks on the terminal. Only a clear yes is a yes.
 pub(crate) fn ask(printer: Printer, question: &str) -> Result<Answer, Failure> {
-    let mut err = io::stderr().lock();
-    let asked =
-        write!(err, "{} ", printer.err(BOLD, &format!("{question} [y/N]"))).and_then(|()| err.flush());
-    let failed = |error: io::Error| Failure::refused(format!("cannot ask: {error}"));
-    asked.map_err(failed)?;
-    drop(err);
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    let answer = read_answer(printer, &format!("{question} [y/N]"))?;
     Ok(match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Answer::Yes,
         "n" | "no" => Answer::No,
         _ => Answer::Neither,
     })
+}
+
+/// Puts a question on the terminal and reads one line.
+pub(crate) fn read_answer(printer: Printer, question: &str) -> Result<String, Failure> {
+    let mut err = io::stderr().lock();
+    let asked = write!(err, "{} ", printer.err(BOLD, question)).and_then(|()| err.flush());
+    let failed = |error: io::Error| Failure::refused(format!("cannot ask: {error}"));
+    asked.map_err(failed)?;
+    drop(err);
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    Ok(answer)
 }

@@ -2,19 +2,21 @@
 
 use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
+use crate::late::LateFlags;
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::progress::Progress;
 use crate::projections::project;
 use crate::questions::{ask_all, origin, waiting_for};
 use crate::variables::{VariableFlags, quoted};
+use crate::waiting::{call_lines, waiting_calls};
 use crate::wire_up::{App, user};
 use crate::{dag, plan_source};
 use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
-use planwright_core::plan::StepIx;
-use planwright_core::principal::Assurance;
+use planwright_core::plan::{StepIx, visible};
+use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
-use planwright_core::run::{Refusal, Run, Shown, StepState};
+use planwright_core::run::{AskedCall, Refusal, Run, Shown, StepState};
 use planwright_engine::{
     CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError,
     read_value,
@@ -46,6 +48,8 @@ pub(crate) struct RunFlags {
     /// Approve the plan as the person at the keyboard. Steps that ask for their own approval still wait.
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) late: LateFlags,
     /// Without budgets and runaway detection.
     #[arg(long)]
     pub(crate) no_guards: bool,
@@ -214,13 +218,16 @@ impl Interrupts {
 
 /// On a terminal, asks about everything that waits for a person. Returns whether anything was decided.
 async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
-    if !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
+    let nobody = user().kind != PrincipalKind::Person;
+    if nobody || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
     }
     let mut decided = false;
     for ix in run.waiting().collect::<Vec<_>>() {
         let command = match run.step(ix) {
-            StepState::AwaitingApproval { .. } => ask_gate(app, run, ix, interrupts).await?,
+            StepState::AwaitingApproval { call, .. } => {
+                ask_gate(app, run, (ix, call.as_deref()), interrupts).await?
+            }
             StepState::AwaitingInput { .. } => {
                 decided |= ask_input(app, run, ix, interrupts).await?;
                 None
@@ -254,17 +261,23 @@ async fn listening<T: Send + 'static>(
 async fn ask_gate(
     app: &App,
     run: &Run,
-    ix: StepIx,
+    (ix, call): (StepIx, Option<&AskedCall>),
     interrupts: &Interrupts,
 ) -> Result<Option<RunCommand>, Failure> {
-    let (step, id) = (run.definition(ix), run.step_id(ix));
-    let args = serde_json::to_string(&step.args).unwrap_or_default();
-    let title = line(step.title.as_deref().unwrap_or_default());
-    app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
-    if let Some(item) = element(app, run, ix).await? {
-        app.printer().talk(&format!("  item {}", line(&item.to_string())));
-    }
-    let shown = Shown::Digest(run.start().digest).into();
+    let id = run.step_id(ix);
+    let shown = match call {
+        Some(asked) => {
+            for text in call_lines(app, id.as_str(), asked).await? {
+                app.printer().talk(&text);
+            }
+            asked.digest
+        }
+        None => {
+            show_gate(app, run, ix).await?;
+            run.start().digest
+        }
+    };
+    let shown = Shown::Digest(shown).into();
     let (printer, question) = (app.printer(), format!("Approve step {id}?"));
     let answer = listening(interrupts, move || ask(printer, &question)).await?;
     Ok(match answer {
@@ -280,6 +293,18 @@ async fn ask_gate(
         }
         Some(Answer::Neither) | None => None,
     })
+}
+
+/// Shows the step that a plan's own gate stands before.
+async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
+    let (step, id) = (run.definition(ix), run.step_id(ix));
+    let args = serde_json::to_string(&step.args).unwrap_or_default();
+    let title = line(step.title.as_deref().unwrap_or_default());
+    app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), visible(&args)));
+    if let Some(item) = element(app, run, ix).await? {
+        app.printer().talk(&format!("  item {}", visible(&item.to_string())));
+    }
+    Ok(())
 }
 
 /// The element of the list that an instance is about.
@@ -321,6 +346,11 @@ pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
         app.printer().document(&result)?;
     } else {
         summary(app.printer(), run, app)?;
+        if !run.state().is_terminal() {
+            for text in waiting_calls(app, run).await? {
+                app.printer().data(&text)?;
+            }
+        }
     }
     for hint in hints(run) {
         app.printer().hint(&hint);
@@ -378,8 +408,9 @@ fn hints(run: &Run) -> Vec<String> {
     for ix in run.waiting().take(SHOWN) {
         let id = quoted(run.step_id(ix).as_str());
         match run.step(ix) {
-            StepState::AwaitingApproval { .. } => {
-                hints.push(format!("planwright approve {plan} --step {id} --digest {}", run.start().digest));
+            StepState::AwaitingApproval { call, .. } => {
+                let digest = call.as_ref().map_or(run.start().digest, |asked| asked.digest);
+                hints.push(format!("planwright approve {plan} --step {id} --digest {digest}"));
             }
             StepState::OutcomeUnknown { .. } => hints
                 .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),

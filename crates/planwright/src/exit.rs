@@ -2,6 +2,7 @@
 
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_core::plan::Finding;
+use planwright_core::policy::MatchedRule;
 use planwright_core::review::Refusal as ReviewRefusal;
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
@@ -184,7 +185,10 @@ impl From<Refusal> for Failure {
             | Refusal::CannotStart { .. }
             | Refusal::NotInFlight { .. }
             | Refusal::Stale { .. }
-            | Refusal::MayNotApprove(_) => Exit::Refused,
+            | Refusal::MayNotApprove(_)
+            | Refusal::MayNot { .. }
+            | Refusal::FourEyes(_)
+            | Refusal::ApprovalExpired { .. } => Exit::Refused,
         };
         Self::caused(exit, &refusal)
     }
@@ -199,7 +203,13 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
             | ReviewRefusal::Changed { .. }
+            | ReviewRefusal::FourEyes(_)
+            | ReviewRefusal::PolicyAsks(_)
             | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
+            ReviewRefusal::Expired { .. } => Self::caused(Exit::Refused, &refusal)
+                .hint("look at the plan again and approve it again: an approval has to be used in time"),
+            ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
+                .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
         }
     }
 }
@@ -211,6 +221,9 @@ impl From<ReviewError> for Failure {
             ReviewError::Refused(refusal) => refusal.into(),
             ReviewError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
             ReviewError::MissingTools(_) => missing_tools(&error),
+            ReviewError::Denied(denied) => denied.into(),
+            ReviewError::BadChoice(_) => Self::caused(Exit::Usage, &error),
+            ReviewError::Artifact(error) => error.into(),
             ReviewError::Append(error) => error.into(),
         }
     }
@@ -227,6 +240,11 @@ impl From<StartRunError> for Failure {
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),
+            StartRunError::Changed { .. } => Self::caused(Exit::Refused, &error)
+                .hint("look at the plan again and approve what it does now"),
+            StartRunError::Denied(denied) => denied.into(),
+            StartRunError::BadChoice(_) => Self::caused(Exit::Usage, &error),
+            StartRunError::Artifact(error) => error.into(),
             StartRunError::ToolsChanged { .. } => Self::caused(Exit::Refused, &error)
                 .hint("cancel the run, look at the plan again and approve what it does now"),
             StartRunError::NothingToResume(ref id) => {
@@ -244,6 +262,13 @@ impl From<StartRunError> for Failure {
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
         }
+    }
+}
+
+impl From<MatchedRule> for Failure {
+    fn from(denied: MatchedRule) -> Self {
+        Self::caused(Exit::Refused, &denied)
+            .hint("planwright policy explain says which rule decided about each step, and why")
     }
 }
 

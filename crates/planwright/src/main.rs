@@ -7,6 +7,7 @@ mod consent;
 mod dag;
 mod execution;
 mod exit;
+mod late;
 mod plan_source;
 mod printer;
 mod progress;
@@ -17,6 +18,7 @@ mod secret_table;
 mod servers;
 mod standing;
 mod variables;
+mod waiting;
 mod wire_up;
 
 use clap::Parser as _;

@@ -114,7 +114,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             let mark = printer.err(YELLOW, &sign(Glyph::OutcomeUnknown));
             format!("{mark} {}  outcome unknown: {}", name(run, step), line(reason))
         }
-        RunEvent::ApprovalRequested { step } => {
+        RunEvent::ApprovalRequested { step, .. } => {
             format!(
                 "{} {}  waits for approval",
                 printer.err(YELLOW, &sign(Glyph::AwaitingApproval)),

@@ -27,6 +27,9 @@ use std::sync::Arc;
 /// The directory in a workspace that everything is kept in.
 const PLANS: &str = ".plans";
 
+/// Names the agent that uses the command line. Set by whoever lets an agent loose: it proposes and never approves.
+const AGENT: &str = "PLANWRIGHT_AGENT";
+
 /// Where things are.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
@@ -153,7 +156,8 @@ impl Setting {
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
-            .policy_version(self.config.policy_version())
+            .policy(Arc::new(self.config.policy()?))
+            .policy_version(self.config.policy_version()?)
             .build();
         Ok(App { setting: self.clone(), engine, sqlite, tools, roster, projecting: Arc::default() })
     }
@@ -186,8 +190,12 @@ impl App {
     }
 }
 
-/// The operating-system user. The account decides, not the environment, which anybody can set.
+/// Whoever gives this command: the operating-system user, or an agent that says so. The account decides, not the
+/// environment, which anybody can set; the environment can only take rights away.
 pub(crate) fn user() -> Principal {
+    if let Some(agent) = std::env::var_os(AGENT).filter(|name| !name.is_empty()) {
+        return Principal::agent(agent.to_string_lossy());
+    }
     let uid = rustix::process::getuid().as_raw().to_string();
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let account = accounts.lines().find_map(|line| {

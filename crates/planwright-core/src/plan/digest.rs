@@ -31,21 +31,24 @@ impl Plan {
         }))
     }
 
-    /// The definition each used name stands for: `null` while nobody has such a tool.
-    fn tool_digests(&self, catalog: &Catalog) -> BTreeMap<&str, Value> {
+    /// Every name under which the plan uses a tool: steps, what takes them back, and the scope.
+    pub fn tool_names(&self) -> BTreeSet<&str> {
         let steps = self.document.steps.iter();
         let names = steps.flat_map(|step| {
             let undo = step.undo.as_deref().map(|undo| undo.tool.as_str());
             let agent = step.agent.as_deref().and_then(|agent| agent.tool.as_deref());
             step.tool.as_deref().into_iter().chain(undo).chain(agent)
         });
-        let names: BTreeSet<&str> =
-            names.chain(self.document.tools_required.iter().map(String::as_str)).collect();
+        names.chain(self.document.tools_required.iter().map(String::as_str)).collect()
+    }
+
+    /// The definition each used name stands for: `null` while nobody has such a tool.
+    fn tool_digests(&self, catalog: &Catalog) -> BTreeMap<&str, Value> {
         let digest = |name: &str| match catalog.resolve(name) {
             Ok(tool) => json!({"name": tool.name.to_string(), "digest": tool.digest}),
             Err(_) => Value::Null,
         };
-        names.into_iter().map(|name| (name, digest(name))).collect()
+        self.tool_names().into_iter().map(|name| (name, digest(name))).collect()
     }
 }
 

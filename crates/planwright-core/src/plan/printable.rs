@@ -16,6 +16,22 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean.collect())
 }
 
+/// The text with everything a reader cannot see spelt out: what somebody agrees to must not hide anything.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c.is_control() || is_invisible(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if c.is_control() || is_invisible(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Characters that change how text looks, or hide in it, without being seen.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
@@ -31,6 +47,12 @@ mod tests {
     #[test]
     fn plain_text_is_not_copied() {
         assert!(matches!(printable("Größe ∥ 漢字 ✗"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_spelt_out() {
+        assert_eq!(visible("a\u{202e}b\u{200b}\u{1b}c"), "a\\u{202e}b\\u{200b}\\u{1b}c");
+        assert!(matches!(visible("plain"), Cow::Borrowed(_)));
     }
 
     #[test]

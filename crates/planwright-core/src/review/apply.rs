@@ -1,9 +1,11 @@
 //! Noting what happened to a plan.
 
 use super::{Approval, OpenedRun, Rejection, Review, ReviewEvent, ReviewState, Version};
-use crate::id::PlanId;
+use crate::digest::Digest;
+use crate::id::{PlanId, RunId};
 use crate::journal::Entry;
 use crate::run::Corrupt;
+use crate::time::Timestamp;
 
 impl Review {
     /// Begins a plan's life from its first entry.
@@ -48,7 +50,7 @@ impl Review {
                 });
                 self.state = ReviewState::Proposed;
             }
-            ReviewEvent::PlanApproved { version, digest, by, assurance } => {
+            ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
                     ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
                     ReviewState::Rejected | ReviewState::Deleted => false,
@@ -62,10 +64,14 @@ impl Review {
                     by: by.clone(),
                     assurance: *assurance,
                     at: entry.at,
-                    spent_by: None,
+                    terms: terms.clone(),
+                    spent_by: Vec::new(),
                     taken_back: false,
                 });
-                self.state = ReviewState::Approved;
+                // One of several who have to agree leaves the plan where it is.
+                if self.usable_approvals(digest, entry.at).is_some() {
+                    self.state = ReviewState::Approved;
+                }
             }
             ReviewEvent::PlanRejected { version, by, reason } => {
                 if !self.may_run() || *version != self.current().number || !by.may_approve() {
@@ -80,21 +86,19 @@ impl Review {
                 self.state = if too_often { ReviewState::NeedsReview } else { ReviewState::Rejected };
             }
             ReviewEvent::RunOpened { run, version, digest } => {
-                let (current, state, may_run) = (self.current().number, self.state, self.may_run());
-                let mut open = self.approvals.iter_mut().rev();
-                let unspent = open.find(|approval| approval.is_open(current) && approval.digest == *digest);
-                let Some(approval) = unspent.filter(|_| *version == current && may_run) else {
+                let (current, state) = (self.current().number, self.state);
+                if *version != current || !self.may_run() || !self.spend(run, digest, entry.at) {
                     return Err(cannot_follow("run_opened", state));
-                };
-                approval.spent_by = Some(run.clone());
+                }
                 self.runs.push(OpenedRun {
                     run: run.clone(),
                     version: *version,
                     digest: *digest,
                     at: entry.at,
                 });
-                // The consent is used up; whether the plan is executing is the run's to say.
-                self.state = ReviewState::Proposed;
+                // Usually the consent is used up; whether the plan is executing is the run's to say.
+                let again = self.usable_approvals(digest, entry.at).is_some();
+                self.state = if again { ReviewState::Approved } else { ReviewState::Proposed };
             }
             ReviewEvent::PlanDeleted { .. } if self.state == ReviewState::Deleted => {
                 return Err(cannot_follow("plan_deleted", self.state));
@@ -104,6 +108,20 @@ impl Review {
         self.seq = entry.seq;
         self.updated_at = entry.at;
         Ok(())
+    }
+
+    /// Uses every approval that counts for this digest once. Returns whether they were enough.
+    fn spend(&mut self, run: &RunId, digest: &Digest, at: Timestamp) -> bool {
+        if self.usable_approvals(digest, at).is_none() {
+            return false;
+        }
+        let version = self.current().number;
+        for approval in &mut self.approvals {
+            if approval.is_open(version) && approval.digest == *digest && !approval.has_expired(at) {
+                approval.spent_by.push(run.clone());
+            }
+        }
+        true
     }
 
     /// Neither rejected nor deleted.

@@ -1,11 +1,13 @@
 //! What may happen to a plan.
 
-use super::{Review, ReviewEvent, ReviewState};
+use super::{Approval, Offer, Review, ReviewEvent, ReviewState, Terms};
 use crate::digest::Digest;
 use crate::id::RunId;
 use crate::plan::Document;
-use crate::principal::{Assurance, Principal};
+use crate::policy::Action;
+use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
+use crate::time::Timestamp;
 use std::sync::Arc;
 
 /// Something somebody wants to happen to a plan.
@@ -23,6 +25,7 @@ pub enum Command {
         digest: Digest,
         by: Principal,
         assurance: Assurance,
+        offer: Box<Offer>,
     },
     Reject {
         shown: Shown,
@@ -56,6 +59,14 @@ pub enum Refusal {
         "the approval covers {approved}, but {current} would run: the plan, its variables or a tool changed"
     )]
     Changed { approved: Digest, current: Digest },
+    #[error("the approval expired at {at}, before it was used")]
+    Expired { at: Timestamp },
+    #[error("{given} of {required} people have approved it")]
+    NotEnough { given: usize, required: u32 },
+    #[error("{0} proposed this version, and somebody else has to approve it")]
+    FourEyes(Principal),
+    #[error("policy asks about step `{0}`, so only a person may approve")]
+    PolicyAsks(String),
     #[error("the plan is executing: cancel the run first")]
     Executing,
     #[error(transparent)]
@@ -64,14 +75,17 @@ pub enum Refusal {
 
 impl Review {
     /// Says what happens if `command` is given now.
-    pub fn decide(&self, command: &Command) -> Result<Vec<ReviewEvent>, Refusal> {
+    pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
             Command::Propose { document, digest, by } => Ok(self.decide_propose(document, *digest, by)),
-            Command::Approve { shown, digest, by, assurance } => {
-                self.decide_approve(*shown, *digest, by, *assurance)
+            Command::Approve { shown, digest, by, assurance, offer } => {
+                let terms = self.decide_approve(*shown, *digest, by, offer, now)?;
+                let version = self.current().number;
+                let (by, assurance) = (by.clone(), *assurance);
+                Ok(vec![ReviewEvent::PlanApproved { version, digest: *digest, by, assurance, terms }])
             }
             Command::Reject { shown, digest, by, reason } => self.decide_reject(*shown, *digest, by, reason),
-            Command::OpenRun { run, digest } => self.decide_open_run(run, *digest),
+            Command::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
             Command::Delete { by, executing } => self.decide_delete(by, *executing),
         }
     }
@@ -95,24 +109,40 @@ impl Review {
         shown: Shown,
         digest: Digest,
         by: &Principal,
-        assurance: Assurance,
-    ) -> Result<Vec<ReviewEvent>, Refusal> {
-        if !by.may_approve() {
-            return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
-        }
-        let version = self.current().number;
-        shown.check(version, digest)?;
+        offer: &Offer,
+        now: Timestamp,
+    ) -> Result<Terms, Refusal> {
+        self.check_approver(by, offer)?;
+        shown.check(self.current().number, digest)?;
         match self.state {
             ReviewState::Proposed | ReviewState::NeedsReview => {}
-            // Approving again is void, unless what would run has changed since.
-            ReviewState::Approved if self.usable_approval(&digest).is_some() => {
+            // Approving again is void, unless what would run has changed since or the approval has expired.
+            ReviewState::Approved if self.usable_approvals(&digest, now).is_some() => {
                 return Err(Refusal::NothingToDecide("approved already"));
             }
             ReviewState::Approved => {}
             ReviewState::Rejected => return Err(Refusal::Rejected),
             ReviewState::Deleted => return Err(Refusal::Deleted),
         }
-        Ok(vec![ReviewEvent::PlanApproved { version, digest, by: by.clone(), assurance }])
+        if self.given_approvals(&digest, now).iter().any(|approval| approval.by == *by) {
+            return Err(Refusal::NothingToDecide("approved by you already, and waits for others"));
+        }
+        Ok(offer.terms(now))
+    }
+
+    /// Whether this principal may say yes to what is offered.
+    fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
+        if !by.may_approve() || !offer.policy.roles.may(by, Action::Approve) {
+            return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
+        }
+        if by.kind == PrincipalKind::Policy {
+            let asks = offer.asks_about.clone();
+            return asks.map_or(Ok(()), |step| Err(Refusal::PolicyAsks(step)));
+        }
+        if offer.policy.approval.four_eyes && self.current().by == *by {
+            return Err(Refusal::FourEyes(by.clone()));
+        }
+        Ok(())
     }
 
     fn decide_reject(
@@ -138,21 +168,39 @@ impl Review {
         Ok(vec![ReviewEvent::PlanRejected { version, by: by.clone(), reason: reason.to_owned() }])
     }
 
-    fn decide_open_run(&self, run: &RunId, digest: Digest) -> Result<Vec<ReviewEvent>, Refusal> {
+    fn decide_open_run(
+        &self,
+        run: &RunId,
+        digest: Digest,
+        now: Timestamp,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
         let version = self.current().number;
         match self.state {
             ReviewState::Deleted => return Err(Refusal::Deleted),
             ReviewState::Rejected | ReviewState::NeedsReview => return Err(Refusal::Rejected),
             ReviewState::Proposed | ReviewState::Approved => {}
         }
-        if self.usable_approval(&digest).is_some() {
+        if self.usable_approvals(&digest, now).is_some() {
             return Ok(vec![ReviewEvent::RunOpened { run: run.clone(), version, digest }]);
         }
-        let unspent = self.approvals.iter().rev().find(|approval| approval.is_open(version));
-        Err(match unspent {
-            Some(approval) => Refusal::Changed { approved: approval.digest, current: digest },
-            None => Refusal::NotApproved,
-        })
+        Err(self.why_not_approved(digest, now))
+    }
+
+    /// The best reason why no approval covers this digest.
+    fn why_not_approved(&self, digest: Digest, now: Timestamp) -> Refusal {
+        let given = self.given_approvals(&digest, now);
+        if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
+            return Refusal::NotEnough { given: given.len(), required };
+        }
+        let version = self.current().number;
+        let open: Vec<&Approval> =
+            self.approvals.iter().rev().filter(|approval| approval.is_open(version)).collect();
+        let expired = open.iter().find(|approval| approval.digest == digest);
+        match (expired.and_then(|approval| approval.terms.expires_at), open.first()) {
+            (Some(at), _) => Refusal::Expired { at },
+            (None, Some(approval)) => Refusal::Changed { approved: approval.digest, current: digest },
+            (None, None) => Refusal::NotApproved,
+        }
     }
 
     fn decide_delete(&self, by: &Principal, executing: bool) -> Result<Vec<ReviewEvent>, Refusal> {

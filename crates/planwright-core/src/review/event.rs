@@ -1,5 +1,6 @@
 //! What can be written into the journal of a plan.
 
+use super::Terms;
 use crate::digest::Digest;
 use crate::id::RunId;
 use crate::journal::Journaled;
@@ -24,6 +25,8 @@ pub enum ReviewEvent {
         digest: Digest,
         by: Principal,
         assurance: Assurance,
+        #[serde(default, skip_serializing_if = "Terms::is_plain")]
+        terms: Terms,
     },
     PlanRejected {
         version: u32,

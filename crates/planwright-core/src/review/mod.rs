@@ -7,15 +7,17 @@ mod apply;
 mod decide;
 mod event;
 mod status;
+mod terms;
 
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
 pub use status::PlanStatus;
+pub use terms::{Offer, Pin, Terms};
 
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::plan::Document;
-use crate::principal::{Assurance, Principal};
+use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::time::Timestamp;
 use std::sync::Arc;
 
@@ -62,16 +64,22 @@ pub struct Approval {
     pub by: Principal,
     pub assurance: Assurance,
     pub at: Timestamp,
-    /// The run that used it up.
-    pub spent_by: Option<RunId>,
+    pub terms: Terms,
+    /// The runs that used it.
+    pub spent_by: Vec<RunId>,
     /// The version was rejected after all, before anything ran.
     pub taken_back: bool,
 }
 
 impl Approval {
-    /// Whether a run of this version may still spend it.
+    /// Whether a run of this version may still spend it, if it has not expired.
     fn is_open(&self, version: u32) -> bool {
-        self.version == version && self.spent_by.is_none() && !self.taken_back
+        self.version == version && self.spent_by.len() < self.terms.uses() as usize && !self.taken_back
+    }
+
+    /// Whether it was not used in time.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.terms.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 }
 
@@ -140,9 +148,27 @@ impl Review {
         self.updated_at
     }
 
-    /// The approval a run of exactly this digest may spend.
-    pub fn usable_approval(&self, digest: &Digest) -> Option<&Approval> {
+    /// The approvals a run of exactly this digest may spend together, if they are enough: policy's, or those of as
+    /// many different people as have to agree.
+    pub fn usable_approvals(&self, digest: &Digest, now: Timestamp) -> Option<Vec<&Approval>> {
+        let given = self.given_approvals(digest, now);
+        let enough = given.iter().any(|approval| approval.by.kind == PrincipalKind::Policy)
+            || given.len()
+                >= given.iter().map(|approval| approval.terms.required()).max().unwrap_or(1) as usize;
+        enough.then_some(given).filter(|given| !given.is_empty())
+    }
+
+    /// The open approvals of exactly this digest, one for each who gave one.
+    pub fn given_approvals(&self, digest: &Digest, now: Timestamp) -> Vec<&Approval> {
         let version = self.current().number;
-        self.approvals.iter().rev().find(|approval| approval.is_open(version) && approval.digest == *digest)
+        let mut given: Vec<&Approval> = Vec::new();
+        for approval in self.approvals.iter().rev() {
+            let counts =
+                approval.is_open(version) && approval.digest == *digest && !approval.has_expired(now);
+            if counts && !given.iter().any(|other| other.by == approval.by) {
+                given.push(approval);
+            }
+        }
+        given
     }
 }

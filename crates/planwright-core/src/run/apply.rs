@@ -21,7 +21,8 @@ impl Run {
         priority: Arc<[u64]>,
         first: &Entry<RunEvent>,
     ) -> Result<Self, Corrupt> {
-        let RunEvent::RunStarted { version, digest, max_concurrency, guards, forked_from, .. } = &first.event
+        let RunEvent::RunStarted { version, digest, max_concurrency, guards, forked_from, consent, .. } =
+            &first.event
         else {
             return Err(Corrupt::NoStart);
         };
@@ -35,6 +36,7 @@ impl Run {
             max_concurrency: (*max_concurrency).max(1),
             guards: *guards,
             forked_from: forked_from.clone(),
+            consent: consent.clone(),
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {
@@ -50,6 +52,8 @@ impl Run {
             denied: None,
             loops: Loops::default(),
             answered: BTreeMap::new(),
+            approved_calls: std::collections::BTreeMap::new(),
+            scope: super::scope::Scope::of(plan.document()),
             plan,
         };
         for ix in run.plan.indices() {
@@ -106,8 +110,18 @@ impl Run {
             },
             E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
             E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
-            E::ApprovalRequested { step } => self.note(entry, step, &S::ApprovalRequested { at }),
-            E::ApprovalGranted { step, .. } => self.note(entry, step, &S::ApprovalGranted),
+            E::ApprovalRequested { step, call, expires_at } => {
+                let (call, expires_at) = (call.as_deref(), *expires_at);
+                self.note(entry, step, &S::ApprovalRequested { at, call, expires_at })
+            }
+            E::ApprovalGranted { step, call, .. } => {
+                self.note(entry, step, &S::ApprovalGranted { call: *call })?;
+                if let Some(call) = call {
+                    let ix = self.locate(entry.seq, step)?;
+                    self.approved_calls.insert(ix, *call);
+                }
+                Ok(())
+            }
             E::ApprovalDenied { step, reason, .. } => self.note(entry, step, &S::ApprovalDenied { reason }),
             E::LoopOpened { step, items, count } => self.note_loop_opened(entry, step, items, *count),
             E::LoopClosed { step, value } => {
@@ -356,9 +370,13 @@ impl Run {
             StepState::RetryDue { due_at, .. } => {
                 index.timers.remove(&(*due_at, ix));
             }
-            StepState::AwaitingApproval { .. }
-            | StepState::AwaitingInput { .. }
-            | StepState::OutcomeUnknown { .. } => {
+            StepState::AwaitingApproval { expires_at, .. } => {
+                index.waiting.remove(&ix);
+                if let Some(at) = expires_at {
+                    index.expiries.remove(&(*at, ix));
+                }
+            }
+            StepState::AwaitingInput { .. } | StepState::OutcomeUnknown { .. } => {
                 index.waiting.remove(&ix);
             }
             StepState::Completed { .. } => index.completed -= usize::from(own),
@@ -401,9 +419,13 @@ impl Run {
             StepState::RetryDue { due_at, .. } => {
                 index.timers.insert((*due_at, ix));
             }
-            StepState::AwaitingApproval { .. }
-            | StepState::AwaitingInput { .. }
-            | StepState::OutcomeUnknown { .. } => {
+            StepState::AwaitingApproval { expires_at, .. } => {
+                index.waiting.insert(ix);
+                if let Some(at) = expires_at {
+                    index.expiries.insert((*at, ix));
+                }
+            }
+            StepState::AwaitingInput { .. } | StepState::OutcomeUnknown { .. } => {
                 index.waiting.insert(ix);
             }
             StepState::Completed { .. } => index.completed += usize::from(own),
@@ -449,7 +471,7 @@ fn event_name(event: &StepEvent<'_>) -> &'static str {
         StepEvent::RunEnded { .. } => "run_ended",
         StepEvent::Reused { .. } => "result_reused",
         StepEvent::ApprovalRequested { .. } => "approval_requested",
-        StepEvent::ApprovalGranted => "approval_granted",
+        StepEvent::ApprovalGranted { .. } => "approval_granted",
         StepEvent::ApprovalDenied { .. } => "approval_denied",
         StepEvent::AttemptStarted { .. } => "attempt_started",
         StepEvent::AttemptSucceeded { .. } => "attempt_succeeded",

@@ -1,6 +1,6 @@
 //! What can be written into the journal of a run.
 
-use super::{Asked, Reply, StoredValue};
+use super::{Asked, AskedCall, Consent, Reply, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, PlanId, RunId, StepId};
 use crate::journal::Journaled;
@@ -27,6 +27,9 @@ pub enum RunEvent {
         by: Principal,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked_from: Option<Fork>,
+        /// What was agreed to. Absent in runs from before it was written down.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        consent: Option<Box<Consent>>,
     },
     /// A fork takes this value over from another run.
     ResultReused {
@@ -88,11 +91,20 @@ pub enum RunEvent {
     },
     ApprovalRequested {
         step: StepId,
+        /// The concrete call that is asked about; absent when the plan asks for the step as it is written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Box<AskedCall>>,
+        /// The step fails if nobody agreed by then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
     },
     ApprovalGranted {
         step: StepId,
         by: Principal,
         assurance: Assurance,
+        /// The call that was agreed to, if one was asked about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<Digest>,
     },
     ApprovalDenied {
         step: StepId,

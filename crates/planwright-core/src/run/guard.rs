@@ -2,17 +2,27 @@
 
 use super::{Run, RunEvent};
 use crate::digest::Digest;
+use crate::policy::{Cap, FoldedName, ToolPattern};
 use crate::time::Timestamp;
+use crate::tool::ToolName;
 use std::collections::BTreeMap;
 
 /// What a run has spent so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     calls: u64,
-    /// Counted only for tools the budget names.
-    per_tool: BTreeMap<String, u64>,
-    /// Counted only when the budget bounds repeated calls.
+    /// Calls of each tool. Counted also without guards: the operator's caps hold whatever the caller says.
+    per_tool: BTreeMap<ToolName, Spent>,
+    /// Counted only when something bounds repeated calls.
     same_call: BTreeMap<Digest, u64>,
+}
+
+/// How often one tool was called.
+#[derive(Debug, Clone)]
+struct Spent {
+    calls: u64,
+    /// Folded once, so that looking for look-alikes is cheap.
+    name: FoldedName,
 }
 
 /// A guard said no. The call never leaves and nothing is charged.
@@ -22,6 +32,8 @@ pub enum GuardBlock {
     Calls { limit: u64 },
     #[error("`{tool}` may be called {limit} times in this run, and has been")]
     PerTool { tool: String, limit: u64 },
+    #[error("the operator lets `{pattern}` be called {limit} times in a run, and it has been")]
+    Cap { pattern: String, limit: u64 },
     #[error("the budget of {limit} seconds is used up")]
     Seconds { limit: String },
     #[error("the same call was already made {limit} times: this looks like a runaway")]
@@ -31,51 +43,82 @@ pub enum GuardBlock {
 impl Usage {
     pub(super) fn note(&mut self, event: &RunEvent, run: &super::Start, budget: &crate::plan::Budget) {
         let RunEvent::AttemptStarted { tool, call, .. } = event else { return };
-        if !run.guards {
-            return;
+        if run.guards {
+            self.calls += 1;
         }
-        self.calls += 1;
-        for name in [tool.to_string(), tool.tool.clone()] {
-            if budget.per_tool.contains_key(&name) {
-                *self.per_tool.entry(name).or_default() += 1;
+        match self.per_tool.get_mut(tool) {
+            Some(spent) => spent.calls += 1,
+            None => {
+                self.per_tool.insert(tool.clone(), Spent { calls: 1, name: FoldedName::new(tool) });
             }
         }
-        if budget.same_call.is_some() {
+        let operators = run.consent.as_deref().and_then(|consent| consent.same_call);
+        if budget.same_call.is_some() || operators.is_some() {
             *self.same_call.entry(*call).or_default() += 1;
         }
+    }
+
+    /// Calls of all tools that a pattern names, look-alikes included.
+    fn of(&self, pattern: &ToolPattern) -> u64 {
+        let matching = self.per_tool.values().filter(|spent| pattern.matches_alike(&spent.name));
+        matching.map(|spent| spent.calls).sum()
     }
 }
 
 impl Run {
-    /// Whether the guards let one more call leave. Retries count like first calls.
+    /// Whether the guards let one more call leave. Retries count like first calls. The plan's own budget can be
+    /// switched off by whoever runs it; what the operator capped cannot.
     pub(super) fn check_guards(
         &self,
-        tool: &crate::tool::ToolName,
+        tool: &ToolName,
         call: &Digest,
+        caps: &[Cap],
         now: Timestamp,
     ) -> Result<(), GuardBlock> {
-        let budget = &self.plan.document().limits.budget;
-        if !self.start.guards {
-            return Ok(());
+        for cap in caps {
+            if self.usage.of(&cap.pattern) >= cap.limit {
+                return Err(GuardBlock::Cap { pattern: cap.pattern.to_string(), limit: cap.limit });
+            }
         }
+        let operators = self.start.consent.as_deref().and_then(|consent| consent.same_call);
+        self.check_repeated(call, operators)?;
+        if self.start.guards { self.check_budget(tool, call, now) } else { Ok(()) }
+    }
+
+    fn check_budget(&self, tool: &ToolName, call: &Digest, now: Timestamp) -> Result<(), GuardBlock> {
+        let budget = &self.plan.document().limits.budget;
         if let Some(limit) = budget.calls.filter(|&limit| self.usage.calls >= limit) {
             return Err(GuardBlock::Calls { limit });
         }
         if !budget.per_tool.is_empty() {
-            for name in [tool.to_string(), tool.tool.clone()] {
-                let spent = self.usage.per_tool.get(&name).copied().unwrap_or_default();
-                if let Some(&limit) = budget.per_tool.get(&name).filter(|&&limit| spent >= limit) {
-                    return Err(GuardBlock::PerTool { tool: name, limit });
-                }
-            }
+            self.check_per_tool(tool)?;
         }
         if let Some(seconds) = budget.seconds.filter(|&s| now.since(self.start.at).as_secs_f64() >= s) {
             return Err(GuardBlock::Seconds { limit: seconds.to_string() });
         }
-        let repeated = self.usage.same_call.get(call).copied().unwrap_or_default();
-        if let Some(limit) = budget.same_call.filter(|&limit| repeated >= limit) {
-            return Err(GuardBlock::SameCall { limit });
+        self.check_repeated(call, budget.same_call)
+    }
+
+    /// A budget may name the tool in full, bare, or as hosts write it. One that cannot be read allows nothing.
+    fn check_per_tool(&self, tool: &ToolName) -> Result<(), GuardBlock> {
+        let folded = FoldedName::new(tool);
+        for (name, &limit) in &self.plan.document().limits.budget.per_tool {
+            let blocked = match ToolPattern::parse(name) {
+                Ok(pattern) => pattern.matches_alike(&folded) && self.usage.of(&pattern) >= limit,
+                Err(_) => true,
+            };
+            if blocked {
+                return Err(GuardBlock::PerTool { tool: name.clone(), limit });
+            }
         }
         Ok(())
+    }
+
+    fn check_repeated(&self, call: &Digest, limit: Option<u64>) -> Result<(), GuardBlock> {
+        let repeated = self.usage.same_call.get(call).copied().unwrap_or_default();
+        match limit.filter(|&limit| repeated >= limit) {
+            Some(limit) => Err(GuardBlock::SameCall { limit }),
+            None => Ok(()),
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! journal go through the same code. All costs are per event, never per step of the plan.
 
 mod apply;
+mod consent;
 mod decide;
 mod effect;
 mod event;
@@ -15,16 +16,19 @@ mod preview;
 mod question;
 mod refusal;
 mod report;
+mod scope;
 mod state;
 mod value;
 
+pub use crate::policy::Verdict;
+pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
 pub use event::{Fork, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, reusable_results};
 pub use guard::GuardBlock;
 pub use instances::{Instance, Loop};
-pub use preview::{PLACEHOLDER, Preview, PreviewStep, Verdict, preview, verdict};
+pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
 pub use question::{Answered, Asked, Question, Reply};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
@@ -62,6 +66,9 @@ pub struct Run {
     loops: Loops,
     /// What people answered to the tools of steps, oldest first.
     answered: BTreeMap<StepIx, Vec<Answered>>,
+    /// The one call of a step that a person agreed to. Kept beside the states, because it outlives retries.
+    approved_calls: BTreeMap<StepIx, Digest>,
+    scope: scope::Scope,
 }
 
 /// What the first entry of a run says.
@@ -73,6 +80,7 @@ pub struct Start {
     pub max_concurrency: u32,
     pub guards: bool,
     pub forked_from: Option<Fork>,
+    pub consent: Option<Box<Consent>>,
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision has to look
@@ -87,6 +95,8 @@ struct Index {
     running: BTreeSet<StepIx>,
     /// Retries that fall due and deadlines of calls in flight.
     timers: BTreeSet<(Timestamp, StepIx)>,
+    /// Approvals that are void if not given by then. They keep no run from being parked.
+    expiries: BTreeSet<(Timestamp, StepIx)>,
     /// Waiting for a person: approval, input, unknown outcome.
     waiting: BTreeSet<StepIx>,
     /// Loops whose instances are all done.
@@ -185,7 +195,10 @@ impl Run {
     /// The next instant after `now` at which a retry falls due or a call has taken too long.
     pub fn next_timer(&self, now: Timestamp) -> Option<Timestamp> {
         let later = now.plus(Duration::from_millis(1));
-        self.index.timers.range((later, StepIx::new(0))..).next().map(|&(at, _)| at)
+        let next = |timers: &BTreeSet<(Timestamp, StepIx)>| {
+            timers.range((later, StepIx::new(0))..).next().map(|&(at, _)| at)
+        };
+        next(&self.index.timers).into_iter().chain(next(&self.index.expiries)).min()
     }
 
     /// Nothing is in flight and nothing can start without a person: approval, input, an unknown outcome, a resume.

@@ -2,7 +2,8 @@
 
 use crate::digest::Digest;
 use crate::plan::{Plan, Reference, Root, Segment, StepIx, Template};
-use crate::tool::{Catalog, KnownTool};
+use crate::policy::{Policy, Verdict};
+use crate::tool::Catalog;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -26,48 +27,18 @@ pub struct PreviewStep {
     pub reason: String,
 }
 
-/// What the default policy says about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    Allow,
-    Ask,
-    Deny,
-}
-
-impl Verdict {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
-
-/// Whether a call needs consent: read-only tools run, everything else is asked about, what is unknown is denied.
-pub fn verdict(tool: Option<&KnownTool>, approval_required: bool) -> (Verdict, &'static str) {
-    match tool {
-        None => (Verdict::Deny, "the tool is not known"),
-        Some(_) if approval_required => (Verdict::Ask, "the plan asks for approval of this step"),
-        Some(tool) if tool.is_read_only() => (Verdict::Allow, "the tool is read-only"),
-        Some(_) => (Verdict::Ask, "the tool is not read-only"),
-    }
-}
-
 /// Goes through the plan in dependency order, charging the budget as a run without failures would.
-pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview {
+pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: &str) -> Preview {
     let budget = &plan.document().limits.budget;
+    let judged = policy.judge_plan(plan, catalog);
     let mut steps: Vec<Option<PreviewStep>> = vec![None; plan.len()];
     let mut calls = 0_u64;
     let mut per_tool: BTreeMap<String, u64> = BTreeMap::new();
     for &ix in plan.graph().order() {
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
-        let (mut verdict, mut reason) =
-            self::verdict(tool.map(|tool| &**tool), plan.step(ix).approval_required);
-        if verdict == Verdict::Allow && plan.step(ix).is_given_secrets() {
-            (verdict, reason) = (Verdict::Ask, "the step is given a secret");
-        }
+        let judgement = &judged.steps[ix.index()].judgement;
+        let (mut verdict, mut reason) = (judgement.verdict, judgement.because());
         // A budget may name the tool in full or bare, whatever the step says.
         let names = match tool {
             Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],
@@ -75,20 +46,20 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
         };
         let spent = |name: &String| per_tool.get(name).copied().unwrap_or_default();
         if budget.calls.is_some_and(|limit| calls >= limit) {
-            (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then");
+            (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then".to_owned());
         } else if names
             .iter()
             .any(|name| budget.per_tool.get(name).is_some_and(|&limit| spent(name) >= limit))
         {
-            (verdict, reason) = (Verdict::Deny, "the plan's budget for this tool is used up by then");
+            (verdict, reason) =
+                (Verdict::Deny, "the plan's budget for this tool is used up by then".to_owned());
         } else {
             calls += 1;
             for name in names {
                 *per_tool.entry(name).or_default() += 1;
             }
         }
-        let reason = reason.to_owned();
-        steps[ix.index()] = Some(PreviewStep { args: args(plan, ix), verdict, reason });
+        steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), verdict, reason });
     }
     Preview {
         digest: plan.digest(catalog, policy_version),
@@ -97,7 +68,8 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
     }
 }
 
-fn args(plan: &Plan, ix: StepIx) -> Value {
+/// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
+pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
     match plan.args_template(ix) {
         None => Value::Object(plan.step(ix).args.clone()),
         Some(template) => fill(plan, template),

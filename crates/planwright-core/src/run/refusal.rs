@@ -1,7 +1,9 @@
 //! The two ways the core says no: a refusal (you may not do this now) and corruption (the journal cannot say this).
 
 use crate::digest::Digest;
+use crate::policy::Action;
 use crate::principal::Principal;
+use crate::time::Timestamp;
 use std::fmt;
 
 /// A command that may not happen now. A value, not a failure: nothing was changed.
@@ -35,6 +37,12 @@ pub enum Refusal {
     Stale { shown: Shown, current: Shown },
     #[error("{0} may not approve: agents and services propose, people approve")]
     MayNotApprove(Principal),
+    #[error("{by} may not {action}")]
+    MayNot { by: Principal, action: Action },
+    #[error("{0} proposed the plan, and somebody else has to approve its calls")]
+    FourEyes(Principal),
+    #[error("the approval of step `{step}` was asked for until {at}, and has expired")]
+    ApprovalExpired { step: String, at: Timestamp },
 }
 
 /// What was on the screen when somebody decided.

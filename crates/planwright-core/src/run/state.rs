@@ -1,6 +1,7 @@
 //! Where a run and its steps stand: one enum each, and one table each that says what may follow what.
 
-use super::{Asked, StepError, StoredValue};
+use super::{Asked, AskedCall, StepError, StoredValue};
+use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
 use crate::time::Timestamp;
@@ -95,6 +96,11 @@ pub enum StepState {
     /// A person has been asked. Nothing is called until they answer.
     AwaitingApproval {
         asked_at: Timestamp,
+        /// What was tried before this was asked.
+        tally: Tally,
+        /// The concrete call, if that is what was asked about.
+        call: Option<Box<AskedCall>>,
+        expires_at: Option<Timestamp>,
     },
     /// A person has been asked for values.
     AwaitingInput {
@@ -182,8 +188,12 @@ pub enum StepEvent<'a> {
     },
     ApprovalRequested {
         at: Timestamp,
+        call: Option<&'a AskedCall>,
+        expires_at: Option<Timestamp>,
     },
-    ApprovalGranted,
+    ApprovalGranted {
+        call: Option<Digest>,
+    },
     ApprovalDenied {
         reason: &'a str,
     },
@@ -272,11 +282,21 @@ impl StepState {
             (Self::Pending { .. } | Self::Ready { .. }, E::Reused { value }) => {
                 Self::Completed { tally: Tally::default(), took: Duration::ZERO, value: (*value).clone() }
             }
-            (Self::Ready { approved: false, .. }, E::ApprovalRequested { at }) => {
-                Self::AwaitingApproval { asked_at: *at }
+            (Self::Ready { tally, approved: false }, E::ApprovalRequested { at, call: None, expires_at }) => {
+                Self::awaiting(*tally, *at, None, *expires_at)
             }
-            (Self::AwaitingApproval { .. }, E::ApprovalGranted) => {
-                Self::Ready { tally: Tally::default(), approved: true }
+            (
+                Self::Ready { tally, .. } | Self::RetryDue { tally, .. },
+                E::ApprovalRequested { at, call: Some(call), expires_at },
+            ) => Self::awaiting(*tally, *at, Some(call), *expires_at),
+            (Self::AwaitingApproval { tally, call: asked, .. }, E::ApprovalGranted { call })
+                if asked.as_ref().map(|asked| asked.digest) == *call =>
+            {
+                Self::Ready { tally: *tally, approved: true }
+            }
+            // Nobody agreed in time.
+            (Self::AwaitingApproval { tally, .. }, E::FailedWithoutCall { error }) => {
+                Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
             }
             (Self::AwaitingApproval { .. }, E::ApprovalDenied { reason }) => {
                 Self::Denied { reason: (*reason).into() }
@@ -380,19 +400,28 @@ impl StepState {
                 Self::Denied { reason: (*reason).into() }
             }
 
-            (
-                Self::Pending { .. } | Self::AwaitingApproval { .. },
-                E::RunEnded { reason } | E::LoopStopped { reason },
-            )
+            (Self::Pending { .. }, E::RunEnded { reason } | E::LoopStopped { reason })
             | (Self::Looping { .. }, E::RunEnded { reason }) => {
                 Self::Cancelled { tally: Tally::default(), reason: (*reason).into() }
             }
             (
-                Self::Ready { tally, .. } | Self::RetryDue { tally, .. } | Self::AwaitingInput { tally, .. },
+                Self::Ready { tally, .. }
+                | Self::RetryDue { tally, .. }
+                | Self::AwaitingApproval { tally, .. }
+                | Self::AwaitingInput { tally, .. },
                 E::RunEnded { reason } | E::LoopStopped { reason },
             ) => Self::Cancelled { tally: *tally, reason: (*reason).into() },
             _ => return None,
         })
+    }
+
+    fn awaiting(
+        tally: Tally,
+        asked_at: Timestamp,
+        call: Option<&AskedCall>,
+        expires_at: Option<Timestamp>,
+    ) -> Self {
+        Self::AwaitingApproval { asked_at, tally, call: call.cloned().map(Box::new), expires_at }
     }
 
     /// The word for this state in every output.
@@ -439,6 +468,7 @@ impl StepState {
     pub fn tally(&self) -> Tally {
         match self {
             Self::Ready { tally, .. }
+            | Self::AwaitingApproval { tally, .. }
             | Self::Running { tally, .. }
             | Self::RetryDue { tally, .. }
             | Self::Completed { tally, .. }
@@ -449,7 +479,6 @@ impl StepState {
             | Self::Undone { tally } => *tally,
             Self::Pending { .. }
             | Self::Blocked { .. }
-            | Self::AwaitingApproval { .. }
             | Self::Looping { .. }
             | Self::Denied { .. }
             | Self::Skipped { .. } => Tally::default(),

@@ -2,6 +2,7 @@
 
 use super::{EffectClass, ToolDefinition, ToolName};
 use crate::digest::Digest;
+use crate::policy::FoldedName;
 use jsonschema::Validator;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,6 +20,7 @@ pub struct KnownTool {
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
     output_validator: OnceLock<Result<Validator, String>>,
+    folded: OnceLock<FoldedName>,
 }
 
 impl fmt::Debug for KnownTool {
@@ -40,6 +42,7 @@ impl KnownTool {
             key_argument: None,
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
+            folded: OnceLock::new(),
             definition,
         }
     }
@@ -55,6 +58,11 @@ impl KnownTool {
 
     pub fn is_read_only(&self) -> bool {
         self.believed && self.definition.annotations.is_read_only()
+    }
+
+    /// The name as rules compare it with look-alikes. Folded once.
+    pub fn folded(&self) -> &FoldedName {
+        self.folded.get_or_init(|| FoldedName::new(&self.name))
     }
 
     /// The compiled input schema, or why it cannot be compiled. Compiled once.
@@ -84,9 +92,12 @@ pub enum ResolveToolError {
     Ambiguous { name: String, candidates: Vec<String> },
 }
 
-/// The tools known at one moment.
+/// The tools known at one moment. Cheap to clone: it is asked for before every call.
 #[derive(Debug, Clone, Default)]
-pub struct Catalog {
+pub struct Catalog(Arc<Tools>);
+
+#[derive(Debug, Default)]
+struct Tools {
     tools: BTreeMap<ToolName, Arc<KnownTool>>,
     by_bare_name: BTreeMap<String, Vec<Arc<KnownTool>>>,
 }
@@ -97,7 +108,7 @@ impl Catalog {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownTool>> {
-        self.tools.values()
+        self.0.tools.values()
     }
 
     /// Finds a tool by `server.tool`, `mcp__server__tool`, or a bare name that only one server has.
@@ -106,7 +117,7 @@ impl Catalog {
         if let Some(tool) = self.by_full_name(name) {
             return Ok(tool);
         }
-        match self.by_bare_name.get(name).map(Vec::as_slice) {
+        match self.0.by_bare_name.get(name).map(Vec::as_slice) {
             Some([tool]) => Ok(tool),
             Some(several @ [_, _, ..]) => Err(ResolveToolError::Ambiguous {
                 name: name.to_owned(),
@@ -123,12 +134,12 @@ impl Catalog {
             Some(rest) => rest.split_once("__")?,
             None => name.split_once('.')?,
         };
-        self.tools.get(&ToolName { server: server.to_owned(), tool: tool.to_owned() })
+        self.0.tools.get(&ToolName { server: server.to_owned(), tool: tool.to_owned() })
     }
 
     /// Up to three names a person may have meant.
     fn nearest(&self, name: &str) -> Vec<String> {
-        let names = self.tools.values().flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
+        let names = self.0.tools.values().flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
         crate::plan::nearest(name, names)
     }
 }
@@ -136,11 +147,11 @@ impl Catalog {
 /// Catalogs of several sources become one without compiling any schema again.
 impl FromIterator<Arc<KnownTool>> for Catalog {
     fn from_iter<I: IntoIterator<Item = Arc<KnownTool>>>(tools: I) -> Self {
-        let mut catalog = Self::default();
+        let mut known = Tools::default();
         for tool in tools {
-            catalog.by_bare_name.entry(tool.name.tool.clone()).or_default().push(Arc::clone(&tool));
-            catalog.tools.insert(tool.name.clone(), tool);
+            known.by_bare_name.entry(tool.name.tool.clone()).or_default().push(Arc::clone(&tool));
+            known.tools.insert(tool.name.clone(), tool);
         }
-        catalog
+        Self(Arc::new(known))
     }
 }

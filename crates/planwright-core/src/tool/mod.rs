@@ -2,6 +2,8 @@
 
 mod catalog;
 mod definition;
+mod difference;
 
 pub use catalog::{Catalog, KnownTool, ResolveToolError};
 pub use definition::{Annotations, EffectClass, ToolDefinition, ToolName};
+pub use difference::difference;

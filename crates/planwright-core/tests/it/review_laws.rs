@@ -5,13 +5,15 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::Document;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, Refusal, Review, ReviewEvent, ReviewState};
+use planwright_core::review::{Command, Refusal, Review, ReviewEvent, ReviewState, Terms};
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any};
 use proptest::{prop_oneof, proptest};
 use std::sync::Arc;
+
+const LATER: Timestamp = Timestamp::from_millis(1_000_000);
 
 fn document(title: u8) -> Arc<Document> {
     let id = Some("plan-x".parse().unwrap());
@@ -58,10 +60,10 @@ impl Life {
     }
 
     fn give(&mut self, command: &Command) -> Result<Vec<ReviewEvent>, Refusal> {
-        let events = self.review.decide(command)?;
+        let now = Timestamp::from_millis(1 + i64::try_from(self.head.seq).unwrap());
+        let events = self.review.decide(command, now)?;
         for event in &events {
-            let at = Timestamp::from_millis(1 + i64::try_from(self.head.seq).unwrap());
-            let record = encode(self.head, &self.stream, at, 0, Cause::Command, event);
+            let record = encode(self.head, &self.stream, now, 0, Cause::Command, event);
             let entry: Entry<ReviewEvent> = decode(&record).unwrap();
             assert_eq!(entry.event, *event, "every event survives being written down");
             self.review.apply(&entry).expect("what was decided can be applied");
@@ -89,7 +91,8 @@ impl Life {
     fn approve(&mut self, tools: u8, by: &Principal, shown: Shown) {
         let digest = digest(self.title, tools);
         let before = self.review.state();
-        let command = Command::Approve { shown, digest, by: by.clone(), assurance: Assurance::Terminal };
+        let (by_them, assurance, offer) = (by.clone(), Assurance::Terminal, Box::default());
+        let command = Command::Approve { shown, digest, by: by_them, assurance, offer };
         if self.give(&command).is_ok() {
             assert!(by.may_approve(), "{by} approved a plan");
             assert!(
@@ -141,7 +144,7 @@ impl Life {
                 ));
                 self.granted.remove(at);
                 self.runs += 1;
-                let spent = self.review.approvals().iter().filter(|a| a.spent_by.as_ref() == Some(&run));
+                let spent = self.review.approvals().iter().filter(|a| a.spent_by.contains(&run));
                 assert_eq!(spent.count(), 1, "one approval, one run");
             }
             (Ok(_), None) => panic!("a run of {digest} opened, and nobody had agreed to that"),
@@ -274,12 +277,12 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
     let mut life = Life::begin();
     life.approve(0, &ada(), Shown::Version(1));
     let refused =
-        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 1) });
+        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 1) }, LATER);
     let (approved, current) = (digest(0, 0), digest(0, 1));
     assert_eq!(refused, Err(Refusal::Changed { approved, current }));
     life.propose(1, &Principal::agent("planner"));
     let refused =
-        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(1, 0) });
+        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(1, 0) }, LATER);
     assert_eq!(refused, Err(Refusal::NotApproved));
 }
 
@@ -293,12 +296,14 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
             digest: digest(0, 0),
             by: ada(),
             assurance: Assurance::Terminal,
+            terms: Terms::default(),
         },
         ReviewEvent::PlanApproved {
             version: 1,
             digest: digest(0, 0),
             by: Principal::agent("planner"),
             assurance: Assurance::Program,
+            terms: Terms::default(),
         },
         ReviewEvent::PlanRejected { version: 1, by: Principal::agent("planner"), reason: "no".into() },
         ReviewEvent::PlanRejected { version: 2, by: ada(), reason: "no".into() },

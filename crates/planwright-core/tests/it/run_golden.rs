@@ -136,7 +136,7 @@ fn review_came_to(review: &Review) -> Value {
         "digest": review.current().digest,
         "rejections": rejections,
         "runs": review.runs().iter().map(|run| run.run.to_string()).collect::<Vec<_>>(),
-        "unspent": review.approvals().iter().filter(|approval| approval.spent_by.is_none()).count(),
+        "unspent": review.approvals().iter().filter(|approval| approval.spent_by.is_empty()).count(),
     })
 }
 
@@ -223,6 +223,7 @@ fn write_review() -> (Vec<Record>, Review) {
         digest: digest(version),
         by: ada.clone(),
         assurance: Assurance::Terminal,
+        offer: Box::default(),
     };
     let commands = [
         reject(1, "no backup step"),
@@ -239,7 +240,7 @@ fn write_review() -> (Vec<Record>, Review) {
     let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, &first)];
     let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
     for command in commands {
-        for event in review.decide(&command).unwrap() {
+        for event in review.decide(&command, at(review.seq() + 1)).unwrap() {
             let head = records[records.len() - 1].head();
             let record = encode(head, &stream, at(head.seq + 1), 0, Cause::Command, &event);
             review.apply(&decode(&record).unwrap()).unwrap();

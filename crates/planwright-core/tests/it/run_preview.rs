@@ -1,6 +1,7 @@
 //! Runs on paper: what would be sent, and what consent and the guards would say.
 
 use planwright_core::plan::{Bounds, Document, Plan};
+use planwright_core::policy::Policy;
 use planwright_core::run::{Preview, Verdict, preview};
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn catalog() -> Catalog {
 fn on_paper(document: Value) -> Preview {
     let document: Document = serde_json::from_value(document).unwrap();
     let plan = Plan::compile(document, &Bounds::default()).unwrap();
-    preview(&plan, &catalog(), "policy-1")
+    preview(&plan, &catalog(), &Policy::default(), "policy-1")
 }
 
 fn verdicts(preview: &Preview) -> Vec<&'static str> {

@@ -246,7 +246,7 @@ proptest! {
         let events = [
             RunEvent::RunStarted {
                 plan: "p".parse().unwrap(), version: 1, digest: Digest::ZERO, variables, max_concurrency: 4,
-                guards: true, by: by.clone(), forked_from: None,
+                guards: true, by: by.clone(), forked_from: None, consent: None,
             },
             RunEvent::ResultReused { step: step.clone(), value: stored() },
             RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },

@@ -256,7 +256,8 @@ impl Story {
             return Command::AskInput { step, message: Some("How many?".to_owned()) };
         }
         let tool = ToolName::try_from(self.written(step).tool.clone().unwrap()).unwrap();
-        Command::Start { step, tool, class: extra.class, call: Digest::of_bytes(extra.call.as_bytes()) }
+        let call = Digest::of_bytes(extra.call.as_bytes());
+        Command::Start { step, tool, class: extra.class, call, facts: None }
     }
 
     /// What the engine does between two waits.
@@ -325,6 +326,7 @@ impl Story {
             guards: true,
             by: person(),
             forked_from: Some(Fork { run: source.id().clone(), from: vec![from.parse().unwrap()] }),
+            consent: None,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {
@@ -436,7 +438,7 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         }
         RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
         RunEvent::StepSkipped { step, reason } => format!("{step}: skipped ({reason})"),
-        RunEvent::ApprovalRequested { step } => format!("{step}: approval requested"),
+        RunEvent::ApprovalRequested { step, .. } => format!("{step}: approval requested"),
         RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),
         RunEvent::ApprovalDenied { step, by, reason } => format!("{step}: denied by {by} ({reason})"),
         RunEvent::LoopOpened { step, count, .. } => format!("{step}: runs over {count} elements"),

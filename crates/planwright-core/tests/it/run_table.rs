@@ -7,8 +7,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{
-    Answer, Asked, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState, Shown, StepError,
-    StepEvent, StepState, StoredValue, Tally,
+    Answer, Asked, AskedCall, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState, Shown,
+    StepError, StepEvent, StepState, StoredValue, Tally,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -37,6 +37,8 @@ fn states() -> Vec<(&'static str, StepState)> {
         attempt,
         asked: Box::new(asked()),
     };
+    let awaiting =
+        |call| StepState::AwaitingApproval { asked_at: BEGIN, tally: none, call, expires_at: Some(LATER) };
     let running = |class| StepState::Running { tally, class, started_at: BEGIN, deadline: Some(LATER) };
     vec![
         ("pending(1)", StepState::Pending { waits_for: 1 }),
@@ -45,7 +47,8 @@ fn states() -> Vec<(&'static str, StepState)> {
         ("ready", StepState::Ready { tally: none, approved: false }),
         ("ready, approved", StepState::Ready { tally: none, approved: true }),
         ("ready, again", StepState::Ready { tally, approved: true }),
-        ("awaiting_approval", StepState::AwaitingApproval { asked_at: BEGIN }),
+        ("awaiting_approval", awaiting(None)),
+        ("awaiting_approval of a call", awaiting(Some(Box::new(asked_call())))),
         ("awaiting_input", awaiting_input(none, None)),
         ("awaiting_input, of a call", awaiting_input(tally, Some(2))),
         ("looping", StepState::Looping { opened_at: BEGIN, count: 3 }),
@@ -63,21 +66,37 @@ fn states() -> Vec<(&'static str, StepState)> {
     ]
 }
 
+fn asked_call() -> AskedCall {
+    AskedCall {
+        digest: Digest::ZERO,
+        tool: ToolName { server: "w".into(), tool: "call".into() },
+        args: value(),
+        reason: "why not".into(),
+    }
+}
+
 fn events<'a>(
     value: &'a StoredValue,
     error: &'a StepError,
-    asked: &'a Asked,
+    (asked, call): (&'a Asked, &'a AskedCall),
 ) -> Vec<(&'static str, StepEvent<'a>)> {
     let started =
         |attempt| StepEvent::AttemptStarted { attempt, class: EffectClass::Safe, at: LATER, deadline: None };
+    let requested = |call| StepEvent::ApprovalRequested { at: LATER, call, expires_at: None };
     let failed = |attempt, retry_at| StepEvent::AttemptFailed { attempt, error, retry_at, at: LATER };
     vec![
         ("dependency done", StepEvent::DependencyDone),
         ("dependency failed", StepEvent::DependencyFailed { root: StepIx::new(1) }),
         ("run ended", StepEvent::RunEnded { reason: "the run ended" }),
         ("reused", StepEvent::Reused { value }),
-        ("approval requested", StepEvent::ApprovalRequested { at: LATER }),
-        ("approval granted", StepEvent::ApprovalGranted),
+        ("approval requested", requested(None)),
+        ("approval of a call requested", requested(Some(call))),
+        ("approval granted", StepEvent::ApprovalGranted { call: None }),
+        ("approval of the call granted", StepEvent::ApprovalGranted { call: Some(call.digest) }),
+        (
+            "approval of another call granted",
+            StepEvent::ApprovalGranted { call: Some(Digest::of_bytes(b"x")) },
+        ),
         ("approval denied", StepEvent::ApprovalDenied { reason: "no" }),
         ("attempt 1 started", started(1)),
         ("attempt 3 started", started(3)),
@@ -137,7 +156,7 @@ fn the_step_table_is_what_is_written_down() {
     for (name, state) in states() {
         writeln!(text, "\n{name}").unwrap();
         let mut accepted = 0;
-        for (event_name, event) in events(&value, &error, &asked) {
+        for (event_name, event) in events(&value, &error, (&asked, &asked_call())) {
             if let Some(next) = state.after(&event) {
                 writeln!(text, "  {event_name:<24} -> {}", describe(&next)).unwrap();
                 accepted += 1;
@@ -154,7 +173,7 @@ fn the_step_table_is_what_is_written_down() {
 fn a_step_that_has_ended_accepts_nothing() {
     let (value, error, asked) = (value(), StepError::new("tool_error", "no"), asked());
     for (name, state) in states().into_iter().filter(|(_, state)| state.is_terminal()) {
-        for (event_name, event) in events(&value, &error, &asked) {
+        for (event_name, event) in events(&value, &error, (&asked, &asked_call())) {
             // More news about dependencies leaves a blocked step blocked, by the step that failed first.
             let next = state.after(&event);
             let blocked = matches!(state, StepState::Blocked { .. });
@@ -226,7 +245,7 @@ fn all_commands(step: StepIx) -> Vec<Command> {
     let report = |answer| Command::Report { step, attempt: 1, answer };
     let resolve = |resolution| Command::Resolve { step: name.clone(), by: person(), resolution };
     vec![
-        Command::Start { step, tool, class: EffectClass::Safe, call: Digest::ZERO },
+        Command::Start { step, tool, class: EffectClass::Safe, call: Digest::ZERO, facts: None },
         Command::Fail { step, error: StepError::new("x", "x") },
         Command::Skip { step, reason: "x".into() },
         report(Answer::Succeeded(value())),
@@ -286,8 +305,13 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
         resolved(Resolution::RunAgain),
         RunEvent::StepFailed { step: step.clone(), error },
         RunEvent::StepSkipped { step: step.clone(), reason: reason.clone() },
-        RunEvent::ApprovalRequested { step: step.clone() },
-        RunEvent::ApprovalGranted { step: step.clone(), by: by.clone(), assurance: Assurance::Terminal },
+        RunEvent::ApprovalRequested { step: step.clone(), call: None, expires_at: None },
+        RunEvent::ApprovalGranted {
+            step: step.clone(),
+            by: by.clone(),
+            assurance: Assurance::Terminal,
+            call: None,
+        },
         RunEvent::ApprovalDenied { step: step.clone(), by: by.clone(), reason },
         RunEvent::LoopOpened { step: step.clone(), items: value(), count: 1 },
         RunEvent::LoopClosed { step: step.clone(), value: value() },

@@ -350,6 +350,7 @@ impl History {
             guards,
             by: person(),
             forked_from: None,
+            consent: None,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }
@@ -542,7 +543,7 @@ impl<'a> World<'a> {
             return;
         }
         let call = Digest::of_bytes(&[step.call]);
-        let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call };
+        let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call, facts: None };
         match history.give(&command, Cause::Schedule) {
             // A critical step or another element may have failed in the same turn.
             Err(Refusal::CannotStart { .. }) => {
@@ -686,7 +687,7 @@ impl<'a> World<'a> {
             8 => self.some_resolution(&history.run, ix, &by),
             9 => {
                 let call = Digest::of_bytes(&[spec.call]);
-                Command::Start { step: ix, tool: spec.tool(), class: spec.class, call }
+                Command::Start { step: ix, tool: spec.tool(), class: spec.class, call, facts: None }
             }
             10..=12 => {
                 let wrong = Map::from_iter([("n".to_owned(), json!("three"))]);

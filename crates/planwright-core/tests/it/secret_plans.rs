@@ -123,6 +123,7 @@ fn a_person_is_asked_before_a_secret_is_sent_also_to_a_tool_that_only_reads() {
 
 #[test]
 fn a_dry_run_shows_which_secret_is_sent() {
-    let args = &preview(&plan(), &catalog(), "policy-1").steps[0].args;
+    let args =
+        &preview(&plan(), &catalog(), &planwright_core::policy::Policy::default(), "policy-1").steps[0].args;
     assert_eq!(args, &json!({"token": "${secret.A}", "headers": {"x": "Bearer ${secret.B}!"}}));
 }

@@ -1,6 +1,7 @@
 //! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
 
 mod call;
+mod facts;
 mod flow;
 mod limiter;
 mod masking;

@@ -16,7 +16,6 @@ use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
-use planwright_core::tool::Catalog;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -84,7 +83,6 @@ impl Batch {
 pub(crate) struct RunLoop {
     pub(super) env: Arc<Environment>,
     pub(super) run: Run,
-    pub(super) catalog: Catalog,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
     /// Steps whose `when` was found true: nothing that it looks at changes any more.
@@ -109,7 +107,6 @@ pub(crate) struct RunLoop {
 pub(crate) struct Setup {
     pub(crate) env: Arc<Environment>,
     pub(crate) run: Run,
-    pub(crate) catalog: Catalog,
     pub(crate) head: Head,
     pub(crate) lease: Lease,
     pub(crate) linger: bool,
@@ -119,14 +116,13 @@ pub(crate) struct Setup {
 
 impl RunLoop {
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { env, run, catalog, head, lease, linger, observers, inbox } = setup;
+        let Setup { env, run, head, lease, linger, observers, inbox } = setup;
         Self {
             stream: StreamName::Run(run.id().clone()),
             status: run.status(),
             freed: env.limiter.freed(),
             env,
             run,
-            catalog,
             large: LargeValues::default(),
             batch: Batch::default(),
             met: BTreeSet::new(),
@@ -206,7 +202,8 @@ impl RunLoop {
     }
 
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
-        let decided = self.run.decide(&request.command, self.env.clock.now());
+        let permitted = self.env.policy.permit(&request.command);
+        let decided = permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
         let verdict = match decided {
             Ok(events) => {
                 self.record(events, Cause::Command)?;

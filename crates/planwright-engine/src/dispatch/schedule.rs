@@ -7,7 +7,7 @@ use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
-use planwright_core::run::{Command, RunEvent, StepError, idempotency_key};
+use planwright_core::run::{CallFacts, Command, RunEvent, StepError, idempotency_key};
 use planwright_core::tool::{EffectClass, KnownTool, ToolName};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -19,6 +19,15 @@ pub(super) struct Prepared {
     pub(super) call: Call,
     pub(super) permit: Permit,
     pub(super) expectation: Option<Expectation>,
+}
+
+/// A call as it was weighed: what is asked about it is decided on exactly this.
+struct Considered {
+    call: Digest,
+    facts: CallFacts,
+    /// The arguments with their secrets, if they have any.
+    sealed: Option<Map<String, Value>>,
+    expectation: Option<Expectation>,
 }
 
 enum Started {
@@ -63,13 +72,14 @@ impl RunLoop {
         }
         let plan = Arc::clone(self.run.plan());
         let written = plan.step(self.run.plan_step(step));
-        if self.run.loops(step)
-            && (self.run.asks(step) || self.catalog.resolve(written.action_label()).is_ok())
-        {
+        // Asked for every time: a server may change its tools while the run goes on.
+        let catalog = self.env.tools.catalog();
+        let resolved = catalog.resolve(written.action_label());
+        if self.run.loops(step) && (self.run.asks(step) || resolved.is_ok()) {
             self.open_loop(step).await?;
             return Ok(Started::Yes);
         }
-        let tool = match self.catalog.resolve(written.action_label()) {
+        let tool = match resolved {
             Ok(tool) => Arc::clone(tool),
             Err(error) if written.optional => {
                 self.execute(&Command::Skip { step, reason: error.to_string() }, Cause::Schedule)?;
@@ -86,11 +96,22 @@ impl RunLoop {
             Ok(args) => args,
             Err(error) => return self.fail(step, error),
         };
+        let own = self.run.plan_step(step);
+        if let Err(error) = plan.check_constraints(own, &args, &[], &self.values(step)) {
+            return self.fail(step, StepError::new("constraint_violated", error.to_string()));
+        }
+        let expectation = plan.expectation(own, &args, &self.values(step));
+        let args = Arc::new(Value::Object(args));
+        let call = call_digest(&tool.name, &args);
+        let facts = match self.facts(step, &tool, &args, call).await {
+            Ok(facts) => facts,
+            Err(error) => return self.fail(step, error),
+        };
         let sealed = match self.sealed_arguments(step, &tool).await {
             Ok(sealed) => sealed,
             Err(error) => return self.fail(step, error),
         };
-        self.start(step, &tool, args, sealed, permit)?;
+        self.start(step, &tool, Considered { call, facts, sealed, expectation }, permit)?;
         Ok(Started::Yes)
     }
 
@@ -148,29 +169,25 @@ impl RunLoop {
         idempotency_key(self.run.id(), &self.run.start().digest, self.run.step_id(step))
     }
 
-    /// Journals the start. The call itself is made once that is durable, and only if the guards agreed.
+    /// Journals the start. The call itself is made once that is durable, and only if consent covers it and the guards
+    /// agreed.
     fn start(
         &mut self,
         step: StepIx,
         tool: &KnownTool,
-        args: Map<String, Value>,
-        sealed: Option<Map<String, Value>>,
+        what: Considered,
         permit: Permit,
     ) -> Result<(), RunError> {
-        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
-        if let Err(error) = plan.check_constraints(own, &args, &[], &self.values(step)) {
-            self.fail(step, StepError::new("constraint_violated", error.to_string()))?;
-            return Ok(());
-        }
-        let expectation = plan.expectation(own, &args, &self.values(step));
-        let args = Value::Object(args);
-        let call = call_digest(&tool.name, &args);
-        let command = Command::Start { step, tool: tool.name.clone(), class: tool.class, call };
+        let Considered { call, facts, sealed, expectation } = what;
+        let args = Arc::clone(&facts.args);
+        let (name, class, facts) = (tool.name.clone(), tool.class, Some(Box::new(facts)));
+        let command = Command::Start { step, tool: name, class, call, facts };
         let attempt = match self.execute(&command, Cause::Schedule)? {
             Some(RunEvent::AttemptStarted { attempt, .. }) => *attempt,
             _ => return Ok(()),
         };
-        let Value::Object(args) = args else { return Ok(()) };
+        drop(command);
+        let Value::Object(args) = Arc::unwrap_or_clone(args) else { return Ok(()) };
         let call = Call {
             tool: tool.name.clone(),
             args: sealed.unwrap_or(args),

@@ -9,5 +9,6 @@ mod faults;
 mod limits;
 mod ownership;
 mod secrets;
+mod policy;
 mod values;
 mod world;

@@ -2,10 +2,12 @@
 
 mod log;
 mod plan;
+mod policy;
 mod run;
 mod validation;
 
 pub use log::LogLine;
-pub use plan::{Imported, PlanDetails, PlanLine, RunLine};
-pub use run::{DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
+pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
+pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
+pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
 pub use validation::ValidationResult;

@@ -3,8 +3,11 @@
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Document;
-use planwright_core::review::Review;
+use planwright_core::principal::Principal;
+use planwright_core::review::{Approval, Review};
+use planwright_core::time::Timestamp;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What `import --json` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +27,51 @@ pub struct PlanDetails<'a> {
     pub version: u32,
     pub digest: Digest,
     pub runs: Vec<RunLine>,
+    /// What the policy says about each step.
+    pub policy: Vec<super::StepVerdict>,
+    pub approvals: Vec<ApprovalLine>,
+}
+
+/// One approval of a plan.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalLine {
+    pub version: u32,
+    pub digest: Digest,
+    pub by: Principal,
+    pub at: String,
+    /// `open`, `used`, `expired` or `taken_back`.
+    pub state: &'static str,
+    pub required: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub late: BTreeMap<String, String>,
+}
+
+impl ApprovalLine {
+    pub fn new(approval: &Approval, now: Timestamp) -> Self {
+        let terms = &approval.terms;
+        let state = if approval.taken_back {
+            "taken_back"
+        } else if approval.spent_by.len() >= terms.uses() as usize {
+            "used"
+        } else if approval.has_expired(now) {
+            "expired"
+        } else {
+            "open"
+        };
+        Self {
+            version: approval.version,
+            digest: approval.digest,
+            by: approval.by.clone(),
+            at: approval.at.to_string(),
+            state,
+            required: terms.required(),
+            expires_at: terms.expires_at.map(|at| at.to_string()),
+            late: terms.late.iter().map(|(step, choice)| (step.clone(), choice.to_string())).collect(),
+        }
+    }
 }
 
 /// One run of a plan.

@@ -2,7 +2,8 @@
 
 use planwright_core::plan::Plan;
 use planwright_core::run::{
-    ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport, StoredValue,
+    AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport, StepState,
+    StoredValue,
 };
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
@@ -48,6 +49,9 @@ pub struct StepResult {
     /// Present for steps that run once per element, once they have begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<ItemResult>>,
+    /// The concrete call a person is asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCallWire>,
 }
 
 /// What a step that runs once per element came to for one of them.
@@ -62,6 +66,27 @@ pub struct ItemResult {
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
+}
+
+/// A call that waits for a person: its digest is what an approval of it names.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskedCallWire {
+    pub digest: String,
+    pub tool: String,
+    pub args: Value,
+    pub reason: String,
+}
+
+impl AskedCallWire {
+    /// The call with its arguments read back.
+    pub async fn read(asked: &AskedCall, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+        Ok(Self {
+            digest: asked.digest.to_string(),
+            tool: asked.tool.to_string(),
+            args: read_value(artifacts, &asked.args).await?,
+            reason: asked.reason.clone(),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -94,8 +119,12 @@ impl RunResult {
         let RunReport { plan, run: run_id, version, digest, status, success, duration, steps } =
             run.report(now);
         let mut results = Vec::with_capacity(steps.len());
-        for step in steps {
-            results.push(StepResult::read(step, artifacts).await?);
+        for (step, ix) in steps.into_iter().zip(run.plan().indices()) {
+            let mut result = StepResult::read(step, artifacts).await?;
+            if let StepState::AwaitingApproval { call: Some(asked), .. } = run.step(ix) {
+                result.call = Some(AskedCallWire::read(asked, artifacts).await?);
+            }
+            results.push(result);
         }
         Ok(Self {
             plan_id: plan.to_string(),
@@ -137,6 +166,7 @@ impl StepResult {
             value,
             error: error.map(ErrorWire::from),
             items,
+            call: None,
         })
     }
 }
@@ -190,6 +220,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 value: None,
                 error: None,
                 items: None,
+                call: None,
             },
             args: args.clone(),
             verdict: verdict.as_str().to_owned(),

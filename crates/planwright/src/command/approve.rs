@@ -2,6 +2,7 @@
 
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
+use crate::late::LateFlags;
 use crate::plan_source::{known_step, load, parse_id, pick_run};
 use crate::projections::project;
 use crate::servers::Need;
@@ -9,10 +10,10 @@ use crate::variables::VariableFlags;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::principal::Assurance;
+use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
-use planwright_core::run::Shown;
-use planwright_engine::RunCommand;
+use planwright_core::run::{Shown, StepState};
+use planwright_engine::{GivenApproval, RunCommand};
 use serde_json::json;
 
 /// What the person had on the screen.
@@ -35,6 +36,8 @@ pub(crate) struct Args {
     /// Approve this step of the plan's run, instead of the plan.
     #[arg(long)]
     step: Option<String>,
+    #[command(flatten)]
+    late: LateFlags,
     #[command(flatten)]
     variables: VariableFlags,
 }
@@ -71,17 +74,34 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let (id, variables) = (review.id(), args.variables.read()?);
     app.start_servers(&review.current().document, Need::Use).await?;
-    let digest = app.engine.candidate(review, &variables)?.digest;
+    let candidate = app.engine.candidate(review, &variables)?;
+    let digest = candidate.digest;
     let shown = args.shown.read("approve", id, (review.current().number, digest))?;
-    let review = app.engine.approve(id, &variables, shown, &user(), Assurance::CommandLine).await?;
+    let judged = app.engine.judge(&candidate.plan);
+    let (printer, late, by) = (app.printer(), args.late.read()?, user());
+    let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
+        late.ask(printer, &judged, &app.engine.policy().late_bound)?
+    } else {
+        late.chosen(&judged)
+    };
+    let given = GivenApproval { shown, by, assurance: Assurance::CommandLine, late };
+    let review = app.engine.approve_on_terms(id, &variables, &given).await?;
+    let (count, required) = counted(app, &review, &digest);
     project(app, &review).await;
     if app.printer().json {
         let version = review.current().number;
         return app.printer().document(&json!({
             "id": id, "version": version, "status": review.state().as_str(), "digest": digest,
+            "approvals": count, "required": required,
         }));
     }
-    app.printer().data(&format!("{id}  version {}  approved  {digest}", review.current().number))?;
+    let word =
+        if count < required { format!("{count} of {required} approvals") } else { "approved".to_owned() };
+    app.printer().data(&format!("{id}  version {}  {word}  {digest}", review.current().number))?;
+    if count < required {
+        app.printer().hint("somebody else has to approve it too");
+        return Ok(());
+    }
     app.printer().hint(&format!("planwright run {id}{}", args.variables.as_typed()));
     Ok(())
 }
@@ -89,7 +109,8 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
 async fn approve_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
     let run = pick_run(review, None)?;
     known_step(review, step)?;
-    let shown = args.shown.read("approve", review.id(), shown_of_run(review)?)?;
+    let current = shown_of_step(app, review, &run, step).await?;
+    let shown = args.shown.read("approve", review.id(), current)?;
     let command = RunCommand::Approve {
         step: step.to_owned(),
         by: user(),
@@ -100,8 +121,30 @@ async fn approve_step(app: &App, review: &Review, step: &str, args: &Args) -> Re
     decided(app, review, &run, step, "approved").await
 }
 
+/// How many people have agreed, and how many have to.
+fn counted(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
+    let given = review.given_approvals(digest, app.now()).len();
+    (given, app.engine.policy().approval.required() as usize)
+}
+
+/// What is to be named when deciding about a step: the concrete call if one is asked about, else what runs.
+pub(crate) async fn shown_of_step(
+    app: &App,
+    review: &Review,
+    run: &RunId,
+    step: &str,
+) -> Result<(u32, Digest), Failure> {
+    let (version, digest) = shown_of_run(review)?;
+    let (run, _) = app.engine.load_run(run, review).await?;
+    let asked = run.plan().find(step).and_then(|ix| match run.step(ix) {
+        StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
+        _ => None,
+    });
+    Ok((version, asked.unwrap_or(digest)))
+}
+
 /// What the latest run executes.
-pub(crate) fn shown_of_run(review: &Review) -> Result<(u32, Digest), Failure> {
+fn shown_of_run(review: &Review) -> Result<(u32, Digest), Failure> {
     let opened = review.runs().last();
     opened
         .map(|opened| (opened.version, opened.digest))

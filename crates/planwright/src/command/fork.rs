@@ -44,8 +44,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         from.push(found.ok_or_else(unknown)?);
     }
     let typed = args.flags.variables.as_typed();
-    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
-    let approval = consent(&app, &question)?;
+    let late = args.flags.late.read()?;
+    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, late, typed };
+    let approval = consent(&app, &question).await?;
     let begin = Begin::Fork { plan: id, source, from };
     let order = Order { begin, approval, variables, steps: candidate.plan.len() };
     // A large plan need not be in memory twice while it runs.

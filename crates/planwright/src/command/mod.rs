@@ -14,6 +14,7 @@ pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod new;
 pub(crate) mod pause;
+pub(crate) mod policy;
 pub(crate) mod reject;
 pub(crate) mod replay;
 pub(crate) mod resolve;
@@ -28,6 +29,7 @@ pub(crate) mod validate;
 pub(crate) mod verify;
 
 use crate::args::{Cli, Command};
+use crate::command::policy::PolicyCommand;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::servers::Servers;
@@ -42,6 +44,9 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
         Command::Doctor => return on_runtime(doctor::run(printer, dir)),
+        Command::Policy(policy::Args { command: PolicyCommand::Check { file } }) => {
+            return policy::check(printer, dir, file.as_deref());
+        }
         other => other,
     };
     let servers = Servers::new(cli.global.trust_project_servers);
@@ -55,7 +60,11 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
 
 async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Failure> {
     match command {
-        Command::Schema | Command::Completions(_) | Command::Demo(_) | Command::Doctor => Ok(Exit::Done),
+        Command::Schema
+        | Command::Completions(_)
+        | Command::Demo(_)
+        | Command::Doctor
+        | Command::Policy(policy::Args { command: PolicyCommand::Check { .. } }) => Ok(Exit::Done),
         Command::New(args) => new::run(&setting, &args),
         Command::Import(args) => import::run(&setting, &args).await,
         Command::Export(args) => export::run(&setting, &args).await,
@@ -78,6 +87,9 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Secrets(args) => secrets::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
+        Command::Policy(policy::Args { command: PolicyCommand::Explain(args) }) => {
+            policy::explain(&setting, &args).await
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `reject`: says no to a plan, or to one step of its run, and why.
 
-use crate::command::approve::{ShownFlags, decided, shown_of_run};
+use crate::command::approve::{ShownFlags, decided, shown_of_step};
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{known_step, load, parse_id, pick_run};
@@ -63,7 +63,7 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
 async fn reject_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
     let run = pick_run(review, None)?;
     known_step(review, step)?;
-    let shown = args.shown.read("reject", review.id(), shown_of_run(review)?)?;
+    let shown = args.shown.read("reject", review.id(), shown_of_step(app, review, &run, step).await?)?;
     let command = RunCommand::Deny {
         step: step.to_owned(),
         by: user(),

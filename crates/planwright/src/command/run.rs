@@ -43,8 +43,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     app.start_servers(&review.current().document, Need::Use).await?;
     let candidate = app.engine.runnable(&review, &variables)?;
     let typed = args.flags.variables.as_typed();
-    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
-    let approval = consent(&app, &question)?;
+    let late = args.flags.late.read()?;
+    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, late, typed };
+    let approval = consent(&app, &question).await?;
     let begin = Begin::Start(review.id().clone());
     let order = Order { begin, approval, variables, steps: candidate.plan.len() };
     // A large plan need not be in memory twice while it runs.
@@ -87,7 +88,8 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
     if candidate.findings.iter().any(Finding::is_error) {
         return Err(ReviewError::Invalid(candidate.findings).into());
     }
-    let previewed = preview(&candidate.plan, &app.engine.catalog(), &app.engine.environment().policy_version);
+    let policy_version = &app.engine.environment().policy_version;
+    let previewed = preview(&candidate.plan, &app.engine.catalog(), app.engine.policy(), policy_version);
     let result = dry_run_result(&candidate.plan, version, &previewed);
     if app.printer().json {
         app.printer().document(&result)?;

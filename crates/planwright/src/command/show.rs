@@ -1,17 +1,20 @@
 //! `show`: a plan, where it stands, and its runs.
 
-use crate::consent::risks;
+use crate::consent::{constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
 use crate::printer::{BOLD, YELLOW, block, line};
 use crate::servers::Need;
 use crate::standing::{Standing, standing};
+use crate::waiting::waiting_calls;
 use crate::wire_up::{Access, App, Setting};
 use planwright_core::plan::Finding;
-use planwright_core::review::Review;
+use planwright_core::review::{Approval, Review};
+use planwright_core::time::Timestamp;
 use planwright_engine::Candidate;
-use planwright_server::wire::{PlanDetails, RunLine};
+use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine, StepVerdict};
+use std::collections::BTreeMap;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -34,6 +37,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             version: review.current().number,
             digest: candidate.digest,
             runs,
+            policy: verdicts_of(&app, &candidate),
+            approvals: review
+                .approvals()
+                .iter()
+                .map(|approval| ApprovalLine::new(approval, app.now()))
+                .collect(),
         };
         setting.printer.document(&details)?;
     } else {
@@ -80,8 +89,14 @@ async fn show(
     };
     printer.data(dag::render(&candidate.plan, run.as_ref()).trim_end())?;
     printer.data("")?;
-    for risk in risks(&candidate.plan, &app.engine.catalog()) {
+    let judged = app.engine.judge(&candidate.plan);
+    let policy = app.engine.policy();
+    let risks = risks(&candidate.plan, &app.engine.catalog(), &judged, &policy.late_bound);
+    for risk in risks.into_iter().chain(verdicts(&judged)) {
         printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
+    }
+    for constraint in constraints(&candidate.plan) {
+        printer.data(&format!("  {constraint}"))?;
     }
     for rejection in review.rejections() {
         let by = line(&rejection.by.to_string());
@@ -92,10 +107,16 @@ async fn show(
         ))?;
     }
     for approval in review.approvals() {
-        let spent =
-            approval.spent_by.as_ref().map_or_else(|| "not used".to_owned(), |run| format!("used by {run}"));
-        let by = line(&approval.by.to_string());
-        printer.data(&format!("approved (version {}) by {by}: {spent}", approval.version))?;
+        printer.data(&approval_line(approval, app.now()))?;
+    }
+    if policy.approval.required() > 1 {
+        let given = review.given_approvals(&candidate.digest, app.now()).len();
+        printer.data(&format!("approvals: {given} of {}", policy.approval.required()))?;
+    }
+    if let Some(run) = run.as_ref().filter(|run| !run.state().is_terminal()) {
+        for text in waiting_calls(app, run).await? {
+            printer.data(&text)?;
+        }
     }
     for run in runs {
         printer.data(&format!("{}  version {}  {}  {}", run.id, run.version, run.status, run.started_at))?;
@@ -108,4 +129,25 @@ async fn show(
         printer.hint(note);
     }
     Ok(())
+}
+
+fn verdicts_of(app: &App, candidate: &Candidate) -> Vec<StepVerdict> {
+    let judged = app.engine.judge(&candidate.plan);
+    let late = judged.late_choices(&BTreeMap::new(), &app.engine.policy().late_bound);
+    StepVerdict::of(&judged, &late)
+}
+
+/// Who agreed to what, on which terms, and what became of it.
+fn approval_line(approval: &Approval, now: Timestamp) -> String {
+    let ApprovalLine { state, late, expires_at, .. } = ApprovalLine::new(approval, now);
+    let used: Vec<String> = approval.spent_by.iter().map(ToString::to_string).collect();
+    let what = match state {
+        "open" if used.is_empty() => "not used".to_owned(),
+        "open" | "used" => format!("used by {}", used.join(", ")),
+        "expired" => format!("expired at {}", expires_at.unwrap_or_default()),
+        other => other.replace('_', " "),
+    };
+    let by = line(&approval.by.to_string());
+    let late: String = late.iter().map(|(step, choice)| format!("; {step}: {}", line(choice))).collect();
+    format!("approved (version {}) by {by}: {what}{late}", approval.version)
 }

@@ -34,6 +34,11 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
     }
 }
 
+/// Whether an expression may use this name without anybody having defined it.
+pub(crate) fn is_type_name(name: &str) -> bool {
+    TYPES.contains(&name)
+}
+
 struct Checker<'a> {
     compiled: &'a Compiled,
     step: &'a Step,

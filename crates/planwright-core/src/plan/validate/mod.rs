@@ -14,8 +14,9 @@ use super::finding::Findings;
 use super::{Bounds, Code, Document, Finding, Plan};
 use crate::tool::Catalog;
 
+pub(crate) use expressions::is_type_name;
 pub(crate) use inputs::missing as missing_inputs;
-pub(crate) use tools::ToolNames;
+pub(crate) use tools::{ToolNames, bare as bare_name};
 
 /// What validation found, and the plan if it can be kept.
 #[derive(Debug)]

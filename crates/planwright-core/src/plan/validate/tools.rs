@@ -124,7 +124,7 @@ impl ToolNames<'_> {
 }
 
 /// The tool's own name in `server.tool` or `mcp__server__tool`.
-fn bare(name: &str) -> Option<&str> {
+pub(crate) fn bare(name: &str) -> Option<&str> {
     match name.strip_prefix("mcp__") {
         Some(rest) => rest.split_once("__"),
         None => name.split_once('.'),

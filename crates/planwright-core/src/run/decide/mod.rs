@@ -2,6 +2,7 @@
 
 mod approve;
 mod cancel;
+mod consent;
 mod input;
 mod loops;
 mod pause;
@@ -13,7 +14,7 @@ mod skip;
 mod start;
 mod tick;
 
-use super::{Asked, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StoredValue};
+use super::{Asked, CallFacts, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StoredValue};
 use crate::digest::Digest;
 use crate::id::AttemptNo;
 use crate::plan::StepIx;
@@ -30,6 +31,8 @@ pub enum Command {
         tool: ToolName,
         class: EffectClass,
         call: Digest,
+        /// What is known about the call; a run that carries its consent starts nothing without.
+        facts: Option<Box<CallFacts>>,
     },
     /// The call cannot be made: a value is missing, the tool is gone, the arguments do not fit.
     Fail {
@@ -129,7 +132,9 @@ impl Run {
             return self.decide_after_the_end(command);
         }
         match command {
-            Command::Start { step, tool, class, call } => self.decide_start(*step, tool, *class, *call, now),
+            Command::Start { step, tool, class, call, facts } => {
+                self.decide_start(*step, (tool, *class, *call), facts.as_deref(), now)
+            }
             Command::Fail { step, error } => self.decide_fail(*step, error),
             Command::Skip { step, reason } => self.decide_skip(*step, reason),
             Command::OpenLoop { step, items, count } => self.decide_open_loop(*step, items, *count),
@@ -141,11 +146,11 @@ impl Run {
             Command::Report { step, attempt, answer } => self.decide_report(*step, *attempt, answer, now),
             Command::Tick => Ok(self.decide_tick(now)),
             Command::Recover => Ok(self.decide_recover()),
-            Command::AskApprovals => Ok(self.decide_ask_approvals()),
+            Command::AskApprovals => Ok(self.decide_ask_approvals(now)),
             Command::Approve { step, by, assurance, shown } => {
-                self.decide_approve(step, by, *assurance, *shown)
+                self.decide_approve(step, by, *assurance, *shown, now)
             }
-            Command::Deny { step, by, shown, reason } => self.decide_deny(step, by, *shown, reason),
+            Command::Deny { step, by, shown, reason } => self.decide_deny(step, by, *shown, reason, now),
             Command::Resolve { step, by, resolution } => self.decide_resolve(step, by, resolution, now),
             Command::Pause { by } => self.decide_pause(by),
             Command::Resume { by } => self.decide_resume(by),

@@ -1,8 +1,9 @@
-//! Starting a step: the guards have the last word.
+//! Starting a step: consent must cover the call, and the guards have the last word.
 
+use super::consent::Covered;
 use crate::digest::Digest;
 use crate::plan::StepIx;
-use crate::run::{Refusal, Run, RunEvent, RunState, StepError, StepEvent, StepState};
+use crate::run::{CallFacts, Refusal, Run, RunEvent, RunState, StepError, StepEvent, StepState};
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, ToolName};
 
@@ -10,18 +11,25 @@ impl Run {
     pub(super) fn decide_start(
         &self,
         ix: StepIx,
-        tool: &ToolName,
-        class: EffectClass,
-        call: Digest,
+        (tool, class, call): (&ToolName, EffectClass, Digest),
+        facts: Option<&CallFacts>,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         if !self.may_start(ix, now) {
             return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
         }
-        if let Err(block) = self.check_guards(tool, &call, now) {
+        let covered = self.check_consent(ix, tool, call, facts);
+        if let Covered::No(error) = covered {
+            return Ok(vec![RunEvent::StepFailed { step, error }]);
+        }
+        let caps = facts.map(|facts| facts.caps.as_slice()).unwrap_or_default();
+        if let Err(block) = self.check_guards(tool, &call, caps, now) {
             let error = StepError::new("guard_blocked", format!("Guard blocked: {block}"));
             return Ok(vec![RunEvent::StepFailed { step, error }]);
+        }
+        if let Covered::Ask(asked) = covered {
+            return Ok(vec![self.approval_requested(ix, Some(asked), now)]);
         }
         let attempt = self.step(ix).tally().attempts + 1;
         Ok(vec![RunEvent::AttemptStarted { step, attempt, tool: tool.clone(), class, call }])

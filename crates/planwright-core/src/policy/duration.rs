@@ -1,0 +1,66 @@
+//! Spans of time as operators write them: `45s`, `30m`, `12h`, `7d`.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::time::Duration;
+
+/// A span of time in whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(u64);
+
+impl Span {
+    pub fn of_seconds(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
+    pub fn seconds(self) -> u64 {
+        self.0
+    }
+
+    pub fn as_duration(self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let unit = text.chars().last()?;
+        let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
+        let seconds = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 60 * 60,
+            'd' => 24 * 60 * 60,
+            _ => return None,
+        };
+        number.checked_mul(seconds).filter(|&seconds| seconds > 0).map(Self)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{}s", self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("`{text}` is no span of time: write 45s, 30m, 12h or 7d"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_with_their_unit() {
+        for (text, seconds) in [("45s", 45), ("30m", 1800), ("12h", 43_200), ("7d", 604_800), ("1 d", 86_400)]
+        {
+            assert_eq!(Span::parse(text), Some(Span(seconds)), "{text}");
+        }
+        for text in ["", "7", "d", "0s", "-1d", "7w", "99999999999999999999d", "9999999999999999d", "é"] {
+            assert_eq!(Span::parse(text), None, "{text}");
+        }
+    }
+}

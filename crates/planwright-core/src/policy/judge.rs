@@ -1,0 +1,199 @@
+//! What the policy says about one call: the first rule that matches decides, then the defaults.
+
+use super::read::Rule;
+use super::{Mode, Policy, Verdict};
+use crate::plan::ArgumentUse;
+use crate::plan::Step;
+use crate::tool::KnownTool;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The names a rule's `if` may use.
+pub(super) const NAMES: [&str; 7] = ["tool", "server", "args", "step", "plan", "labels", "capability"];
+
+/// The call that is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// Absent when nobody has such a tool.
+    pub tool: Option<&'a KnownTool>,
+    /// The arguments as far as they are known.
+    pub args: &'a Value,
+    /// The arguments that are only known later, by name. Empty when the call is about to be made.
+    pub unknown: &'a BTreeSet<String>,
+    pub step: &'a Step,
+    pub step_id: &'a str,
+    pub plan: &'a str,
+}
+
+/// What the policy says, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    /// The rule that decided; nothing if it was a default.
+    pub rule: Option<String>,
+    pub reason: String,
+    /// Rules that matched without deciding.
+    pub noticed: Vec<Noticed>,
+    /// Rules that can only be decided once the arguments are known.
+    pub undecided: Vec<String>,
+}
+
+/// A rule that matched and was not enforced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noticed {
+    pub rule: String,
+    pub verdict: Verdict,
+    pub mode: Mode,
+    pub reason: Option<String>,
+}
+
+impl Judgement {
+    /// The rule and its reason, as a step that was denied says it.
+    pub fn because(&self) -> String {
+        match &self.rule {
+            Some(rule) => format!("{rule}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The rules that were only to warn.
+    pub fn warnings(&self) -> impl Iterator<Item = &Noticed> {
+        self.noticed.iter().filter(|noticed| noticed.mode == Mode::Warn)
+    }
+}
+
+/// Whether a rule speaks of a call.
+enum Match {
+    Yes,
+    No,
+    /// It depends on arguments that are not known yet.
+    Later,
+    /// Its `if` cannot be decided. It counts as matching, unless it would allow something.
+    Broken(String),
+}
+
+impl Policy {
+    /// What the policy says about a call.
+    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
+        let mut judgement = Judgement {
+            verdict: Verdict::Deny,
+            rule: None,
+            reason: "the tool is not known".to_owned(),
+            noticed: Vec::new(),
+            undecided: Vec::new(),
+        };
+        let Some(tool) = subject.tool else { return judgement };
+        let decided = self.first_rule(subject, tool, &mut judgement);
+        (judgement.verdict, judgement.rule, judgement.reason) = match decided {
+            Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
+            None if tool.is_read_only() && subject.step.is_given_secrets() => {
+                (Verdict::Ask, None, "the step is given a secret".to_owned())
+            }
+            None if tool.is_read_only() => (Verdict::Allow, None, "the tool is read-only".to_owned()),
+            None => (Verdict::Ask, None, "the tool is not read-only".to_owned()),
+        };
+        if judgement.verdict == Verdict::Allow {
+            let guarded = self.guarded.iter().find(|pattern| pattern.matches_alike(tool.folded()));
+            if let Some(pattern) = guarded {
+                let reason = format!("the tool is guarded ({pattern}): only a person lets it through");
+                (judgement.verdict, judgement.rule, judgement.reason) = (Verdict::Ask, None, reason);
+            }
+        }
+        let by_default = judgement.verdict == Verdict::Ask && judgement.rule.is_none();
+        if subject.step.approval_required && (by_default || judgement.verdict == Verdict::Allow) {
+            let reason = "the plan asks for approval of this step".to_owned();
+            (judgement.verdict, judgement.rule, judgement.reason) = (Verdict::Ask, None, reason);
+        }
+        judgement
+    }
+
+    fn first_rule(
+        &self,
+        subject: &Subject<'_>,
+        tool: &KnownTool,
+        judgement: &mut Judgement,
+    ) -> Option<(Verdict, String, String)> {
+        for rule in &self.rules {
+            let broken = match rule.matches(subject, tool) {
+                Match::Yes => None,
+                Match::No => continue,
+                Match::Later => {
+                    judgement.undecided.push(rule.label.clone());
+                    // What would be asked about is asked about now; what would be denied is denied by then.
+                    if rule.then != Verdict::Ask {
+                        continue;
+                    }
+                    Some("its arguments are only known later".to_owned())
+                }
+                Match::Broken(_) if rule.then == Verdict::Allow => continue,
+                Match::Broken(error) => Some(format!("its `if` cannot be decided: {error}")),
+            };
+            if rule.mode == Mode::Enforce {
+                let reason = broken.or_else(|| rule.reason.clone());
+                let reason = reason.unwrap_or_else(|| format!("the policy says {}", rule.then.as_str()));
+                return Some((rule.then, rule.label.clone(), reason));
+            }
+            judgement.noticed.push(Noticed {
+                rule: rule.label.clone(),
+                verdict: rule.then,
+                mode: rule.mode,
+                reason: rule.reason.clone(),
+            });
+        }
+        None
+    }
+}
+
+impl Rule {
+    fn matches(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
+        // Only the exact name is allowed; what looks like a name that is not, is not either.
+        let (exactly, name) = (self.then == Verdict::Allow, tool.folded());
+        if let Some(tools) = &self.tools
+            && !tools.iter().any(|p| if exactly { p.matches_exactly(name) } else { p.matches_alike(name) })
+        {
+            return Match::No;
+        }
+        if let Some(server) = &self.server
+            && !(if exactly { server.matches_exactly(name) } else { server.matches_alike(name) })
+        {
+            return Match::No;
+        }
+        let capability = subject.step.capability.as_deref();
+        if self.capability.is_some() && self.capability.as_deref() != capability
+            || self.class.is_some_and(|class| class != tool.class)
+            || !self.annotations.is_met(tool)
+        {
+            return Match::No;
+        }
+        self.decide_condition(subject, tool)
+    }
+
+    fn decide_condition(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
+        let Some(condition) = &self.condition else { return Match::Yes };
+        let later = match condition.arguments() {
+            ArgumentUse::All => !subject.unknown.is_empty(),
+            ArgumentUse::Fields(fields) => fields.iter().any(|field| subject.unknown.contains(field)),
+        };
+        if later {
+            return Match::Later;
+        }
+        let full_name = json!(tool.name.to_string());
+        let (server, step, plan) = (json!(tool.name.server), json!(subject.step_id), json!(subject.plan));
+        let labels = json!(subject.step.labels);
+        let capability = json!(subject.step.capability.as_deref().unwrap_or_default());
+        let held = condition.holds([
+            ("tool", &full_name),
+            ("server", &server),
+            ("args", subject.args),
+            ("step", &step),
+            ("plan", &plan),
+            ("labels", &labels),
+            ("capability", &capability),
+        ]);
+        match held {
+            Ok(true) => Match::Yes,
+            Ok(false) => Match::No,
+            Err(error) => Match::Broken(error),
+        }
+    }
+}

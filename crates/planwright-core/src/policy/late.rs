@@ -1,0 +1,97 @@
+//! Arguments that are only known once other steps have answered, and what the approver says about them.
+
+use crate::plan::{Condition, Plan, Root, StepIx, Template};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// What the approver agreed to for a step whose arguments were not all known.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LateChoice {
+    /// Whatever they turn out to be.
+    Any,
+    /// The concrete call is shown and asked about once it is known.
+    Ask,
+    /// Only if this holds for the arguments that are sent.
+    Constraint(Condition),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not `any`, not `ask`, and not a CEL predicate over the arguments: {0}")]
+pub struct ParseLateChoiceError(String);
+
+impl FromStr for LateChoice {
+    type Err = ParseLateChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "any" => Ok(Self::Any),
+            "ask" => Ok(Self::Ask),
+            _ => Condition::parse(text).map(Self::Constraint).map_err(ParseLateChoiceError),
+        }
+    }
+}
+
+impl fmt::Display for LateChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Ask => f.write_str("ask"),
+            Self::Constraint(condition) => f.write_str(condition.source()),
+        }
+    }
+}
+
+impl LateChoice {
+    /// The choice as whoever approves reads it.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Any => "any value".to_owned(),
+            Self::Ask => "asked again once known".to_owned(),
+            Self::Constraint(condition) => format!("only if {}", condition.source()),
+        }
+    }
+}
+
+impl Serialize for LateChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LateChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The arguments of a step that depend on what a tool returns, by name. Variables and secrets are known.
+pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
+    match plan.args_template(ix) {
+        Some(Template::Object(fields)) => {
+            let late = fields.iter().filter(|(_, template)| is_late(plan, ix, template));
+            late.map(|(name, _)| name.clone()).collect()
+        }
+        Some(Template::Literal(_) | Template::Reference(_) | Template::Text(_) | Template::List(_))
+        | None => Vec::new(),
+    }
+}
+
+fn is_late(plan: &Plan, ix: StepIx, template: &Template) -> bool {
+    let mut late = false;
+    template.each_reference(&mut |reference| {
+        late |= match &reference.root {
+            // The element of a loop is known only if the list is written out.
+            Root::Variable(name) => {
+                !plan.document().variables.contains_key(&**name) && loops_over_results(plan, ix)
+            }
+            Root::Secret(_) => false,
+            _ => true,
+        };
+    });
+    late
+}
+
+fn loops_over_results(plan: &Plan, ix: StepIx) -> bool {
+    plan.step(ix).for_each.as_ref().is_some_and(|list| list.to_string().contains("${"))
+}

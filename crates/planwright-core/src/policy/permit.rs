@@ -1,0 +1,37 @@
+//! Which commands to a run a principal may give.
+
+use super::{Action, Policy};
+use crate::run::{Command, Refusal};
+
+impl Policy {
+    /// Refuses what this policy does not let its giver do. What the engine orders by itself has no giver.
+    pub fn permit(&self, command: &Command) -> Result<(), Refusal> {
+        let (by, action) = match command {
+            Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
+            Command::Resolve { by, .. } | Command::GiveInput { by, .. } => (by, Action::Resolve),
+            Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
+            Command::Cancel { by } => (by, Action::Cancel),
+            Command::Start { .. }
+            | Command::Fail { .. }
+            | Command::Skip { .. }
+            | Command::OpenLoop { .. }
+            | Command::CloseLoop { .. }
+            | Command::AskInput { .. }
+            | Command::Report { .. }
+            | Command::Tick
+            | Command::Recover
+            | Command::AskApprovals
+            | Command::Settle => return Ok(()),
+        };
+        match action {
+            _ if self.roles.may(by, action) => Ok(()),
+            Action::Approve => Err(Refusal::MayNotApprove(by.clone())),
+            Action::Read
+            | Action::Propose
+            | Action::Delete
+            | Action::Run
+            | Action::Cancel
+            | Action::Resolve => Err(Refusal::MayNot { by: by.clone(), action }),
+        }
+    }
+}

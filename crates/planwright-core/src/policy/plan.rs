@@ -1,0 +1,175 @@
+//! What the policy says about a plan as a whole, before it runs.
+
+use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
+use crate::id::StepId;
+use crate::plan::{Action, Plan, StepIx, is_type_name};
+use crate::run::known_args;
+use crate::tool::Catalog;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every step of a plan, judged on what is known before it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedPlan {
+    /// In plan order.
+    pub steps: Vec<JudgedStep>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedStep {
+    pub step: StepId,
+    /// The tool as the step names it.
+    pub tool: String,
+    pub judgement: Judgement,
+    /// What is judged besides the step's own call: the call that takes it back.
+    pub undo: Option<Judgement>,
+    /// Arguments that are only known later.
+    pub late: Vec<String>,
+}
+
+/// A rule that forbids a step.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Policy denied: step `{step}`: {because}")]
+pub struct MatchedRule {
+    pub step: String,
+    pub because: String,
+}
+
+impl Policy {
+    /// Judges every step on what is known now.
+    pub fn judge_plan(&self, plan: &Plan, catalog: &Catalog) -> JudgedPlan {
+        JudgedPlan { steps: plan.indices().map(|ix| self.judge_step(plan, ix, catalog)).collect() }
+    }
+
+    fn judge_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> JudgedStep {
+        let step = plan.step(ix);
+        let late = late_arguments(plan, ix);
+        let judgement = match step.action() {
+            Some(Action::Tool { name, .. }) => {
+                // A large plan is not copied for a policy that looks at no arguments.
+                let args = if self.looks_at_args() { known_args(plan, ix) } else { Value::Null };
+                let unknown: BTreeSet<String> = late.iter().cloned().collect();
+                self.judge(&Subject {
+                    tool: catalog.resolve(name).ok().map(|tool| &**tool),
+                    args: &args,
+                    unknown: &unknown,
+                    step,
+                    step_id: plan.step_id(ix).as_str(),
+                    plan: plan.id().as_str(),
+                })
+            }
+            Some(Action::Input(_)) => Judgement {
+                verdict: Verdict::Allow,
+                rule: None,
+                reason: "it asks a person and calls nothing".to_owned(),
+                noticed: Vec::new(),
+                undecided: Vec::new(),
+            },
+            Some(Action::Think(_) | Action::Agent(_) | Action::Plan(_)) | None => Judgement {
+                verdict: Verdict::Ask,
+                rule: None,
+                reason: "the step is more than one call".to_owned(),
+                noticed: Vec::new(),
+                undecided: Vec::new(),
+            },
+        };
+        let judgement = optional_missing(step.optional, catalog, step.action_label(), judgement);
+        let undo = step.undo.as_deref().map(|undo| {
+            // What it is sent may come from results, so nothing of it counts as known.
+            let unknown: BTreeSet<String> = undo.args.keys().cloned().collect();
+            self.judge(&Subject {
+                tool: catalog.resolve(&undo.tool).ok().map(|tool| &**tool),
+                args: &Value::Object(undo.args.clone()),
+                unknown: &unknown,
+                step,
+                step_id: plan.step_id(ix).as_str(),
+                plan: plan.id().as_str(),
+            })
+        });
+        JudgedStep {
+            step: plan.step_id(ix).clone(),
+            tool: step.action_label().to_owned(),
+            judgement,
+            undo,
+            late,
+        }
+    }
+}
+
+/// A step that is skipped when its tool is missing calls nothing, so nothing of it is denied.
+fn optional_missing(optional: bool, catalog: &Catalog, name: &str, judgement: Judgement) -> Judgement {
+    if optional && catalog.resolve(name).is_err() {
+        let reason = "the tool is not there, so the step is skipped".to_owned();
+        return Judgement { verdict: Verdict::Allow, reason, ..judgement };
+    }
+    judgement
+}
+
+impl JudgedPlan {
+    /// The first step that a rule forbids. An unknown tool is not a rule's doing; it is reported where tools are.
+    pub fn denied(&self) -> Option<MatchedRule> {
+        let mut all = self.steps.iter().flat_map(|step| {
+            std::iter::once(&step.judgement).chain(&step.undo).map(move |judgement| (step, judgement))
+        });
+        let (step, judgement) =
+            all.find(|(_, judgement)| judgement.verdict == Verdict::Deny && judgement.rule.is_some())?;
+        Some(MatchedRule { step: step.step.to_string(), because: judgement.because() })
+    }
+
+    /// The steps that a person has to agree to.
+    pub fn asked(&self) -> impl Iterator<Item = &JudgedStep> {
+        self.steps.iter().filter(|step| step.judgement.verdict != Verdict::Allow)
+    }
+
+    /// Whether policy alone may approve it.
+    pub fn is_allowed(&self) -> bool {
+        self.asked().next().is_none()
+    }
+
+    /// What holds for every late-bound step: what the approver chose, else what the policy says.
+    pub fn late_choices(
+        &self,
+        chosen: &BTreeMap<String, LateChoice>,
+        default: &LateChoice,
+    ) -> BTreeMap<String, LateChoice> {
+        let late = self.steps.iter().filter(|step| !step.late.is_empty());
+        late.filter_map(|step| {
+            let name = step.step.to_string();
+            let choice = match chosen.get(&name) {
+                Some(choice) => choice,
+                None if step.judgement.verdict == Verdict::Ask => default,
+                None => return None,
+            };
+            let choice = choice.clone();
+            Some((name, choice))
+        })
+        .collect()
+    }
+
+    /// Whether every choice is about a step that has something to choose, and every constraint about its arguments.
+    pub fn check_choices(&self, plan: &Plan, chosen: &BTreeMap<String, LateChoice>) -> Result<(), String> {
+        for (name, choice) in chosen {
+            let Some(ix) = plan.find(name) else { return Err(format!("there is no step `{name}`")) };
+            if self.steps[ix.index()].late.is_empty() {
+                return Err(format!("all arguments of step `{name}` are known: there is nothing to choose"));
+            }
+            let LateChoice::Constraint(condition) = choice else { continue };
+            let args = &plan.step(ix).args;
+            let known = |name: &String| name == "args" || args.contains_key(name) || is_type_name(name);
+            if let Some(other) = condition.names().iter().find(|name| !known(name)) {
+                return Err(format!("`{other}` in the constraint is no argument of step `{name}`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rules in mode `warn` that speak of a step, for whoever approves.
+    pub fn warnings(&self) -> impl Iterator<Item = (&JudgedStep, String)> {
+        self.steps.iter().flat_map(|step| {
+            step.judgement.noticed.iter().filter(|noticed| noticed.mode == Mode::Warn).map(move |noticed| {
+                let reason = noticed.reason.as_deref().unwrap_or("no reason given");
+                (step, format!("{} would {}: {reason}", noticed.rule, noticed.verdict.as_str()))
+            })
+        })
+    }
+}

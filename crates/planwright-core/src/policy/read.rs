@@ -1,0 +1,257 @@
+//! The policy, read: patterns and predicates parsed once, every mistake reported.
+
+use super::pattern::ServerPattern;
+use super::{ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern, Verdict};
+use crate::digest::Digest;
+use crate::plan::Condition;
+use crate::principal::{Principal, PrincipalKind};
+use crate::tool::{EffectClass, KnownTool};
+
+/// What the operator decided. See [`Policy::read`]; the default is the built-in policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    pub(super) rules: Vec<Rule>,
+    pub(super) guarded: Vec<ToolPattern>,
+    caps: Vec<Cap>,
+    pub approval: ApprovalRules,
+    pub late_bound: LateChoice,
+    pub same_call: Option<u64>,
+    pub roles: Roles,
+    version: Option<String>,
+}
+
+/// How often tools of a pattern may be called in one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cap {
+    pub pattern: ToolPattern,
+    pub limit: u64,
+}
+
+/// One rule, read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rule {
+    /// What it is called in every output: its name, or its place.
+    pub(super) label: String,
+    pub(super) tools: Option<Vec<ToolPattern>>,
+    pub(super) server: Option<ServerPattern>,
+    pub(super) capability: Option<String>,
+    pub(super) annotations: Wanted,
+    pub(super) class: Option<EffectClass>,
+    pub(super) condition: Option<Condition>,
+    pub(super) then: Verdict,
+    pub(super) reason: Option<String>,
+    pub(super) mode: Mode,
+}
+
+/// What a rule wants a tool's annotations to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    read_only: Option<bool>,
+    destructive: Option<bool>,
+    idempotent: Option<bool>,
+    open_world: Option<bool>,
+}
+
+impl Wanted {
+    /// A server nobody believes is taken for dangerous in every way.
+    pub(super) fn is_met(&self, tool: &KnownTool) -> bool {
+        let annotations = &tool.definition.annotations;
+        let believed = tool.believed;
+        let is = |wanted: Option<bool>, actual: bool| wanted.is_none_or(|wanted| wanted == actual);
+        is(self.read_only, tool.is_read_only())
+            && is(self.destructive, !believed || annotations.is_destructive())
+            && is(self.idempotent, believed && annotations.is_idempotent())
+            && is(self.open_world, !believed || annotations.open_world_hint != Some(false))
+    }
+
+    fn names_any(&self) -> bool {
+        [self.read_only, self.destructive, self.idempotent, self.open_world].iter().any(Option::is_some)
+    }
+}
+
+/// Everything that is wrong with a policy, each with its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct ReadPolicyError(pub Vec<String>);
+
+const MAX_RULES: usize = 1_000;
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            guarded: Vec::new(),
+            caps: Vec::new(),
+            approval: ApprovalRules::default(),
+            late_bound: LateChoice::Any,
+            same_call: None,
+            roles: Roles::default(),
+            version: None,
+        }
+    }
+}
+
+impl Policy {
+    /// Reads what the operator wrote, or reports every mistake in it.
+    pub fn read(document: &PolicyDocument) -> Result<Self, ReadPolicyError> {
+        let mut mistakes = Mistakes::default();
+        if document.rules.len() > MAX_RULES {
+            mistakes
+                .0
+                .push(format!("there are {} rules, at most {MAX_RULES} are read", document.rules.len()));
+        }
+        let mode = document.mode.unwrap_or(Mode::Enforce);
+        let rules = document.rules.iter().take(MAX_RULES).enumerate();
+        let rules = rules.filter_map(|(index, rule)| mistakes.rule(index, rule, mode)).collect();
+        let guarded = mistakes.patterns("guarded_tools", &document.guarded_tools);
+        let caps = document.caps.iter().filter_map(|(pattern, &limit)| {
+            let pattern = mistakes.pattern(&format!("caps.\"{pattern}\""), pattern)?;
+            Some(Cap { pattern, limit })
+        });
+        let caps = caps.collect();
+        mistakes.approval(&document.approval);
+        if document.same_call == Some(0) {
+            mistakes.0.push("same_call: 0 would stop every call".to_owned());
+        }
+        if matches!(document.late_bound, Some(LateChoice::Constraint(_))) {
+            mistakes.0.push("late_bound: `any` or `ask`; a constraint belongs to one step".to_owned());
+        }
+        let roles = match &document.roles {
+            Some(table) => Roles::read(table).unwrap_or_else(|error| {
+                mistakes.0.push(format!("roles: {error}"));
+                Roles::default()
+            }),
+            None => Roles::default(),
+        };
+        if !mistakes.0.is_empty() {
+            return Err(ReadPolicyError(mistakes.0));
+        }
+        let written = serde_json::to_value(document).expect("a policy has only string keys");
+        let is_default = *document == PolicyDocument::default();
+        Ok(Self {
+            rules,
+            guarded,
+            caps,
+            approval: document.approval.clone(),
+            late_bound: document.late_bound.clone().unwrap_or(LateChoice::Any),
+            same_call: document.same_call,
+            roles,
+            version: (!is_default).then(|| format!("policy-{}", Digest::of_json(&written).hex())),
+        })
+    }
+
+    /// The name of what is written in it; nothing if it is the built-in policy. It is part of every digest.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// Whether some rule depends on what is sent.
+    pub(super) fn looks_at_args(&self) -> bool {
+        self.rules.iter().any(|rule| rule.condition.is_some())
+    }
+
+    /// Who approves what this policy lets through.
+    pub fn principal(&self) -> Principal {
+        match &self.version {
+            None => Principal::read_only_policy(),
+            Some(version) => {
+                let name = version.chars().take("policy-".len() + 12).collect();
+                Principal { kind: PrincipalKind::Policy, name }
+            }
+        }
+    }
+
+    /// The caps that a tool falls under. A look-alike falls under them too.
+    pub fn caps_of(&self, tool: &KnownTool) -> Vec<Cap> {
+        self.caps.iter().filter(|cap| cap.pattern.matches_alike(tool.folded())).cloned().collect()
+    }
+}
+
+/// Collects what is wrong.
+#[derive(Debug, Default)]
+struct Mistakes(Vec<String>);
+
+impl Mistakes {
+    fn pattern(&mut self, place: &str, pattern: &str) -> Option<ToolPattern> {
+        ToolPattern::parse(pattern).map_err(|error| self.0.push(format!("{place}: {error}"))).ok()
+    }
+
+    fn patterns(&mut self, place: &str, patterns: &[String]) -> Vec<ToolPattern> {
+        patterns.iter().filter_map(|pattern| self.pattern(place, pattern)).collect()
+    }
+
+    fn rule(&mut self, index: usize, rule: &RuleDocument, mode: Mode) -> Option<Rule> {
+        let place = format!("rule {}", index + 1);
+        let label = rule.name.clone().unwrap_or_else(|| place.clone());
+        let condition = match &rule.condition {
+            Some(source) => match Condition::parse(source) {
+                Ok(condition) => {
+                    self.names(&place, &condition);
+                    Some(condition)
+                }
+                Err(error) => {
+                    self.0.push(format!("{place} ({label}): `if`: {error}"));
+                    return None;
+                }
+            },
+            None => None,
+        };
+        let before = self.0.len();
+        let tools = rule.tool.as_ref().map(|tools| self.patterns(&place, tools.all()));
+        if tools.as_ref().is_some_and(Vec::is_empty) && before == self.0.len() {
+            self.0.push(format!("{place} ({label}): `tool` names nothing"));
+        }
+        let server = rule.server.as_deref().map(ServerPattern::new);
+        let annotations = Wanted {
+            read_only: rule.read_only,
+            destructive: rule.destructive,
+            idempotent: rule.idempotent,
+            open_world: rule.open_world,
+        };
+        let unbounded = tools.is_none()
+            && server.is_none()
+            && rule.capability.is_none()
+            && rule.class.is_none()
+            && condition.is_none()
+            && !annotations.names_any();
+        if unbounded && rule.then == Verdict::Allow {
+            self.0
+                .push(format!("{place} ({label}): it would allow everything; write tool = \"*\" to mean it"));
+        }
+        Some(Rule {
+            label,
+            tools,
+            server,
+            capability: rule.capability.clone(),
+            annotations,
+            class: rule.class,
+            condition,
+            then: rule.then,
+            reason: rule.reason.clone(),
+            mode: rule.mode.unwrap_or(mode),
+        })
+    }
+
+    /// A predicate about a name that does not exist would be an error at every call.
+    fn names(&mut self, place: &str, condition: &Condition) {
+        let known = super::judge::NAMES;
+        for name in condition.names() {
+            if !known.contains(&name.as_str()) && !crate::plan::is_type_name(&name) {
+                self.0
+                    .push(format!("{place}: `{name}` is not known in `if`; there are {}", known.join(", ")));
+            }
+        }
+    }
+
+    fn approval(&mut self, rules: &ApprovalRules) {
+        if rules.required == Some(0) || rules.required.is_some_and(|n| n > 100) {
+            self.0.push("approval.required: between 1 and 100 people".to_owned());
+        }
+        if rules.uses == Some(0) {
+            self.0.push("approval.uses: 0 would make every approval void".to_owned());
+        }
+        if rules.uses() > 1 && rules.expires_after.is_none() {
+            self.0.push("approval.uses: more than one use needs `expires_after`".to_owned());
+        }
+    }
+}

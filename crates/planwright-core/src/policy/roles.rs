@@ -1,0 +1,216 @@
+//! Who may do what.
+
+use super::RolesTable;
+use crate::principal::{Principal, PrincipalKind};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What a principal may be trusted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Viewer,
+    Author,
+    Operator,
+    Approver,
+    Admin,
+}
+
+/// What can be done to plans and runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Read,
+    Propose,
+    Delete,
+    /// Start, resume, fork and pause runs.
+    Run,
+    Cancel,
+    /// Say what became of a call, or give the values a step asks for.
+    Resolve,
+    /// Approve and reject.
+    Approve,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read plans",
+            Self::Propose => "propose plans",
+            Self::Delete => "delete plans",
+            Self::Run => "run plans",
+            Self::Cancel => "cancel runs",
+            Self::Resolve => "settle what a run asks a person",
+            Self::Approve => "approve or reject",
+        })
+    }
+}
+
+impl Role {
+    /// The matrix.
+    fn includes(self, action: Action) -> bool {
+        match (self, action) {
+            (Self::Admin, _) | (_, Action::Read) => true,
+            (Self::Author, Action::Propose | Action::Delete | Action::Cancel) => true,
+            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve) => true,
+            (Self::Approver, Action::Approve | Action::Cancel) => true,
+            (Self::Viewer | Self::Author | Self::Operator | Self::Approver, _) => false,
+        }
+    }
+}
+
+/// Who has which role. A role nobody is named for is every person's; `admin` is nobody's then, unless there is no
+/// table at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// Absent: every person has every role.
+    table: Option<Vec<(Role, Option<BTreeSet<(String, String)>>)>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` names nobody: write `person:NAME`, `agent:NAME` or `service:NAME`")]
+pub struct ParsePrincipalError(String);
+
+impl Roles {
+    pub(super) fn read(table: &RolesTable) -> Result<Self, ParsePrincipalError> {
+        let RolesTable { viewer, author, operator, approver, admin } = table;
+        let rows = [
+            (Role::Viewer, viewer),
+            (Role::Author, author),
+            (Role::Operator, operator),
+            (Role::Approver, approver),
+            (Role::Admin, admin),
+        ];
+        let mut read = Vec::new();
+        for (role, names) in rows {
+            let names = match names {
+                Some(names) => Some(names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?),
+                None => None,
+            };
+            read.push((role, names));
+        }
+        Ok(Self { table: Some(read) })
+    }
+
+    /// Whether `principal` may do this. What kind of principal it is comes first: no role lets an agent or a service
+    /// approve, or speak for a person.
+    pub fn may(&self, principal: &Principal, action: Action) -> bool {
+        match (principal.kind, action) {
+            (PrincipalKind::Agent | PrincipalKind::Service, Action::Approve | Action::Resolve) => false,
+            (
+                PrincipalKind::Agent | PrincipalKind::Service,
+                Action::Read | Action::Propose | Action::Cancel,
+            ) => true,
+            // What policy approves is checked against the policy, not against a list of names.
+            (PrincipalKind::Policy, Action::Approve) => true,
+            (PrincipalKind::Policy, _) => false,
+            (PrincipalKind::Agent | PrincipalKind::Service, Action::Run) => {
+                self.table.is_none() || self.has_role_for(principal, action, true)
+            }
+            (PrincipalKind::Agent | PrincipalKind::Service, Action::Delete) => {
+                self.table.is_some() && self.has_role_for(principal, action, false)
+            }
+            (PrincipalKind::Person, _) => self.table.is_none() || self.has_role_for(principal, action, true),
+        }
+    }
+
+    fn has_role_for(&self, principal: &Principal, action: Action, unlisted: bool) -> bool {
+        let key = (kind(principal.kind).to_owned(), principal.name.clone());
+        let rows = self.table.iter().flatten().filter(|(role, _)| role.includes(action));
+        rows.into_iter().any(|(role, names)| match names {
+            Some(names) => names.contains(&key),
+            None => unlisted && *role != Role::Admin && is_own(*role, action),
+        })
+    }
+}
+
+/// A role that nobody is named for gives everybody what it is there for, and not what it includes besides.
+fn is_own(role: Role, action: Action) -> bool {
+    match action {
+        Action::Read => true,
+        Action::Propose | Action::Delete => role == Role::Author,
+        Action::Run | Action::Resolve => role == Role::Operator,
+        Action::Cancel => role == Role::Operator,
+        Action::Approve => role == Role::Approver,
+    }
+}
+
+fn kind(kind: PrincipalKind) -> &'static str {
+    match kind {
+        PrincipalKind::Person => "person",
+        PrincipalKind::Agent => "agent",
+        PrincipalKind::Service => "service",
+        PrincipalKind::Policy => "policy",
+    }
+}
+
+fn parse(text: &str) -> Result<(String, String), ParsePrincipalError> {
+    match text.split_once(':') {
+        Some((kind @ ("person" | "agent" | "service"), name)) if !name.trim().is_empty() => {
+            Ok((kind.to_owned(), name.to_owned()))
+        }
+        Some(_) | None => Err(ParsePrincipalError(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Action; 7] = [
+        Action::Read,
+        Action::Propose,
+        Action::Delete,
+        Action::Run,
+        Action::Cancel,
+        Action::Resolve,
+        Action::Approve,
+    ];
+
+    fn names(names: &[&str]) -> Option<Vec<String>> {
+        Some(names.iter().map(|&name| name.to_owned()).collect())
+    }
+
+    #[test]
+    fn without_a_table_people_do_everything() {
+        let roles = Roles::default();
+        assert!(ALL.iter().all(|&action| roles.may(&Principal::person("ada"), action)));
+    }
+
+    #[test]
+    fn agents_and_services_never_approve_whatever_their_roles() {
+        let everybody = names(&["agent:bot", "service:ci", "person:ada"]);
+        let table = RolesTable {
+            viewer: everybody.clone(),
+            author: everybody.clone(),
+            operator: everybody.clone(),
+            approver: everybody.clone(),
+            admin: everybody,
+        };
+        for roles in [Roles::default(), Roles::read(&table).unwrap()] {
+            for by in [Principal::agent("bot"), Principal::service("ci")] {
+                assert!(!roles.may(&by, Action::Approve) && !roles.may(&by, Action::Resolve));
+                for action in [Action::Read, Action::Propose, Action::Cancel, Action::Run] {
+                    assert!(roles.may(&by, action), "{by} {action}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_named_role_is_only_theirs() {
+        let table = RolesTable { approver: names(&["person:ada"]), ..RolesTable::default() };
+        let roles = Roles::read(&table).unwrap();
+        assert!(roles.may(&Principal::person("ada"), Action::Approve));
+        assert!(!roles.may(&Principal::person("bob"), Action::Approve));
+        assert!(roles.may(&Principal::person("bob"), Action::Run));
+        let table = RolesTable { admin: names(&["person:eve"]), ..table };
+        assert!(Roles::read(&table).unwrap().may(&Principal::person("eve"), Action::Approve));
+    }
+
+    #[test]
+    fn a_name_without_a_kind_is_refused() {
+        for name in ["ada", "root:ada", "policy:x", "person:"] {
+            let table = RolesTable { admin: names(&[name]), ..RolesTable::default() };
+            assert!(Roles::read(&table).is_err(), "{name}");
+        }
+    }
+}

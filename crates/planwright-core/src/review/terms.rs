@@ -1,0 +1,78 @@
+//! What an approval of a plan says besides yes.
+
+use crate::digest::Digest;
+use crate::policy::{LateChoice, Policy};
+use crate::run::ArtifactRef;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// On which terms an approval was given. All of it was on the screen, or follows from the policy in the digest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Terms {
+    /// The tools that may be called, as they were defined.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pins: BTreeMap<String, Pin>,
+    /// What was agreed for steps whose arguments were not all known.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub late: BTreeMap<String, LateChoice>,
+    /// Void if not used by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// How many different people have to agree; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required: Option<u32>,
+    /// How many runs it is good for; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses: Option<u32>,
+}
+
+/// One tool as it was when the plan was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pin {
+    pub digest: Digest,
+    /// The definition itself, so that a change can be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<ArtifactRef>,
+}
+
+/// What is offered for approval, besides the digest: what the policy says about it, and what the approver chose.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Offer {
+    pub policy: Arc<Policy>,
+    /// The first step a person has to be asked about; nothing if policy alone may approve.
+    pub asks_about: Option<String>,
+    pub pins: BTreeMap<String, Pin>,
+    pub late: BTreeMap<String, LateChoice>,
+}
+
+impl Terms {
+    pub fn required(&self) -> u32 {
+        self.required.unwrap_or(1).max(1)
+    }
+
+    pub fn uses(&self) -> u32 {
+        self.uses.unwrap_or(1).max(1)
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Offer {
+    /// The terms of an approval given now.
+    pub(super) fn terms(&self, now: Timestamp) -> Terms {
+        let rules = &self.policy.approval;
+        Terms {
+            pins: self.pins.clone(),
+            late: self.late.clone(),
+            expires_at: rules.expires_after.map(|after| now.plus(after.as_duration())),
+            required: rules.required.filter(|&required| required > 1),
+            uses: rules.uses.filter(|&uses| uses > 1),
+        }
+    }
+}

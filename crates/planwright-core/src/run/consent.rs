@@ -1,0 +1,112 @@
+//! What a run was consented to, and what decides about each of its calls.
+
+use super::StoredValue;
+use crate::digest::Digest;
+use crate::policy::{Cap, Judgement, LateChoice, Policy, Span, Subject};
+use crate::principal::{Principal, PrincipalKind};
+use crate::review::{Approval, Pin, Version};
+use crate::tool::{KnownTool, ToolName};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What was agreed to when the run began. Written into its first entry, so that the run carries its own consent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Consent {
+    pub approved_by: Vec<Principal>,
+    /// The tools that may be called, as they were defined.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pins: BTreeMap<String, Pin>,
+    /// What the approvers said about steps whose arguments were not all known. All of it holds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub late: BTreeMap<String, Vec<LateChoice>>,
+    /// Whoever proposed the plan, if they may not approve its calls either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposed_by: Option<Principal>,
+    /// A step whose approval is not given in time fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_expires_after: Option<Span>,
+    /// The same call made more often is a runaway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_call: Option<u64>,
+}
+
+impl Consent {
+    /// The consent that these approvals, spent together, give to a run.
+    pub fn of(approvals: &[&Approval], version: &Version, policy: &Policy) -> Self {
+        let mut late: BTreeMap<String, Vec<LateChoice>> = BTreeMap::new();
+        for (step, choice) in approvals.iter().flat_map(|approval| &approval.terms.late) {
+            let choices = late.entry(step.clone()).or_default();
+            if !choices.contains(choice) {
+                choices.push(choice.clone());
+            }
+        }
+        // They are all of one digest, which covers the definitions: the pins are the same in each.
+        let pins = approvals.iter().flat_map(|approval| approval.terms.pins.clone()).collect();
+        Self {
+            approved_by: approvals.iter().map(|approval| approval.by.clone()).collect(),
+            pins,
+            late,
+            proposed_by: policy.approval.four_eyes.then(|| version.by.clone()),
+            step_expires_after: policy.approval.step_expires_after,
+            same_call: policy.same_call,
+        }
+    }
+
+    /// Whether a person agreed, and not only policy.
+    pub fn is_a_persons(&self) -> bool {
+        self.approved_by.iter().any(|by| by.kind == PrincipalKind::Person)
+    }
+}
+
+/// What decides about one call besides the plan and the journal, looked up right before the call is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallFacts {
+    /// The definition that would be called now.
+    pub definition: Digest,
+    /// What changed since it was pinned, in words, if it did.
+    pub changed: Option<String>,
+    /// Exactly what is sent.
+    pub args: Arc<Value>,
+    /// The same as it can be written down: by name if it is large.
+    pub shown: Option<StoredValue>,
+    /// Some of the arguments come from results.
+    pub late: bool,
+    pub judgement: Judgement,
+    pub caps: Vec<Cap>,
+}
+
+impl CallFacts {
+    /// Judges a call with the arguments that are sent.
+    pub fn new(
+        policy: &Policy,
+        tool: &KnownTool,
+        args: Arc<Value>,
+        late: bool,
+        subject: &Subject<'_>,
+    ) -> Self {
+        Self {
+            definition: tool.digest,
+            changed: None,
+            judgement: policy.judge(subject),
+            caps: policy.caps_of(tool),
+            args,
+            shown: None,
+            late,
+        }
+    }
+}
+
+/// A call that a person is asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedCall {
+    /// The digest of the tool's name and the arguments: an approval covers exactly this.
+    pub digest: Digest,
+    pub tool: ToolName,
+    pub args: StoredValue,
+    /// Why it is asked about.
+    pub reason: String,
+}

@@ -1,0 +1,138 @@
+//! Whether consent covers exactly the call that is about to be made. Asked in the transaction that records its start.
+
+use crate::digest::Digest;
+use crate::plan::StepIx;
+use crate::policy::{LateChoice, Verdict};
+use crate::run::{AskedCall, CallFacts, Consent, Run, StepError, StoredValue};
+use crate::tool::ToolName;
+use std::sync::Arc;
+
+/// What consent says about a call.
+pub(super) enum Covered {
+    Yes,
+    No(StepError),
+    /// A person has to agree to exactly this call first.
+    Ask(Box<AskedCall>),
+}
+
+impl Run {
+    pub(super) fn check_consent(
+        &self,
+        ix: StepIx,
+        tool: &ToolName,
+        call: Digest,
+        facts: Option<&CallFacts>,
+    ) -> Covered {
+        if let Some(error) = self.out_of_scope(ix, tool) {
+            return Covered::No(error);
+        }
+        let consent = self.start.consent.as_deref();
+        let Some(facts) = facts else {
+            // A run that says what it may do calls nothing that nothing is known about.
+            return match consent {
+                Some(_) => {
+                    Covered::No(StepError::new("policy_denied", "Policy denied: the call was not judged"))
+                }
+                None => Covered::Yes,
+            };
+        };
+        if let Some(error) = consent.and_then(|consent| changed(consent, tool, facts)) {
+            return Covered::No(error);
+        }
+        if facts.judgement.verdict == Verdict::Deny {
+            let message = format!("Policy denied: {}", facts.judgement.because());
+            return Covered::No(StepError::new("policy_denied", message));
+        }
+        let choices = self.late_choices(ix);
+        for choice in choices {
+            if let LateChoice::Constraint(constraint) = choice
+                && let Some(error) = violated(constraint, facts)
+            {
+                return Covered::No(error);
+            }
+        }
+        match self.why_asked(choices, facts) {
+            Some(_) if self.approved_calls.get(&ix) == Some(&call) => Covered::Yes,
+            Some(reason) => Covered::Ask(Box::new(AskedCall {
+                digest: call,
+                tool: tool.clone(),
+                args: facts.shown.clone().unwrap_or_else(|| StoredValue::Inline(Arc::clone(&facts.args))),
+                reason,
+            })),
+            None => Covered::Yes,
+        }
+    }
+
+    /// Whether a person would be asked about a call with these facts, so that its arguments have to be written down.
+    pub fn asks_about(&self, ix: StepIx, call: Digest, facts: &CallFacts) -> bool {
+        self.approved_calls.get(&ix) != Some(&call) && self.why_asked(self.late_choices(ix), facts).is_some()
+    }
+
+    /// Why the run's own approval does not cover a call, if it does not.
+    fn why_asked(&self, choices: &[LateChoice], facts: &CallFacts) -> Option<String> {
+        if choices.contains(&LateChoice::Ask) {
+            return Some("the approver wants to see the call once its arguments are known".to_owned());
+        }
+        // A run from before consent was recorded was covered by its digest alone.
+        let consent = self.start.consent.as_deref()?;
+        if facts.judgement.verdict != Verdict::Ask {
+            return None;
+        }
+        if !consent.is_a_persons() {
+            return Some(format!("only policy approved the run, and {}", facts.judgement.because()));
+        }
+        // Whoever approved saw this step as one that is not asked about.
+        (facts.late && choices.is_empty())
+            .then(|| format!("this was not known when the plan was approved: {}", facts.judgement.because()))
+    }
+
+    fn late_choices(&self, ix: StepIx) -> &[LateChoice] {
+        let consent = self.start.consent.as_deref();
+        let choices =
+            consent.and_then(|consent| consent.late.get(self.plan.step_id(self.plan_step(ix)).as_str()));
+        choices.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn out_of_scope(&self, ix: StepIx, tool: &ToolName) -> Option<StepError> {
+        let scope = &self.plan.document().tools_required;
+        if scope.is_empty() || self.scope.holds(&tool.to_string()) {
+            return None;
+        }
+        let name = self.definition(ix).action_label();
+        let message =
+            format!("Tool {name} not available in plan scope. Only [{}] are available.", listed(scope));
+        Some(StepError::new("out_of_scope", message))
+    }
+}
+
+/// The names of a scope; of a long one, the first.
+fn listed(scope: &[String]) -> String {
+    const SHOWN: usize = 50;
+    let mut names = scope.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    if scope.len() > SHOWN {
+        names.push(format!("and {} more", scope.len() - SHOWN));
+    }
+    names.join(", ")
+}
+
+/// The definition that was approved must be the one that is called.
+fn changed(consent: &Consent, tool: &ToolName, facts: &CallFacts) -> Option<StepError> {
+    let message = match consent.pins.get(&tool.to_string()) {
+        Some(pin) if pin.digest == facts.definition => return None,
+        Some(_) => {
+            let difference = facts.changed.as_deref().unwrap_or("its definition is another one");
+            format!("`{tool}` changed since the plan was approved: {difference}")
+        }
+        None => format!("`{tool}` is not one of the tools the plan was approved with"),
+    };
+    Some(StepError::new("tool_changed", message))
+}
+
+fn violated(constraint: &crate::plan::Condition, facts: &CallFacts) -> Option<StepError> {
+    let message = match constraint.holds_for_args(&facts.args) {
+        Ok(true) => return None,
+        Ok(false) => format!("the arguments are not what was agreed to: {} is false", constraint.source()),
+        Err(error) => format!("the approver's constraint {} cannot be decided: {error}", constraint.source()),
+    };
+    Some(StepError::new("constraint_violated", message))
+}

@@ -1,0 +1,49 @@
+//! What decides about a call, looked up right before its start is recorded.
+
+use super::run_loop::RunLoop;
+use super::values::store_value;
+use crate::pins::since_pinned;
+use planwright_core::digest::Digest;
+use planwright_core::plan::StepIx;
+use planwright_core::policy::{Subject, late_arguments};
+use planwright_core::run::{CallFacts, StepError};
+use planwright_core::tool::KnownTool;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl RunLoop {
+    /// Judges the call as it would be sent. What a person would be shown is stored first, so that it can be named.
+    pub(super) async fn facts(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+        args: &Arc<Value>,
+        call: Digest,
+    ) -> Result<CallFacts, StepError> {
+        let (plan, own) = (self.run.plan(), self.run.plan_step(step));
+        let subject = Subject {
+            tool: Some(tool),
+            args,
+            unknown: &BTreeSet::new(),
+            step: self.run.definition(step),
+            step_id: plan.step_id(own).as_str(),
+            plan: plan.id().as_str(),
+        };
+        let late = !late_arguments(plan, own).is_empty();
+        let mut facts = CallFacts::new(&self.env.policy, tool, Arc::clone(args), late, &subject);
+        let consent = self.run.start().consent.as_deref();
+        if let Some(pin) = consent.and_then(|consent| consent.pins.get(&tool.name.to_string()))
+            && pin.digest != tool.digest
+        {
+            facts.changed = Some(since_pinned(&*self.env.artifacts, pin, tool).await);
+        }
+        if self.run.asks_about(step, call, &facts) {
+            let stored = store_value(&*self.env.artifacts, Value::clone(args)).await;
+            let (stored, _) = stored
+                .map_err(|error| StepError::new("not_shown", format!("the call cannot be shown: {error}")))?;
+            facts.shown = Some(stored);
+        }
+        Ok(facts)
+    }
+}

@@ -1,0 +1,71 @@
+//! The tools a plan is approved with: remembered as they were, compared with what they are.
+
+use crate::engine::Engine;
+use crate::port::{ArtifactError, Artifacts};
+use planwright_core::digest::canonical_json;
+use planwright_core::plan::Plan;
+use planwright_core::review::Pin;
+use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, difference};
+use std::collections::BTreeMap;
+
+/// What is kept of a definition. A larger one is pinned by its digest alone, so its change is not explained.
+const MAX_DEFINITION: u64 = 1 << 20;
+
+impl Engine {
+    /// Pins every tool the plan uses and keeps the definitions, so that a change can be shown later.
+    pub(crate) async fn pins(&self, plan: &Plan) -> Result<BTreeMap<String, Pin>, ArtifactError> {
+        let catalog = self.catalog();
+        let mut pins = BTreeMap::new();
+        for name in plan.tool_names() {
+            // An optional tool may be missing. If it turns up later, it is one nobody agreed to.
+            let Ok(tool) = catalog.resolve(name) else { continue };
+            let full_name = tool.name.to_string();
+            if pins.contains_key(&full_name) {
+                continue;
+            }
+            let definition =
+                serde_json::to_value(&tool.definition).expect("definitions have only string keys");
+            let bytes = canonical_json(&definition);
+            let definition = if bytes.len() as u64 <= MAX_DEFINITION {
+                Some(self.env.artifacts.put(bytes).await?)
+            } else {
+                None
+            };
+            pins.insert(full_name, Pin { digest: tool.digest, definition });
+        }
+        Ok(pins)
+    }
+
+    /// Which of the pinned tools are not what they were, in words. Empty when all are.
+    pub(crate) async fn changed_tools(&self, pins: &BTreeMap<String, Pin>) -> String {
+        let catalog = self.catalog();
+        let mut changes = Vec::new();
+        for (name, pin) in pins {
+            let words = match exact(&catalog, name) {
+                Some(tool) if tool.digest == pin.digest => continue,
+                Some(tool) => since_pinned(&*self.env.artifacts, pin, tool).await,
+                None => "it is not there any more".to_owned(),
+            };
+            changes.push(format!("`{name}`: {words}"));
+        }
+        changes.join("; ")
+    }
+}
+
+fn exact<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a KnownTool> {
+    catalog.resolve(name).ok().filter(|tool| tool.name.to_string() == name).map(|tool| &**tool)
+}
+
+/// What changed since the tool was pinned, in words.
+pub(crate) async fn since_pinned(artifacts: &dyn Artifacts, pin: &Pin, now: &KnownTool) -> String {
+    let unknown = || "its definition is another one".to_owned();
+    let Some(artifact) = pin.definition.as_ref().filter(|artifact| artifact.bytes <= MAX_DEFINITION) else {
+        return unknown();
+    };
+    // The difference only explains. If it cannot be had, the tool has changed all the same.
+    let Ok(bytes) = artifacts.get(artifact).await else { return unknown() };
+    match serde_json::from_slice::<ToolDefinition>(&bytes) {
+        Ok(before) => difference(&before, &now.definition),
+        Err(_) => unknown(),
+    }
+}

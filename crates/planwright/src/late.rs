@@ -1,0 +1,105 @@
+//! What the approver says about arguments that are only known later: `--late`, or asked on the terminal.
+
+use crate::consent::read_answer;
+use crate::exit::Failure;
+use crate::printer::{Printer, line};
+use planwright_core::policy::{JudgedPlan, LateChoice, Verdict};
+use std::collections::BTreeMap;
+
+/// How often a choice that cannot be read is asked for again.
+const TRIES: usize = 3;
+
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct LateFlags {
+    /// What holds for arguments that are only known later: `any`, `ask` (see the call first), or for one step also a
+    /// CEL predicate over its arguments, as in `--late 'send=args.to.endsWith("@example.org")'`.
+    #[arg(long = "late", value_name = "[STEP=]any|ask|CEL")]
+    late: Vec<String>,
+}
+
+/// The flags, read: a choice for all steps and choices for single ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LateChoices {
+    all: Option<LateChoice>,
+    steps: BTreeMap<String, LateChoice>,
+}
+
+impl LateFlags {
+    pub(crate) fn read(&self) -> Result<LateChoices, Failure> {
+        let mut choices = LateChoices::default();
+        for flag in &self.late {
+            match flag.as_str() {
+                "any" => choices.all = Some(LateChoice::Any),
+                "ask" => choices.all = Some(LateChoice::Ask),
+                _ => {
+                    let Some((step, choice)) = flag.split_once('=').filter(|(step, _)| is_step(step)) else {
+                        return Err(Failure::usage(format!(
+                            "`--late {flag}` is not STEP=any, STEP=ask or STEP=CEL"
+                        ))
+                        .hint("for all steps at once: --late any or --late ask"));
+                    };
+                    let choice =
+                        choice.parse().map_err(|error| Failure::usage(format!("--late {step}: {error}")))?;
+                    choices.steps.insert(step.to_owned(), choice);
+                }
+            }
+        }
+        Ok(choices)
+    }
+}
+
+/// Whether this can be the id of a step, and not the beginning of an expression.
+fn is_step(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+}
+
+impl LateChoices {
+    /// The choices that were made, for every step they are about.
+    pub(crate) fn chosen(&self, judged: &JudgedPlan) -> BTreeMap<String, LateChoice> {
+        let mut chosen = BTreeMap::new();
+        if let Some(all) = &self.all {
+            for step in judged.steps.iter().filter(|step| !step.late.is_empty()) {
+                chosen.insert(step.step.to_string(), all.clone());
+            }
+        }
+        chosen.extend(self.steps.clone());
+        chosen
+    }
+
+    /// The choices that were made, and those a person at the terminal makes for the other steps.
+    pub(crate) fn ask(
+        &self,
+        printer: Printer,
+        judged: &JudgedPlan,
+        default: &LateChoice,
+    ) -> Result<BTreeMap<String, LateChoice>, Failure> {
+        let mut chosen = self.chosen(judged);
+        for step in judged.steps.iter().filter(|step| step.judgement.verdict == Verdict::Ask) {
+            let id = step.step.to_string();
+            if step.late.is_empty() || chosen.contains_key(&id) {
+                continue;
+            }
+            let late: Vec<String> = step.late.iter().map(|name| line(name)).collect();
+            let question = format!(
+                "Step {id}: {} only known later. any value, ask again, or a CEL constraint? [{default}]",
+                late.join(", ")
+            );
+            chosen.insert(id, ask_one(printer, &question, default)?);
+        }
+        Ok(chosen)
+    }
+}
+
+fn ask_one(printer: Printer, question: &str, default: &LateChoice) -> Result<LateChoice, Failure> {
+    for _ in 0..TRIES {
+        let answer = read_answer(printer, question)?;
+        match answer.trim() {
+            "" => return Ok(default.clone()),
+            text => match text.parse() {
+                Ok(choice) => return Ok(choice),
+                Err(error) => printer.talk(&line(&format!("{error}"))),
+            },
+        }
+    }
+    Err(Failure::refused("not approved: no clear choice"))
+}
