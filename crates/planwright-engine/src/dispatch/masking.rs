@@ -87,7 +87,7 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         }
         RunEvent::InputRequested { asked, .. } => **asked = mask_questions(&redactor, (**asked).clone()),
         RunEvent::InputGiven { replies, .. } => {
-            replies.iter_mut().for_each(|reply| mask_reply(&redactor, reply))
+            replies.iter_mut().for_each(|reply| mask_reply(&redactor, reply));
         }
         _ => {}
     }
