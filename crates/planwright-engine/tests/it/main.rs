@@ -8,7 +8,7 @@ mod execution;
 mod faults;
 mod limits;
 mod ownership;
-mod secrets;
 mod policy;
+mod secrets;
 mod values;
 mod world;
