@@ -86,6 +86,9 @@ impl Policy {
         let decided = self.first_rule(subject, tool, &mut judgement);
         (judgement.verdict, judgement.rule, judgement.reason) = match decided {
             Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
+            None if tool.is_read_only() && subject.step.is_given_secrets() => {
+                (Verdict::Ask, None, "the step is given a secret".to_owned())
+            }
             None if tool.is_read_only() => (Verdict::Allow, None, "the tool is read-only".to_owned()),
             None => (Verdict::Ask, None, "the tool is not read-only".to_owned()),
         };

@@ -19,8 +19,8 @@ pub struct KnownTool {
     /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
-    folded: OnceLock<FoldedName>,
     output_validator: OnceLock<Result<Validator, String>>,
+    folded: OnceLock<FoldedName>,
 }
 
 impl fmt::Debug for KnownTool {
@@ -41,8 +41,8 @@ impl KnownTool {
             believed: true,
             key_argument: None,
             input_validator: OnceLock::new(),
-            folded: OnceLock::new(),
             output_validator: OnceLock::new(),
+            folded: OnceLock::new(),
             definition,
         }
     }

@@ -6,6 +6,7 @@ mod consent;
 mod crash;
 mod execution;
 mod faults;
+mod flow;
 mod limits;
 mod ownership;
 mod policy;

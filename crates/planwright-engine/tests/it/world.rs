@@ -7,7 +7,7 @@ use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Document;
 use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Run, RunEvent, Shown, StepReport};
+use planwright_core::run::{Asked, Question, Run, RunEvent, Shown, StepReport};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, SequentialIds};
@@ -55,6 +55,8 @@ pub(crate) struct Made {
     pub(crate) at: Timestamp,
     pub(crate) key: String,
     pub(crate) args: Value,
+    /// What people had answered by then.
+    pub(crate) answered: Value,
 }
 
 #[derive(Debug, Default)]
@@ -69,7 +71,7 @@ pub(crate) struct Log {
 }
 
 /// Tools that do what their arguments say: `ms` to take, `value` to return (the step's id if absent), `fail` to fail
-/// with that text as often as `times` says, `retryable`, `panic`, and `stop`, what they say when told to stop:
+/// with that text as often as `times` says, `retryable`, `ask` to ask a person so often first, `panic`, and `stop`, what they say when told to stop:
 /// `cancelled` (the default), `lost`, or `never`.
 ///
 /// `r.read` is read-only, `w.write` unsafe, `k.put` keyed, `s.save` safe but no reader. Every call checks that its
@@ -166,6 +168,7 @@ impl Tools for ScriptedTools {
                 at: clock.now(),
                 key: call.idempotency_key.clone(),
                 args: Value::Object(call.args.clone()),
+                answered: serde_json::to_value(&call.answered).unwrap(),
             });
             log.begin(&names);
             earlier
@@ -196,6 +199,14 @@ impl Tools for ScriptedTools {
                     message: message.into(),
                     retryable,
                 });
+            }
+            if earlier < number("ask").unwrap_or_default() {
+                let schema =
+                    json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+                let message = format!("question {earlier}");
+                let question = Question { key: "n".into(), message, schema, url: None };
+                let asked = Asked { questions: vec![question], state: Some("state".into()) };
+                return Err(CallError::InputRequired(Box::new(asked)));
             }
             assert!(!call.args.contains_key("panic"), "this tool panics");
             Ok(call.args.get("value").cloned().unwrap_or_else(|| json!(call.step.as_str())))

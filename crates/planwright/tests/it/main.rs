@@ -7,6 +7,7 @@ mod audit;
 mod commands;
 mod consent;
 mod contract;
+mod control_flow;
 mod examples;
 mod execution;
 mod input;
