@@ -42,7 +42,8 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     for &ix in plan.graph().order() {
         if plan.step(ix).input.is_some() {
             let (verdict, reason) = (Verdict::Ask, "a person is asked for values".to_owned());
-            steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            steps[ix.index()] =
+                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
             continue;
         }
         let list = elements(plan, ix);
