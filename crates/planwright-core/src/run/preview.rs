@@ -82,14 +82,6 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     }
 }
 
-/// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
-pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
-    match plan.args_template(ix) {
-        None => Value::Object(plan.step(ix).args.clone()),
-        Some(template) => fill(&Variables { plan, element: None }, template),
-    }
-}
-
 /// What the step runs over, if that is known before anything runs.
 fn elements(plan: &Plan, ix: StepIx) -> Option<Vec<Value>> {
     match plan.resolve_for_each(ix, &Variables { plan, element: None })?.ok()? {
@@ -109,6 +101,14 @@ fn element_args(plan: &Plan, ix: StepIx, list: &[Value]) -> Vec<Value> {
             }
         })
         .collect()
+}
+
+/// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
+pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
+    match plan.args_template(ix) {
+        None => Value::Object(plan.step(ix).args.clone()),
+        Some(template) => fill(&Variables { plan, element: None }, template),
+    }
 }
 
 fn fill(values: &Variables<'_>, template: &Template) -> Value {

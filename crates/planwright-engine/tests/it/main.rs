@@ -9,6 +9,7 @@ mod faults;
 mod flow;
 mod limits;
 mod ownership;
+mod policy;
 mod secrets;
 mod values;
 mod world;

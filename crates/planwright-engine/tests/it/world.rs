@@ -5,6 +5,7 @@ use futures::FutureExt as _;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Document;
+use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{Asked, Question, Run, RunEvent, Shown, StepReport};
 use planwright_core::time::Timestamp;
@@ -79,6 +80,8 @@ pub(crate) struct Log {
 pub(crate) struct ScriptedTools {
     pub(crate) log: Arc<Mutex<Log>>,
     pub(crate) hidden: Mutex<BTreeSet<String>>,
+    /// What the tools say about themselves.
+    pub(crate) description: Mutex<String>,
     pub(crate) serial_writes: bool,
     pub(crate) server_limit: Option<usize>,
     store: OnceLock<Arc<MemoryStore>>,
@@ -141,10 +144,11 @@ impl Drop for InFlight {
 impl Tools for ScriptedTools {
     fn catalog(&self) -> Catalog {
         let hidden = self.hidden.lock().unwrap();
+        let description = self.description.lock().unwrap();
         let shown = TOOLS.iter().filter(|(server, tool, ..)| !hidden.contains(&format!("{server}.{tool}")));
         Catalog::new(shown.map(|&(server, name, class, read_only)| {
             let annotations = if read_only { Annotations::read_only() } else { Annotations::default() };
-            let definition = ToolDefinition::new(server, name, "scripted", json!({"type": "object"}));
+            let definition = ToolDefinition::new(server, name, &description, json!({"type": "object"}));
             let mut tool = KnownTool::new(definition.with_annotations(annotations), class);
             tool.key_argument = (class == EffectClass::Keyed).then(|| "key".to_owned());
             tool
@@ -239,6 +243,7 @@ impl World {
         let mut tools = ScriptedTools {
             log: Arc::default(),
             hidden: Mutex::default(),
+            description: Mutex::new("scripted".to_owned()),
             serial_writes: true,
             server_limit: None,
             store: OnceLock::from(Arc::clone(&store)),
@@ -271,6 +276,14 @@ impl World {
         let (store, artifacts) =
             (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
         self.builder(name).store(store, artifacts).limits(limits).build()
+    }
+
+    /// An engine under a policy, as it would be written in JSON.
+    pub(crate) fn engine_under(&self, name: &str, policy: Value) -> Engine {
+        let (store, artifacts) =
+            (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
+        let policy = Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
+        self.builder(name).store(store, artifacts).policy(Arc::new(policy)).build()
     }
 
     /// Proposes, approves and runs a plan to its end (or until it waits for a person).

@@ -234,6 +234,8 @@ impl Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
+        let size = rustix::termios::Winsize { ws_row: 40, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
         command.stdin(slave()).stderr(slave()).stdout(Stdio::null());

@@ -5,10 +5,14 @@ use crate::peers::{Project, value};
 use crate::workbench::{call, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// The process is killed when the journal has this many answers of tools.
-const KILLS: [usize; 4] = [2, 4, 7, 10];
+/// Moments that can be seen from outside: when one has come, the process is killed.
+const KILLS: [(&str, fn(&Project) -> bool); 4] = [
+    ("the first piece of work has begun", |project| !project.effects().is_empty()),
+    ("the second piece of work has begun", |project| project.effects().len() >= 2),
+    ("the first commit is there", |project| project.bench.path("files/.git/refs/heads/master").exists()),
+    ("the second lane is remembered", |project| project.bench.read("memory.jsonl").contains("lane 1")),
+];
 
 /// Three lanes over the servers: some calls can be repeated, some must not be.
 fn plan(project: &Project) -> Value {
@@ -70,16 +74,14 @@ fn plan(project: &Project) -> Value {
 #[test]
 fn a_plan_over_five_servers_survives_kills_with_every_effect_once() {
     let project = Project::with(&["time", "filesystem", "workshop", "git", "memory"]);
-    git(&project, &["init", "--quiet"]);
+    git(&project, &["init", "--quiet", "--initial-branch", "master"]);
     git(&project, &["config", "user.name", "Tester"]);
     git(&project, &["config", "user.email", "tester@example.org"]);
     let plan = project.bench.document(plan(&project));
-    project.run(&["import", &plan]).ends(0);
-
-    let mut args: &[&str] = &["run", "lanes", "--yes"];
-    for answers in KILLS {
+    let mut args: &[&str] = &["run", &plan, "--yes"];
+    for (moment, has_come) in KILLS {
         // It may have to ask first what became of the calls that the last kill interrupted.
-        while !killed_at(&project, args, answers) {
+        while !killed_when(&project, args, moment, has_come) {
             settle(&project);
             args = &["resume", "lanes"];
         }
@@ -116,23 +118,21 @@ fn a_plan_over_five_servers_survives_kills_with_every_effect_once() {
     project.leaves_no_server_behind();
 }
 
-/// Executes until the journal has so many answers, then kills. Says no if a person has to be asked first.
-fn killed_at(project: &Project, args: &[&str], answers: usize) -> bool {
+/// Executes until the moment has come, then kills. Says no if a person has to be asked first.
+fn killed_when(project: &Project, args: &[&str], moment: &str, has_come: fn(&Project) -> bool) -> bool {
     let mut running = project.start(args);
-    let mut enough = false;
-    wait_until("enough answers", || {
-        // Looking costs a process, which the servers need more.
-        std::thread::sleep(Duration::from_millis(100));
-        enough = project.count("lanes", "attempt_succeeded") >= answers;
-        enough || running.is_over()
+    let mut came = false;
+    wait_until(moment, || {
+        came = project.has_servers() && has_come(project);
+        came || running.is_over()
     });
-    if enough {
+    if came {
         running.kill();
     } else {
         running.wait().ends(4);
     }
     project.leaves_no_server_behind();
-    enough
+    came
 }
 
 /// What a person does about calls with an unknown outcome: looks at the world, and says what happened.
