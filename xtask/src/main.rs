@@ -17,6 +17,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
        cargo xtask prove          the kill test and the simulations, at a length for nights
        cargo run --release -p xtask -- bench [--dir DIR]
                                   speed, next to the disk's own limit, on DIR's file system
+       cargo run --release -p xtask -- bench mcp
+                                  what a call of an MCP server costs above the server's own round trip
 ";
 
 fn main() -> Result<()> {
@@ -28,6 +30,8 @@ fn main() -> Result<()> {
         ["prove"] => check::prove(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
+        ["bench", "mcp"] => bench::run_mcp(),
+        ["bench-echo"] => bench::serve_echo(),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
         _ => {
             eprint!("{USAGE}");

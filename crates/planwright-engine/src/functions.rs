@@ -30,6 +30,8 @@ type Function = Arc<dyn Fn(Call) -> BoxFuture<'static, Outcome> + Send + Sync>;
 #[derive(Default, Clone)]
 pub struct FunctionTools {
     tools: BTreeMap<ToolName, (ToolDefinition, Function)>,
+    /// Made once: it is asked for before every call.
+    catalog: Catalog,
 }
 
 impl fmt::Debug for FunctionTools {
@@ -52,15 +54,16 @@ impl FunctionTools {
     {
         let function: Function = Arc::new(move |call| Box::pin(function(call)));
         self.tools.insert(definition.tool_name(), (definition, function));
+        let known =
+            |definition: &ToolDefinition| KnownTool::new(definition.clone(), definition.annotated_class());
+        self.catalog = Catalog::new(self.tools.values().map(|(definition, _)| known(definition)));
         self
     }
 }
 
 impl Tools for FunctionTools {
     fn catalog(&self) -> Catalog {
-        let known =
-            |definition: &ToolDefinition| KnownTool::new(definition.clone(), definition.annotated_class());
-        Catalog::new(self.tools.values().map(|(definition, _)| known(definition)))
+        self.catalog.clone()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {

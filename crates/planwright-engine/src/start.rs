@@ -342,7 +342,13 @@ impl Engine {
         let command = ReviewCommand::OpenRun { run: run_id.clone(), digest };
         let events = match review.decide(&command, now) {
             Ok(events) => events,
-            Err(refusal) => return Err(self.explained(&review, refusal).await),
+            Err(refusal) => {
+                // One of several who have to agree has agreed all the same.
+                if let (ReviewRefusal::NotEnough { .. }, Some(approved)) = (&refusal, approved) {
+                    self.env.store.append(vec![approved]).await?;
+                }
+                return Err(self.explained(&review, refusal).await);
+            }
         };
         let spent = review.usable_approvals(&digest, now).unwrap_or_default();
         let consent = Consent::of(&spent, review.current(), &self.env.policy);
@@ -390,6 +396,17 @@ impl Engine {
         let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
         let head = append.records.last().map_or(head, planwright_core::journal::Record::head);
         Ok((Some(append), review, head))
+    }
+
+    /// Why there is an approval of this version that does not let it run, if there is one.
+    pub async fn void_approval(&self, review: &Review, digest: Digest) -> Option<StartRunError> {
+        let run = RunId::mint(0);
+        let refusal = review.decide(&ReviewCommand::OpenRun { run, digest }, self.env.clock.now()).err()?;
+        let void = matches!(
+            refusal,
+            ReviewRefusal::Changed { .. } | ReviewRefusal::Expired { .. } | ReviewRefusal::NotEnough { .. }
+        );
+        if void { Some(self.explained(review, refusal).await) } else { None }
     }
 
     /// A refusal with what changed since the approval, where that is the reason.

@@ -8,9 +8,8 @@ use crate::wire_up::{App, user};
 use planwright_core::plan::{Action, Plan, StepIx};
 use planwright_core::policy::{JudgedPlan, LateChoice, Verdict};
 use planwright_core::principal::{Assurance, PrincipalKind};
-use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Shown;
-use planwright_core::time::Timestamp;
 use planwright_core::tool::Catalog;
 use planwright_engine::{Candidate, GivenApproval};
 use std::io::{self, BufRead as _, Write as _};
@@ -31,7 +30,7 @@ pub(crate) struct Question<'a> {
 /// Makes sure that the plan, as it would run, is approved: already, by policy, or by the person at the keyboard.
 ///
 /// What is returned is recorded together with the start of the run; nothing means that there is an approval to spend.
-pub(crate) fn consent(app: &App, question: &Question<'_>) -> Result<Option<GivenApproval>, Failure> {
+pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option<GivenApproval>, Failure> {
     let Question { review, candidate, yes, late, typed } = question;
     let given = |by, assurance, late| {
         let shown = Shown::Digest(candidate.digest);
@@ -67,8 +66,9 @@ pub(crate) fn consent(app: &App, question: &Question<'_>) -> Result<Option<Given
             Answer::No | Answer::Neither => Err(Failure::refused("not approved")),
         };
     }
-    if let Some(expired) = expired(review, candidate, now) {
-        return Err(expired);
+    // An approval that does not count any more says more than none.
+    if !sent_back_too_often && let Some(why) = app.engine.void_approval(review, candidate.digest).await {
+        return Err(why.into());
     }
     let why = if sent_back_too_often {
         "the plan was rejected three times and needs a person's review"
@@ -85,14 +85,6 @@ fn rejected(review: &Review) -> Failure {
     let reason = review.rejections().last().map(|rejection| rejection.reason.as_str()).unwrap_or_default();
     Failure::refused(format!("the plan was rejected: {reason}"))
         .hint("change the plan and import it again: the next version can be approved")
-}
-
-/// Why the approval there was does not count any more, if its time is the reason.
-fn expired(review: &Review, candidate: &Candidate, now: Timestamp) -> Option<Failure> {
-    let mut approvals = review.approvals().iter().rev();
-    let last = approvals.find(|approval| approval.digest == candidate.digest && !approval.taken_back)?;
-    let at = last.terms.expires_at.filter(|_| last.has_expired(now) && last.spent_by.is_empty())?;
-    Some(Refusal::Expired { at }.into())
 }
 
 /// What rules in mode `warn` say, for whoever agrees without being asked.

@@ -171,13 +171,6 @@ pub(crate) struct Live {
     room: usize,
 }
 
-/// The line of a step, and what it says before how far the step is.
-#[derive(Debug)]
-struct RunningStep {
-    spinner: ProgressBar,
-    name: String,
-}
-
 /// How far a loop is.
 fn loop_message(run: &Run, step: &StepId) -> String {
     let opened = run.find(step.as_str()).and_then(|ix| run.open_loop(ix));
@@ -201,12 +194,19 @@ fn note_element(running: &mut BTreeMap<StepId, RunningStep>, run: &Run, event: &
     let Some(of) = instance.map(|instance| instance.step) else { return };
     let id = run.step_id(of);
     if run.step(of).is_terminal() {
-        if let Some(line) = running.remove(id) {
-            line.spinner.finish_and_clear();
+        if let Some(step) = running.remove(id) {
+            step.spinner.finish_and_clear();
         }
-    } else if let Some(line) = running.get(id) {
-        line.spinner.set_message(loop_message(run, id));
+    } else if let Some(step) = running.get(id) {
+        step.spinner.set_message(loop_message(run, id));
     }
+}
+
+/// The line of a step, and what it says before how far the step is.
+#[derive(Debug)]
+struct RunningStep {
+    spinner: ProgressBar,
+    name: String,
 }
 
 /// Lines left for what the shell and the bar need.
@@ -229,7 +229,7 @@ impl Live {
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
                 let name = format!("{} [{}]", name(run, step), line(&tool.to_string()));
-                running.insert(step.clone(), self.line(name));
+                running.insert(step.clone(), self.running_step(name));
             }
             RunEvent::AttemptSucceeded { step, .. }
             | RunEvent::AttemptFailed { step, .. }
@@ -242,7 +242,7 @@ impl Live {
                 }
             }
             RunEvent::LoopOpened { step, .. } if running.len() < self.room => {
-                running.insert(step.clone(), self.line(loop_message(run, step)));
+                running.insert(step.clone(), self.running_step(loop_message(run, step)));
             }
             RunEvent::LoopClosed { step, .. } => {
                 if let Some(step) = running.remove(step) {
@@ -261,20 +261,20 @@ impl Live {
         self.bar.set_position((run.plan().len() - run.open_steps()) as u64);
     }
 
-    fn advance(&self, step: &StepId, progress: &CallProgress) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(RunningStep { spinner, name }) = running.get(step) {
-            spinner.set_message(format!("{name}  {}", how_far(progress)));
-        }
-    }
-
-    fn line(&self, name: String) -> RunningStep {
+    fn running_step(&self, name: String) -> RunningStep {
         let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
         let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
         spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         spinner.set_message(name.clone());
         spinner.enable_steady_tick(Duration::from_millis(100));
         RunningStep { spinner, name }
+    }
+
+    fn advance(&self, step: &StepId, progress: &CallProgress) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(RunningStep { spinner, name }) = running.get(step) {
+            spinner.set_message(format!("{name}  {}", how_far(progress)));
+        }
     }
 
     fn clear(&self) {

@@ -33,7 +33,7 @@ pub(crate) async fn waiting_calls(app: &App, run: &Run) -> Result<Vec<String>, F
     let mut lines = Vec::new();
     for ix in run.waiting().take(SHOWN) {
         if let StepState::AwaitingApproval { call: Some(asked), .. } = run.step(ix) {
-            lines.extend(call_lines(app, run.plan().step_id(ix).as_str(), asked).await?);
+            lines.extend(call_lines(app, run.step_id(ix).as_str(), asked).await?);
         }
     }
     Ok(lines)

@@ -18,7 +18,7 @@ use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{Artifacts, Store};
-use planwright_engine::{Engine, Redaction};
+use planwright_engine::{Engine, RedactedArtifacts, Redaction};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -108,8 +108,15 @@ impl Setting {
     }
 
     /// The tools of this process and those of the servers that may be started. None is started yet.
-    fn tools(&self, roster: &Roster, artifacts: &Arc<dyn Artifacts>) -> Result<AllTools, Failure> {
-        let mut options = McpOptions::new(Arc::clone(artifacts), self.workspace.plans.join("logs"));
+    fn tools(
+        &self,
+        roster: &Roster,
+        artifacts: &Arc<dyn Artifacts>,
+        redaction: &Redaction,
+    ) -> Result<AllTools, Failure> {
+        let masked = RedactedArtifacts::new(Arc::clone(artifacts), redaction.clone());
+        let mut options = McpOptions::new(Arc::new(masked), self.workspace.plans.join("logs"));
+        options.redaction = redaction.clone();
         options.tools = self.config.toolbox();
         options.workspace = Some(self.workspace.root.clone());
         let specs = roster.ready().cloned().collect();
@@ -123,7 +130,9 @@ impl Setting {
         let absent = !self.workspace.database.exists();
         let artifacts: Arc<dyn Artifacts> = Arc::new(FileArtifacts::new(&self.workspace.artifacts));
         let roster = Arc::new(self.roster());
-        let tools = Arc::new(self.tools(&roster, &artifacts)?);
+        let redaction = Redaction::default();
+        quiet_panics::install(redaction.clone());
+        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction)?);
         let sqlite = if access == Access::Read && absent {
             None
         } else {
@@ -142,8 +151,6 @@ impl Setting {
             Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
             None => Arc::new(MemoryStore::default()),
         };
-        let redaction = Redaction::default();
-        quiet_panics::install(redaction.clone());
         let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
             .store(store, artifacts)
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)

@@ -1,6 +1,7 @@
 //! How fast runs are, next to what the disk allows. Every figure comes from the same run on the same file system.
 
 mod disk;
+mod mcp;
 mod measure;
 mod shapes;
 
@@ -49,7 +50,30 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     table.note("one-step plan, process start to exit", format!("{:.1} ms", one_step.as_secs_f64() * 1e3));
     let ratio = one_step.as_secs_f64() / budget.as_secs_f64();
     table.bar("one-step plan: time / (3 commits + 30 ms)", ratio, Bar::AtMost(1.0));
+
+    calls_of_a_server(&mut table, work.path())?;
     table.finish()
+}
+
+/// Only what an MCP server's calls cost, for whoever works on them.
+pub(crate) fn run_mcp() -> Result<()> {
+    let mut table = Table::default();
+    calls_of_a_server(&mut table, tempfile::tempdir()?.path())?;
+    table.finish()
+}
+
+/// The server of [`run_mcp`].
+pub(crate) fn serve_echo() -> Result<()> {
+    mcp::serve()
+}
+
+fn calls_of_a_server(table: &mut Table, dir: &Path) -> Result<()> {
+    let trips = mcp::round_trips(dir)?;
+    let micros = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
+    table.note("MCP server over pipes, by hand, p50", micros(trips.by_hand));
+    table.note("the same through the client, p50", micros(trips.through_client));
+    table.bar("MCP call: ms above the server's round trip", trips.overhead_ms(), Bar::AtMost(1.0));
+    Ok(())
 }
 
 /// Medians over pairs measured in turn, because what a disk gives changes from second to second.

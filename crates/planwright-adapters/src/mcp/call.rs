@@ -1,25 +1,21 @@
-//! One call: sent, watched, and its answer understood.
+//! One call: sent, watched, and stopped when it must be.
 
 use super::Era;
-use super::answer::{self, Meaning, failed, shortened};
-use super::connection::{Connection, plain};
-use super::http::HttpError;
-use super::message::MALFORMED;
+use super::answer::failed;
+use super::connection::Connection;
 use super::questions;
 use super::server::Server;
-use super::wire::{End, Ticket};
+use super::settle::{Answer, Exchange, broken, refusal, settle, too_large};
+use super::wire::End;
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Call, CallError, Outcome};
-use reqwest::StatusCode;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorCode,
-    ErrorData, InputResponses, RequestMetaObject, ServerResult,
+    InputResponses, RequestMetaObject,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
-use rmcp::transport::DynamicTransportError;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,26 +24,10 @@ use std::time::Duration;
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 /// How long a call may go on after its server was told that nobody answers its question now.
 const AFTER_QUESTION: Duration = Duration::from_secs(10);
-/// How long the reason for a broken connection may take to be known.
-const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a server may ask to be asked again before it answers.
 const MAX_ROUNDS: usize = 3;
 /// Where servers find the idempotency key.
 const KEY_META: &str = "planwright/idempotencyKey";
-/// The code of an error that sends a person to a page first.
-const URL_ELICITATION_REQUIRED: i32 = -32042;
-
-type Answer = Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
-
-/// How one exchange with the server went.
-enum Exchange {
-    Done(Outcome),
-    Asks(Asked),
-    /// The server refused its own note about its questions: it was started again since it wrote that.
-    Forgotten(CallError),
-    /// The server has not seen the call.
-    NotSent(String),
-}
 
 /// Makes the call on the server's connection, which is opened if need be.
 pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, mut call: Call) -> Outcome {
@@ -161,12 +141,16 @@ async fn exchange(
         () = call.cancelled.cancelled() => return Exchange::Done(Err(CallError::Cancelled)),
         sent = sending => sent,
     };
-    let Ok(mut handle) = sent else { return Exchange::NotSent("the connection is closed".into()) };
+    let Ok(mut handle) = sent else {
+        connection.wire.end(End::Gone("the connection closed".into()));
+        return Exchange::NotSent("the connection closed".into());
+    };
     ticket.sent_as(handle.id.clone(), handle.progress_token.clone());
     let waited = tokio::select! {
         biased;
-        answer = &mut handle.rx => Waited::answered(answer),
+        // The stream of an answer that is too large ends, and the machinery takes that for its end.
         () = ticket.too_large() => Waited::TooLarge,
+        answer = &mut handle.rx => Waited::answered(answer),
         () = connection.wire.ended() => after_the_end(&mut handle).await,
         () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
         () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
@@ -292,104 +276,6 @@ fn meta(call: &Call) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     meta.insert(KEY_META.to_owned(), Value::String(call.idempotency_key.clone()));
     meta
-}
-
-async fn settle(
-    server: &Server,
-    connection: &Connection,
-    tool: &KnownTool,
-    ticket: &Ticket,
-    answer: Answer,
-) -> Exchange {
-    let error = match answer {
-        Ok(Ok(result)) => {
-            ticket.was_answered();
-            return match answer::meaning(plain(result), tool, &*server.options.artifacts).await {
-                Meaning::Done(outcome) => Exchange::Done(outcome),
-                Meaning::Asks(asked) => Exchange::Asks(asked),
-            };
-        }
-        Ok(Err(error)) => error,
-        Err(_) => return broken(connection, ticket).await,
-    };
-    match error {
-        ServiceError::McpError(error) => {
-            ticket.was_answered();
-            refused(&error)
-        }
-        ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
-        ServiceError::TransportClosed if connection.is_child || connection.wire.how_it_ended().is_some() => {
-            broken(connection, ticket).await
-        }
-        other => Exchange::Done(Err(CallError::Lost(shortened(&other.to_string())))),
-    }
-}
-
-/// The server answered with an error: it is definite, and trying again does not help.
-fn refused(error: &ErrorData) -> Exchange {
-    if error.code == MALFORMED {
-        return Exchange::Done(Err(failed("invalid_output", &error.message)));
-    }
-    if error.code.0 == URL_ELICITATION_REQUIRED
-        && let Some(asked) = error.data.as_ref().and_then(questions::of_error)
-    {
-        return Exchange::Asks(asked);
-    }
-    Exchange::Done(Err(refusal(error)))
-}
-
-fn refusal(error: &ErrorData) -> CallError {
-    failed("tool_error", &format!("{} ({})", shortened(&error.message), error.code.0))
-}
-
-/// The connection is over. Whether the server saw the call decides what is known of it.
-async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange {
-    tokio::time::timeout(REASON_TIMEOUT, connection.wire.ended()).await.unwrap_or_default();
-    let end = connection.wire.how_it_ended();
-    let reason = end.map_or("the connection broke", End::reason);
-    match end {
-        Some(End::TooLarge(reason)) => Exchange::Done(Err(too_large(reason))),
-        _ if ticket.was_sent() => {
-            Exchange::Done(Err(CallError::Lost(format!("the server was lost during the call: {reason}"))))
-        }
-        _ => Exchange::NotSent(reason.to_owned()),
-    }
-}
-
-/// The request did not get an answer of its own from the transport.
-async fn unsent(connection: &Connection, ticket: &Ticket, error: &DynamicTransportError) -> Exchange {
-    let Some(error) = error.error.downcast_ref::<StreamableHttpError<HttpError>>() else {
-        return broken(connection, ticket).await;
-    };
-    let done = |error| Exchange::Done(Err(error));
-    match error {
-        StreamableHttpError::Client(HttpError::Unreachable(reason)) => Exchange::NotSent(reason.clone()),
-        StreamableHttpError::Client(HttpError::TooLarge) => done(too_large("the answer is too large")),
-        StreamableHttpError::Client(HttpError::Status { status, excerpt }) => {
-            done(by_status(*status, excerpt))
-        }
-        // The server did not look at the call: it no longer knows the session.
-        StreamableHttpError::SessionExpired => {
-            connection.wire.end(End::Gone("the session expired".into()));
-            Exchange::NotSent("the session expired".into())
-        }
-        other => done(CallError::Lost(shortened(&other.to_string()))),
-    }
-}
-
-fn by_status(status: StatusCode, excerpt: &str) -> CallError {
-    let message = format!("the server answered {status}{excerpt}");
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed("unauthorized", &message),
-        StatusCode::TOO_MANY_REQUESTS => CallError::transient(message),
-        // It may have broken down in the middle of the call.
-        _ if status.is_server_error() => CallError::Lost(message),
-        _ => failed("http_status", &message),
-    }
-}
-
-fn too_large(reason: &str) -> CallError {
-    failed("output_too_large", reason)
 }
 
 fn unavailable(server: &Server, reason: &str) -> CallError {

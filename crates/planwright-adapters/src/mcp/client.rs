@@ -52,6 +52,7 @@ impl Service<RoleClient> for Client {
                     .map_err(|error| ErrorData::new(ErrorCode::INVALID_PARAMS, error.to_string(), None))?;
                 self.elicited(during, &params)
             }
+            ServerRequest::CustomRequest(custom) if custom.method == "ping" => Ok(ClientResult::empty(())),
             // A form that the machinery finds odd is a question for a person all the same.
             ServerRequest::CustomRequest(custom) if custom.method == "elicitation/create" => {
                 self.elicited(during, &custom.params.unwrap_or_default())

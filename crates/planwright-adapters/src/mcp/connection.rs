@@ -68,20 +68,48 @@ impl Drop for Connection {
     }
 }
 
+/// Whatever stops the opening stops the process too.
+struct EndUnlessOpen(Arc<Wire>, bool);
+
+impl Drop for EndUnlessOpen {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.end(End::Closed);
+        }
+    }
+}
+
 /// Opens a connection in the server's era, which is found out if it is not known.
 pub(super) async fn open(server: &Server) -> Result<Connection, String> {
-    let wire = Arc::new(Wire::default());
     let known = server.era();
+    match open_in(server, known).await {
+        Ok(connection) => Ok(connection),
+        Err((_, Some(learnt))) if known != Some(learnt) => {
+            server.learn_era(learnt);
+            open_in(server, Some(learnt)).await.map_err(|(reason, _)| reason)
+        }
+        // What was remembered may be out of date: the server may have been replaced.
+        Err(_) if known.is_some() => {
+            server.forget_era();
+            open_in(server, None).await.map_err(|(reason, _)| reason)
+        }
+        Err((reason, _)) => Err(reason),
+    }
+}
+
+/// The error says why, and which era was learnt from the failure.
+async fn open_in(server: &Server, known: Option<Era>) -> Result<Connection, (String, Option<Era>)> {
+    let wire = Arc::new(Wire::default());
+    let mut guard = EndUnlessOpen(Arc::clone(&wire), false);
     let opened = tokio::time::timeout(server.spec.start_timeout, negotiate(server, &wire, known)).await;
     let problem = match opened {
-        Ok(Ok(connection)) => return Ok(connection),
+        Ok(Ok(connection)) => {
+            guard.1 = true;
+            return Ok(connection);
+        }
         Ok(Err(problem)) => problem,
         Err(_) => format!("it did not answer within {} s", server.spec.start_timeout.as_secs()),
     };
-    if wire.late_discover.load(Ordering::Relaxed) && known != Some(Era::Modern) {
-        server.learn_era(Era::Modern);
-        return Box::pin(open(server)).await;
-    }
     // The process knows best why it ended, and says so within moments.
     if wire.silent.is_cancelled() {
         tokio::time::timeout(Duration::from_secs(1), wire.ended()).await.unwrap_or_default();
@@ -90,8 +118,8 @@ pub(super) async fn open(server: &Server) -> Result<Connection, String> {
         Some(End::Closed) | None => problem,
         Some(end) => end.reason().to_owned(),
     };
-    wire.end(End::Closed);
-    Err(reason)
+    let learnt = wire.late_discover.load(Ordering::Relaxed).then_some(Era::Modern);
+    Err((reason, learnt))
 }
 
 async fn negotiate(server: &Server, wire: &Arc<Wire>, known: Option<Era>) -> Result<Connection, String> {

@@ -95,8 +95,10 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>, wire: 
         }
     };
     tokio::select! {
-        () = writing => {}
+        // After the end nothing more is sent: whoever waits was told so.
+        biased;
         () = wire.ended() => {}
+        () = writing => {}
     }
 }
 

@@ -13,6 +13,10 @@ pub(super) const MAX_BYTES: usize = 16 << 20;
 /// A value takes many times the memory of the text `1,`, so values are counted too.
 const MAX_VALUES: usize = 1_000_000;
 const MAX_DEPTH: usize = 100;
+/// Up to here a message cannot cost much, whatever is in it: the parser itself stops at 128 levels.
+const SMALL: usize = 16 << 10;
+/// The notifications something is done about.
+const NOTIFICATIONS: [&str; 2] = ["notifications/progress", "notifications/tools/list_changed"];
 /// The code of answers that cannot be read. Ours: no server can mean anything else by it.
 pub(super) const MALFORMED: ErrorCode = ErrorCode(i32::MIN);
 
@@ -45,11 +49,17 @@ pub(super) fn read(line: &[u8], handshake: bool) -> Heard {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Heard::Garbage;
     }
-    if let Err(why) = measure(line) {
+    if line.len() > SMALL
+        && let Err(why) = measure(line)
+    {
         return Heard::TooLarge(why);
     }
     let Ok(envelope) = serde_json::from_slice::<Envelope>(line) else { return Heard::Garbage };
     let Envelope { id, method, result, error } = envelope;
+    // Nothing is done about most notifications, so a flood of them is not even read.
+    if id.is_none() && !method.as_deref().is_some_and(|method| NOTIFICATIONS.contains(&method)) {
+        return Heard::Garbage;
+    }
     match (serde_json::from_slice::<Value>(line), id, method) {
         (Ok(value), Some(id), None) if result.is_some() != error.is_some() => answer(id, value, handshake),
         (_, Some(id), None) => malformed(id),
@@ -204,7 +214,7 @@ mod tests {
 
     #[test]
     fn costly_texts_are_not_read() {
-        let deep = format!("{{\"a\":{}", "[".repeat(200));
+        let deep = format!("{{\"a\":{}", "[".repeat(20_000));
         assert!(matches!(read(deep.as_bytes(), false), Heard::TooLarge(_)));
         let wide = format!("{{\"a\":[{}1]}}", "1,".repeat(1_000_001));
         assert!(matches!(read(wide.as_bytes(), false), Heard::TooLarge(_)));

@@ -1,6 +1,7 @@
 //! What the operator decided about all servers.
 
 use crate::toolbox::ToolboxOptions;
+use planwright_engine::Redaction;
 use planwright_engine::port::Artifacts;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +18,18 @@ pub struct McpOptions {
     /// The directory servers are told about when they ask for roots, and the one they are started in unless their
     /// specification names another.
     pub workspace: Option<PathBuf>,
+    /// What must not be in the logs.
+    pub redaction: Redaction,
 }
 
 impl McpOptions {
     pub fn new(artifacts: Arc<dyn Artifacts>, logs: impl Into<PathBuf>) -> Self {
-        Self { tools: ToolboxOptions::default(), artifacts, logs: logs.into(), workspace: None }
+        Self {
+            tools: ToolboxOptions::default(),
+            artifacts,
+            logs: logs.into(),
+            workspace: None,
+            redaction: Redaction::default(),
+        }
     }
 }

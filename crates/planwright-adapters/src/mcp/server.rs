@@ -1,6 +1,7 @@
 //! One configured server: its one connection, its tools as last listed, and how it is started again.
 
 use super::connection::{self, Connection, Peer};
+use super::era::EraMemory;
 use super::listing::{self, Listed};
 use super::stderr_log::StderrLog;
 use super::watchdog::Watchdog;
@@ -10,9 +11,10 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::task::AbortHandle;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
@@ -38,10 +40,10 @@ pub(super) struct Server {
     /// Counts the changes of all servers' tools.
     changes: Arc<AtomicU64>,
     slot: Mutex<Slot>,
-    /// Kept for the next start: finding it out costs a silent server's time.
-    era: Mutex<Option<Era>>,
+    era: EraMemory,
     /// As last listed. They stay known while the server is down: a plan that names them is no worse for it.
     table: Mutex<Arc<Table>>,
+    listed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ struct Slot {
 enum State {
     #[default]
     Idle,
-    Opening(Opening),
+    Opening(Opening, AbortHandle),
     Open(Arc<Connection>),
     Failed(Arc<Failure>),
 }
@@ -75,14 +77,15 @@ impl Server {
         changes: Arc<AtomicU64>,
     ) -> Self {
         Self {
-            log: StderrLog::new(&options.logs, &spec.name),
+            log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone()),
+            era: EraMemory::new(&options.logs, &spec),
             spec,
             options,
             watchdog,
             changes,
             slot: Mutex::default(),
-            era: Mutex::default(),
             table: Mutex::default(),
+            listed: AtomicBool::new(false),
         }
     }
 
@@ -92,11 +95,11 @@ impl Server {
             let mut slot = lock(&self.slot);
             match &slot.state {
                 State::Open(connection) if connection.wire.is_usable() => return Ok(Arc::clone(connection)),
-                State::Opening(opening) => opening.clone(),
+                State::Opening(opening, _) => opening.clone(),
                 State::Idle | State::Open(_) | State::Failed(_) => {
                     slot.note_break();
-                    let opening = self.start_opening(slot.backoff());
-                    slot.state = State::Opening(opening.clone());
+                    let (opening, abort) = self.start_opening(slot.backoff());
+                    slot.state = State::Opening(opening.clone(), abort);
                     opening
                 }
             }
@@ -105,7 +108,7 @@ impl Server {
     }
 
     /// Opens in a task of its own, so that whoever gives up waiting does not leave it half open.
-    fn start_opening(self: &Arc<Self>, backoff: Duration) -> Opening {
+    fn start_opening(self: &Arc<Self>, backoff: Duration) -> (Opening, AbortHandle) {
         let server = Arc::clone(self);
         let task = tokio::spawn(async move {
             tokio::time::sleep(backoff).await;
@@ -118,7 +121,8 @@ impl Server {
                 stderr: String::new(),
             }))
         };
-        task.map(move |opened| opened.unwrap_or_else(given_up)).boxed().shared()
+        let abort = task.abort_handle();
+        (task.map(move |opened| opened.unwrap_or_else(given_up)).boxed().shared(), abort)
     }
 
     fn opened(self: &Arc<Self>, opened: Result<Connection, String>) -> Result<Arc<Connection>, Arc<Failure>> {
@@ -132,8 +136,6 @@ impl Server {
                 Ok(connection)
             }
             Err(reason) => {
-                // An era that did not work out is found out anew.
-                *lock(&self.era) = None;
                 let failure = Arc::new(Failure { reason, stderr: self.log.tail() });
                 slot.failures = slot.failures.saturating_add(1);
                 slot.state = State::Failed(Arc::clone(&failure));
@@ -143,11 +145,15 @@ impl Server {
     }
 
     pub(super) fn era(&self) -> Option<Era> {
-        *lock(&self.era)
+        self.era.get()
     }
 
     pub(super) fn learn_era(&self, era: Era) {
-        *lock(&self.era) = Some(era);
+        self.era.learn(era);
+    }
+
+    pub(super) fn forget_era(&self) {
+        self.era.forget();
     }
 
     /// Lists the tools again. The table is replaced as a whole.
@@ -156,6 +162,7 @@ impl Server {
         let listed = listed
             .map_err(|_| format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs()))??;
         *lock(&self.table) = Arc::new(self.decide(listed));
+        self.listed.store(true, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -164,7 +171,7 @@ impl Server {
     pub(super) async fn refresh(&self) {
         let connection = match &lock(&self.slot).state {
             State::Open(connection) if connection.wire.is_usable() => Arc::clone(connection),
-            State::Open(_) | State::Idle | State::Opening(_) | State::Failed(_) => return,
+            State::Open(_) | State::Idle | State::Opening(..) | State::Failed(_) => return,
         };
         if let Err(reason) = self.list(&connection.peer).await {
             connection.wire.end(End::Gone(reason));
@@ -203,12 +210,12 @@ impl Server {
 
     /// Whether its tools are known: it was connected at least once.
     pub(super) fn is_known(&self) -> bool {
-        self.era().is_some()
+        self.listed.load(Ordering::Acquire)
     }
 
     pub(super) fn status(&self) -> ServerStatus {
         let state = match &lock(&self.slot).state {
-            State::Idle | State::Opening(_) => ServerState::Idle,
+            State::Idle | State::Opening(..) => ServerState::Idle,
             State::Failed(failure) => {
                 ServerState::Failed { reason: failure.reason.clone(), stderr: failure.stderr.clone() }
             }
@@ -236,15 +243,18 @@ impl Server {
         let state = std::mem::take(&mut lock(&self.slot).state);
         let connection = match state {
             State::Open(connection) => connection,
-            State::Opening(opening) => match opening.await {
-                Ok(connection) => {
-                    lock(&self.slot).state = State::Idle;
-                    connection
+            // Whoever waits for it is told; the process ends with the task.
+            State::Opening(opening, abort) => {
+                abort.abort();
+                match opening.await {
+                    Ok(connection) => connection,
+                    Err(_) => return,
                 }
-                Err(_) => return,
-            },
+            }
             State::Idle | State::Failed(_) => return,
         };
+        // It may have been opened in the very last moment.
+        lock(&self.slot).state = State::Idle;
         connection.wire.end(End::Closed);
         connection.gone().await;
     }

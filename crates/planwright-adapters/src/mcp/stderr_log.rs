@@ -1,6 +1,8 @@
 //! What a server writes to its standard error: kept in a bounded file, never on the user's terminal.
 
 use planwright_core::plan::printable;
+use planwright_core::secret::RedactedStream;
+use planwright_engine::Redaction;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{PipeReader, Read as _, Write as _};
@@ -12,6 +14,8 @@ use std::time::Duration;
 /// The file and the one before it together hold at most 1 MiB.
 const MAX_FILE_BYTES: u64 = 512 << 10;
 const MAX_TAIL_BYTES: usize = 2 << 10;
+/// What is remembered for the tail before it is masked: a secret at its edge must still be recognised.
+const MAX_REMEMBERED_BYTES: usize = MAX_TAIL_BYTES + (16 << 10);
 const CHUNK: usize = 16 << 10;
 /// A server that writes without end is slowed down to about 3 MiB a second, so that it does not wear out the disk.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -21,11 +25,19 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(super) struct StderrLog {
     path: PathBuf,
     tail: Arc<Mutex<VecDeque<u8>>>,
+    redaction: Redaction,
+}
+
+/// The file that is written to, while it can be.
+struct Sink<'a> {
+    log: &'a StderrLog,
+    file: Option<File>,
+    written: u64,
 }
 
 impl StderrLog {
-    pub(super) fn new(directory: &Path, server: &str) -> Self {
-        Self { path: directory.join(format!("{server}.log")), tail: Arc::default() }
+    pub(super) fn new(directory: &Path, server: &str, redaction: Redaction) -> Self {
+        Self { path: directory.join(format!("{server}.log")), tail: Arc::default(), redaction }
     }
 
     /// A pipe for a child's standard error. A thread of its own empties it, whatever the runtime does.
@@ -40,32 +52,24 @@ impl StderrLog {
     /// The end of what was written last, in one line that a terminal can show.
     pub(super) fn tail(&self) -> String {
         let bytes: Vec<u8> = self.lock().iter().copied().collect();
-        printable(String::from_utf8_lossy(&bytes).trim()).into_owned()
+        let masked = self.redaction.redactor().bytes(bytes);
+        let shown = &masked[masked.len().saturating_sub(MAX_TAIL_BYTES)..];
+        printable(String::from_utf8_lossy(shown).trim()).into_owned()
     }
 
     /// A file that cannot be written costs the log, never the server: the pipe is emptied all the same.
     fn drain(&self, mut reader: PipeReader) {
-        let mut file = self.open();
-        let mut written = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |data| data.len());
+        let mut sink = Sink::new(self);
+        let mut masked = RedactedStream::default();
         let mut chunk = vec![0; CHUNK];
         loop {
             let read = match reader.read(&mut chunk) {
-                Ok(0) => return,
-                Ok(read) => read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(_) => return,
+                Ok(read @ 1..) => read,
+                Ok(0) | Err(_) => return sink.write(&masked.finish(&self.redaction.redactor())),
             };
             self.remember(&chunk[..read]);
-            if written + read as u64 > MAX_FILE_BYTES {
-                file = self.start_over();
-                written = 0;
-            }
-            if let Some(open) = &mut file {
-                match open.write_all(&chunk[..read]) {
-                    Ok(()) => written += read as u64,
-                    Err(_) => file = None,
-                }
-            }
+            sink.write(&masked.push(&self.redaction.redactor(), &chunk[..read]));
             if read == CHUNK {
                 std::thread::sleep(PAUSE);
             }
@@ -84,12 +88,33 @@ impl StderrLog {
 
     fn remember(&self, chunk: &[u8]) {
         let mut tail = self.lock();
-        tail.extend(&chunk[chunk.len().saturating_sub(MAX_TAIL_BYTES)..]);
-        let surplus = tail.len().saturating_sub(MAX_TAIL_BYTES);
+        tail.extend(chunk);
+        let surplus = tail.len().saturating_sub(MAX_REMEMBERED_BYTES);
         tail.drain(..surplus);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<u8>> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Sink<'a> {
+    fn new(log: &'a StderrLog) -> Self {
+        let file = log.open();
+        let written = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |data| data.len());
+        Self { log, file, written }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if self.written + bytes.len() as u64 > MAX_FILE_BYTES {
+            self.file = self.log.start_over();
+            self.written = 0;
+        }
+        if let Some(open) = &mut self.file {
+            match open.write_all(bytes) {
+                Ok(()) => self.written += bytes.len() as u64,
+                Err(_) => self.file = None,
+            }
+        }
     }
 }

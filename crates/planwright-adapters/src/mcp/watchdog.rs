@@ -19,7 +19,7 @@ while read -r verb id; do
         del) kept=; for group in $groups; do [ "$group" = "$id" ] || kept="$kept $group"; done; groups=$kept ;;
     esac
 done
-for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 "#;
 
 /// One shell for all servers, started with the first of them.

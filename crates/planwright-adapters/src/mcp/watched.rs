@@ -17,7 +17,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a server may take to answer `server/discover` before it is asked the earlier way.
-const DISCOVER_TIMEOUT: Duration = Duration::from_millis(1500);
+const DISCOVER_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a server that answered it after that may take to answer the earlier way too, as one that speaks both does.
+const LATE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many requests of the server may wait for our answers.
 const MAX_UNANSWERED: usize = 64;
 
@@ -26,6 +28,8 @@ pub(super) struct Watched<T> {
     wire: Arc<Wire>,
     discover: Option<Discover>,
     given_up: Option<RequestId>,
+    /// When a server that answered late is taken for one that speaks nothing but the modern way.
+    late: Option<Instant>,
     patience: Option<Duration>,
 }
 
@@ -38,7 +42,7 @@ impl<T> Watched<T> {
     /// `patient` for a server that is known to be modern: it gets all the time it needs.
     pub(super) fn new(inner: T, wire: Arc<Wire>, patient: bool) -> Self {
         let patience = (!patient).then_some(DISCOVER_TIMEOUT);
-        Self { inner, wire, discover: None, given_up: None, patience }
+        Self { inner, wire, discover: None, given_up: None, late: None, patience }
     }
 
     /// What the machinery is to see of a message, if anything.
@@ -73,11 +77,12 @@ impl<T> Watched<T> {
             let discovered = matches!(response.result, ServerResult::DiscoverResult(_));
             if discovered && self.given_up.as_ref() == Some(&response.id) {
                 self.wire.late_discover.store(true, Ordering::Relaxed);
-                self.wire.end(End::Gone("it answered server/discover late".into()));
+                self.late = Some(Instant::now() + LATE_TIMEOUT);
             }
             self.wire.ignore();
             return None;
         }
+        self.late = None;
         match self.discover.take() {
             Some(discover) if discover.id == response.id && !speaks_modern(&response.result) => {
                 Some(unknown_method(discover.id))
@@ -97,6 +102,7 @@ impl<T> Watched<T> {
             return None;
         }
         self.discover = None;
+        self.late = None;
         Some(ServerJsonRpcMessage::Error(error))
     }
 }
@@ -136,7 +142,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let deadline = self.discover.as_ref().and_then(|discover| discover.deadline);
+            let deadline = self.discover.as_ref().and_then(|discover| discover.deadline).or(self.late);
             let given_up = async {
                 match deadline {
                     Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -149,7 +155,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
                 message = self.inner.receive() => message?,
                 () = self.wire.ended() => return None,
                 () = given_up => {
-                    let id = self.discover.take().map(|discover| discover.id)?;
+                    let Some(Discover { id, .. }) = self.discover.take() else {
+                        self.wire.end(End::Gone("it speaks nothing but the modern way".into()));
+                        return None;
+                    };
                     self.wire.answered(&id);
                     self.given_up = Some(id.clone());
                     return Some(unknown_method(id));
@@ -162,7 +171,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
+        let closed = self.inner.close().await;
+        self.wire.end(End::Gone("the connection closed".into()));
+        closed
     }
 }
 

@@ -104,7 +104,7 @@ impl Wire {
 
     /// Whether further calls can be made.
     pub(super) fn is_usable(&self) -> bool {
-        !self.ended.is_cancelled() && !self.state().retired
+        !self.ended.is_cancelled() && !self.silent.is_cancelled() && !self.state().retired
     }
 
     pub(super) fn is_useful(&self) -> bool {

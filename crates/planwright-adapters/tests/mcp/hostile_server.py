@@ -87,11 +87,11 @@ def handshake(message):
     if method == "server/discover":
         if behaviour in ("silent_discover", "never_answers", "hears_nothing"):
             return
-        if behaviour == "late_discover" and restarts == 0:
-            time.sleep(2.5)
+        if behaviour in ("late_discover", "late_both") and restarts == 0:
+            time.sleep(4)
         if behaviour == "odd_discover":
             return result(ident, {})
-        if modern or behaviour == "late_discover":
+        if modern or behaviour in ("late_discover", "late_both"):
             return result(ident, {
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
                 "capabilities": {"tools": {"listChanged": True}},
@@ -99,7 +99,7 @@ def handshake(message):
             })
         return error(ident, -32601, "Method not found")
     if method == "initialize":
-        if behaviour in ("never_answers", "hears_nothing"):
+        if behaviour in ("never_answers", "hears_nothing", "late_discover"):
             return
         if behaviour == "dies_at_initialize":
             sys.exit(4)

@@ -1,8 +1,9 @@
 //! Servers over HTTP, of both eras, with answers as JSON and as streams.
 
-use crate::scene::{Scene, call, code, fixture, peak_memory};
+use crate::scene::{Scene, answering, call, code, fixture, peak_memory};
 use planwright_adapters::mcp::{Connected, Era, ServerState, Transport};
-use planwright_engine::port::{CallError, Outcome, ProgressSink};
+use planwright_core::run::{Answered, Reply};
+use planwright_engine::port::{CallError, Outcome, ProgressSink, Tools as _};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -205,4 +206,35 @@ async fn headers_of_the_protocol_cannot_be_set() {
         let (reason, _) = scene.refusal().await;
         assert!(reason.contains("cannot be sent") && !reason.contains("secret"), "{name}: {reason}");
     }
+}
+
+#[tokio::test]
+async fn a_server_asks_on_the_stream_of_the_call() {
+    let web = Web::start("legacy", "sse", "elicits");
+    let scene = Scene::http(&web.url, |_, _| {}).connected().await;
+    let asked = match scene.call("call", json!({})).await {
+        Err(CallError::InputRequired(asked)) => *asked,
+        other => panic!("it was to ask: {other:?}"),
+    };
+    assert_eq!(asked.questions[0].message, "Your name?");
+    let Value::Object(values) = json!({"name": "Ada"}) else { panic!("an object") };
+    let answered = Answered { asked, replies: vec![Reply::Values(values)] };
+    assert_eq!(
+        scene.make(answering("call", answered), Duration::from_secs(10)).await,
+        Ok(json!({"action": "accept", "content": {"name": "Ada"}}))
+    );
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn a_modern_server_tells_of_changed_tools_on_a_stream_of_its_own() {
+    let web = Web::start("modern", "json", "changes_tools");
+    let scene = Scene::http(&web.url, |_, _| {}).connected().await;
+    assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while scene.servers.catalog().resolve("s.added").is_err() {
+        assert!(std::time::Instant::now() < deadline, "the list was not read again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene.end().await;
 }

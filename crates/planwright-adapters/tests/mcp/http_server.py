@@ -2,6 +2,7 @@
 """An MCP server over streamable HTTP. Arguments: era, shape of answers (json or sse), behaviour. Prints its port."""
 
 import json
+import queue
 import sys
 import threading
 import time
@@ -9,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 era, shape, behaviour = sys.argv[1:4]
 sessions = set()
+answers = queue.Queue()
 counts = {"session": 0, "call": 0, "cancelled": 0}
 TOOLS = [{"name": "call", "inputSchema": {"type": "object", "properties": {
     "region": {"type": "string", "x-mcp-header": "Region"}}}},
@@ -77,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
             if era == "legacy":
                 return self.plain(400, b"Bad Request: no session")
             return self.answer({"id": ident, "result": {
-                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": behaviour == "changes_tools"}}, "ttlMs": 0,
                 "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "web", "version": "2"}}}})
         if method == "initialize":
             counts["session"] += 1
@@ -88,8 +90,20 @@ class Handler(BaseHTTPRequestHandler):
                 [("Mcp-Session-Id", session)])
         if era == "legacy" and self.headers.get("Mcp-Session-Id") not in sessions:
             return self.plain(404, b"no such session")
+        if method == "subscriptions/listen":
+            self.begin_stream()
+            tagged = {"_meta": {"io.modelcontextprotocol/subscriptionId": ident}}
+            self.event({"method": "notifications/subscriptions/acknowledged", "params": dict(tagged, notifications={"toolsListChanged": True})})
+            while not TOOLS[2:]:
+                time.sleep(0.05)
+            self.event({"method": "notifications/tools/list_changed", "params": tagged})
+            time.sleep(60)
+            return
         if era == "modern" and (self.headers.get("Mcp-Method") != method or "io.modelcontextprotocol/protocolVersion" not in meta):
             return self.plain(400, json.dumps({"jsonrpc": "2.0", "id": ident, "error": {"code": -32020, "message": "mismatch"}}).encode(), "application/json")
+        if method is None:
+            answers.put(message)
+            return self.plain(202)
         if ident is None:
             counts["cancelled"] += method == "notifications/cancelled"
             return self.plain(202)
@@ -114,6 +128,14 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "dies":
             self.begin_stream()
             return
+        if behaviour == "elicits":
+            self.begin_stream()
+            self.event({"id": "e1", "method": "elicitation/create", "params": {"message": "Your name?", "requestedSchema": {
+                "type": "object", "properties": {"name": {"type": "string"}}}}})
+            answer = answers.get(timeout=30)["result"]
+            return self.event({"id": ident, "result": {"content": [], "structuredContent": answer}})
+        if behaviour == "changes_tools":
+            TOOLS.append({"name": "added", "inputSchema": {"type": "object"}})
         if behaviour == "hangs":
             self.begin_stream()
             try:

@@ -35,12 +35,14 @@ async fn a_server_that_ignores_discover_is_spoken_to_the_earlier_way() {
     let scene = Scene::hostile("silent_discover");
     let began = Instant::now();
     assert_eq!(agreed(&scene).await.era, Era::Earlier);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    // The second start knows better than to wait.
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+    // The second start knows better than to wait, and so does another process.
     scene.servers.close().await;
+    let remembered = std::fs::read_to_string(scene.path("logs/s.era")).unwrap();
+    assert!(remembered.starts_with("earlier sha256:"), "{remembered}");
     let again = Instant::now();
     assert_eq!(agreed(&scene).await.era, Era::Earlier);
-    assert!(again.elapsed() < Duration::from_millis(1400), "{:?}", again.elapsed());
+    assert!(again.elapsed() < Duration::from_millis(2900), "{:?}", again.elapsed());
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     scene.end().await;
 }
@@ -51,6 +53,33 @@ async fn a_modern_server_that_starts_slowly_is_still_modern() {
     assert_eq!(agreed(&scene).await.era, Era::Modern);
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     scene.end().await;
+    // One that speaks both is not started again for it.
+    let scene = Scene::hostile("late_both");
+    assert_eq!(agreed(&scene).await.era, Era::Earlier);
+    assert_eq!(std::fs::read_to_string(scene.path("state")).unwrap(), "1");
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn an_era_that_is_out_of_date_is_found_out_anew() {
+    let scene = Scene::python("echo_server.py", &["modern"], |spec, options| {
+        std::fs::create_dir_all(&options.logs).unwrap();
+        std::fs::write(options.logs.join("s.era"), format!("earlier {}\n", spec.origin())).unwrap();
+    });
+    assert_eq!(agreed(&scene).await.era, Era::Modern);
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_being_started_is_closed_in_time() {
+    let scene = Scene::hostile("hears_nothing");
+    let servers = scene.servers.clone();
+    let connecting = tokio::spawn(async move { servers.connect().await });
+    while scene.processes().is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene.end().await;
+    connecting.await.unwrap();
 }
 
 #[tokio::test]

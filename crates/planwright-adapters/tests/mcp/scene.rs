@@ -107,6 +107,15 @@ impl Scene {
         }
     }
 
+    /// Waits until it is noticed that the server is gone.
+    pub(crate) async fn lost(&self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while matches!(self.servers.status()[0].state, ServerState::Connected(_)) {
+            assert!(Instant::now() < deadline, "nobody noticed that the server is gone");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     pub(crate) async fn call(&self, tool: &str, args: Value) -> Outcome {
         self.make(call(tool, args), TIMEOUT).await
     }

@@ -89,7 +89,7 @@ async fn a_tool_that_changed_with_a_restart_is_not_called() {
     let [process] = scene.processes()[..] else { panic!("one process") };
     let pid = rustix::process::Pid::from_raw(process.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    crate::scene::gone(&format!("state={}", scene.path("state").display())).await;
+    scene.lost().await;
     let outcome = scene.call("call", json!({})).await;
     assert!(matches!(&outcome, Err(CallError::Unavailable(why)) if why.contains("changed")), "{outcome:?}");
     assert_ne!(scene.servers.catalog().resolve("s.call").unwrap().digest, known);

@@ -75,10 +75,11 @@ impl Plan {
         compiled.and_then(|compiled| compiled.into_plan(bounds)).ok_or_else(|| findings.into_vec())
     }
 
-    /// The steps whose values the arguments of `ix` need.
+    /// The steps whose values the arguments of `ix` need. What a step runs over reaches its arguments as `${item}`.
     pub fn referenced_steps(&self, ix: StepIx) -> Vec<StepIx> {
-        let args = self.templates.get(&ix).and_then(|templates| templates.args.as_ref());
-        args.map(Template::referenced_steps).unwrap_or_default()
+        let Some(StepTemplates { args, for_each, .. }) = self.templates.get(&ix) else { return Vec::new() };
+        let referenced = args.iter().chain(for_each).flat_map(Template::referenced_steps);
+        referenced.collect::<BTreeSet<StepIx>>().into_iter().collect()
     }
 
     /// The parsed arguments of a step, if there is a reference in them.

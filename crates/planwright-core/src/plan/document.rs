@@ -341,6 +341,11 @@ pub enum Action<'a> {
 }
 
 impl Step {
+    /// Whether the step's call is given a secret. Even a tool that only reads can carry it away, so a person is asked.
+    pub fn is_given_secrets(&self) -> bool {
+        self.args.values().any(super::template::names_secret)
+    }
+
     /// The step's action, or `None` if it has none. Validation has made sure that there is exactly one.
     pub fn action(&self) -> Option<Action<'_>> {
         if let Some(name) = &self.tool {

@@ -150,6 +150,16 @@ pub(crate) fn has_markers(value: &Value) -> bool {
     }
 }
 
+/// Whether some string in `value` has a reference to a secret, also a malformed one.
+pub(crate) fn names_secret(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("${secret"),
+        Value::Array(list) => list.iter().any(names_secret),
+        Value::Object(map) => map.values().any(names_secret),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 impl Template {
     /// What one step's arguments may grow to when the caller sets no bound.
     pub const DEFAULT_MAX_RESOLVED_BYTES: usize = 64 << 20;

@@ -25,12 +25,37 @@ pub(crate) fn fold(name: &str) -> String {
 }
 
 fn pass(name: &str) -> String {
-    let seen: String = name.nfkd().filter(|&c| !is_dropped(c)).collect();
-    // Before the case is folded, because a capital I looks like an l and a small one does not.
-    let like: String = skeleton(&seen).filter(|&c| !is_dropped(c)).collect();
-    let small: String = like.nfkd().flat_map(char::to_lowercase).filter(|&c| !is_dropped(c)).collect();
-    let letters: String = small.chars().map(same_shape).collect();
+    let seen = name.nfkd().filter(|&c| !is_dropped(c));
+    let mut like = String::with_capacity(name.len());
+    seen.for_each(|c| push_like(c, &mut like));
+    let small = like.nfkd().flat_map(char::to_lowercase).filter(|&c| !is_dropped(c));
+    let letters: String = small.map(same_shape).collect();
     letters.replace("rn", "m").replace("vv", "w")
+}
+
+/// Pushes what a character looks like. Some look like a plain letter only as a capital, or only as a small one. The
+/// case is not folded before, because a capital I looks like an l and a small one does not.
+fn push_like(c: char, like: &mut String) {
+    if c.is_ascii() {
+        like.push(c);
+        return;
+    }
+    let plain = |text: &String| {
+        !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '|' | '.' | '_' | '-'))
+    };
+    let itself = skeleton_of(&c.to_string());
+    let found = if plain(&itself) {
+        itself
+    } else {
+        let cased = [c.to_uppercase().to_string(), c.to_lowercase().to_string()];
+        cased.iter().map(|text| skeleton_of(text)).find(plain).unwrap_or(itself)
+    };
+    like.push_str(&found);
+}
+
+fn skeleton_of(text: &str) -> String {
+    skeleton(text).filter(|&c| !is_dropped(c)).collect()
 }
 
 /// Not a part of what a name says.
@@ -49,6 +74,29 @@ fn same_shape(c: char) -> char {
         '0' | 'o' | 'q' => 'o',
         '5' | 's' | '$' => 's',
         'ß' => 'b',
+        // Small capitals, which have no other case.
+        'ᴀ' => 'a',
+        'ʙ' => 'b',
+        'ᴄ' => 'c',
+        'ᴅ' => 'd',
+        'ᴇ' => 'e',
+        'ꜰ' => 'f',
+        'ɢ' => 'g',
+        'ʜ' => 'h',
+        'ɪ' | 'ʟ' | 'ᴊ' => 'l',
+        'ᴋ' => 'k',
+        'ᴍ' => 'm',
+        'ɴ' => 'n',
+        'ᴏ' => 'o',
+        'ᴘ' => 'p',
+        'ʀ' => 'r',
+        'ꜱ' => 's',
+        'ᴛ' => 't',
+        'ᴜ' => 'u',
+        'ᴠ' => 'v',
+        'ᴡ' => 'w',
+        'ʏ' => 'y',
+        'ᴢ' => 'z',
         other => other,
     }
 }

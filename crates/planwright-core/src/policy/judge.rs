@@ -1,7 +1,7 @@
 //! What the policy says about one call: the first rule that matches decides, then the defaults.
 
 use super::read::Rule;
-use super::{FoldedName, Mode, Policy, Verdict};
+use super::{Mode, Policy, Verdict};
 use crate::plan::ArgumentUse;
 use crate::plan::Step;
 use crate::tool::KnownTool;
@@ -83,17 +83,17 @@ impl Policy {
             undecided: Vec::new(),
         };
         let Some(tool) = subject.tool else { return judgement };
-        // Folding is the costly part, and without patterns nobody asks.
-        let has_patterns = !self.rules.is_empty() || !self.guarded.is_empty();
-        let name = has_patterns.then(|| FoldedName::new(&tool.name));
-        let decided = name.as_ref().and_then(|name| self.first_rule(subject, tool, name, &mut judgement));
+        let decided = self.first_rule(subject, tool, &mut judgement);
         (judgement.verdict, judgement.rule, judgement.reason) = match decided {
             Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
+            None if tool.is_read_only() && subject.step.is_given_secrets() => {
+                (Verdict::Ask, None, "the step is given a secret".to_owned())
+            }
             None if tool.is_read_only() => (Verdict::Allow, None, "the tool is read-only".to_owned()),
             None => (Verdict::Ask, None, "the tool is not read-only".to_owned()),
         };
         if judgement.verdict == Verdict::Allow {
-            let guarded = name.as_ref().and_then(|name| self.guarded.iter().find(|p| p.matches_alike(name)));
+            let guarded = self.guarded.iter().find(|pattern| pattern.matches_alike(tool.folded()));
             if let Some(pattern) = guarded {
                 let reason = format!("the tool is guarded ({pattern}): only a person lets it through");
                 (judgement.verdict, judgement.rule, judgement.reason) = (Verdict::Ask, None, reason);
@@ -111,11 +111,10 @@ impl Policy {
         &self,
         subject: &Subject<'_>,
         tool: &KnownTool,
-        name: &FoldedName,
         judgement: &mut Judgement,
     ) -> Option<(Verdict, String, String)> {
         for rule in &self.rules {
-            let broken = match rule.matches(subject, tool, name) {
+            let broken = match rule.matches(subject, tool) {
                 Match::Yes => None,
                 Match::No => continue,
                 Match::Later => {
@@ -146,18 +145,16 @@ impl Policy {
 }
 
 impl Rule {
-    fn matches(&self, subject: &Subject<'_>, tool: &KnownTool, name: &FoldedName) -> Match {
-        let means = |pattern: &super::ToolPattern, name: &FoldedName| match self.then {
-            Verdict::Allow => pattern.matches_exactly(name),
-            Verdict::Ask | Verdict::Deny => pattern.matches_alike(name),
-        };
+    fn matches(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
+        // Only the exact name is allowed; what looks like a name that is not, is not either.
+        let (exactly, name) = (self.then == Verdict::Allow, tool.folded());
         if let Some(tools) = &self.tools
-            && !tools.iter().any(|pattern| means(pattern, name))
+            && !tools.iter().any(|p| if exactly { p.matches_exactly(name) } else { p.matches_alike(name) })
         {
             return Match::No;
         }
         if let Some(server) = &self.server
-            && !means(server, &FoldedName::written(&tool.name.server))
+            && !(if exactly { server.matches_exactly(name) } else { server.matches_alike(name) })
         {
             return Match::No;
         }

@@ -23,10 +23,15 @@ enum Form {
 /// A tool's name, and what it folds to. Folded once for all patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldedName {
-    server: String,
-    tool: String,
-    folded_server: String,
-    folded_tool: String,
+    server: Folded,
+    tool: Folded,
+}
+
+/// A text and what it folds to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Folded {
+    text: String,
+    folded: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,24 +46,13 @@ const MAX_PATTERN: usize = 256;
 
 impl FoldedName {
     pub fn new(name: &ToolName) -> Self {
-        Self::of_parts(&name.server, &name.tool)
+        Self { server: Folded::new(&name.server), tool: Folded::new(&name.tool) }
     }
+}
 
-    /// A name as a plan writes it, whatever tool it may mean.
-    pub fn written(name: &str) -> Self {
-        match split(name) {
-            Some((server, tool)) => Self::of_parts(server, tool),
-            None => Self::of_parts("", name),
-        }
-    }
-
-    fn of_parts(server: &str, tool: &str) -> Self {
-        Self {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-            folded_server: fold(server),
-            folded_tool: fold(tool),
-        }
+impl Folded {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), folded: fold(text) }
     }
 }
 
@@ -82,12 +76,33 @@ impl ToolPattern {
 
     /// Whether exactly this name is meant. The only comparison that may allow something.
     pub fn matches_exactly(&self, name: &FoldedName) -> bool {
-        self.exact.matches(&name.server, &name.tool)
+        self.exact.matches(&name.server.text, &name.tool.text)
     }
 
     /// Whether this name, or one that looks like it, is meant.
     pub fn matches_alike(&self, name: &FoldedName) -> bool {
-        self.matches_exactly(name) || self.folded.matches(&name.folded_server, &name.folded_tool)
+        self.matches_exactly(name) || self.folded.matches(&name.server.folded, &name.tool.folded)
+    }
+}
+
+/// A glob over the names of servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ServerPattern {
+    exact: String,
+    folded: String,
+}
+
+impl ServerPattern {
+    pub(super) fn new(source: &str) -> Self {
+        Self { exact: source.to_owned(), folded: fold_glob(source) }
+    }
+
+    pub(super) fn matches_exactly(&self, name: &FoldedName) -> bool {
+        glob(&self.exact, &name.server.text)
+    }
+
+    pub(super) fn matches_alike(&self, name: &FoldedName) -> bool {
+        self.matches_exactly(name) || glob(&self.folded, &name.server.folded)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The policy, read: patterns and predicates parsed once, every mistake reported.
 
-use super::{
-    ApprovalRules, FoldedName, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern, Verdict,
-};
+use super::pattern::ServerPattern;
+use super::{ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern, Verdict};
 use crate::digest::Digest;
 use crate::plan::Condition;
 use crate::principal::{Principal, PrincipalKind};
@@ -34,7 +33,7 @@ pub(super) struct Rule {
     /// What it is called in every output: its name, or its place.
     pub(super) label: String,
     pub(super) tools: Option<Vec<ToolPattern>>,
-    pub(super) server: Option<ToolPattern>,
+    pub(super) server: Option<ServerPattern>,
     pub(super) capability: Option<String>,
     pub(super) annotations: Wanted,
     pub(super) class: Option<EffectClass>,
@@ -164,11 +163,7 @@ impl Policy {
 
     /// The caps that a tool falls under. A look-alike falls under them too.
     pub fn caps_of(&self, tool: &KnownTool) -> Vec<Cap> {
-        if self.caps.is_empty() {
-            return Vec::new();
-        }
-        let name = FoldedName::new(&tool.name);
-        self.caps.iter().filter(|cap| cap.pattern.matches_alike(&name)).cloned().collect()
+        self.caps.iter().filter(|cap| cap.pattern.matches_alike(tool.folded())).cloned().collect()
     }
 }
 
@@ -206,7 +201,7 @@ impl Mistakes {
         if tools.as_ref().is_some_and(Vec::is_empty) && before == self.0.len() {
             self.0.push(format!("{place} ({label}): `tool` names nothing"));
         }
-        let server = rule.server.as_ref().and_then(|server| self.pattern(&place, server));
+        let server = rule.server.as_deref().map(ServerPattern::new);
         let annotations = Wanted {
             read_only: rule.read_only,
             destructive: rule.destructive,

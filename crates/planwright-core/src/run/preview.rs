@@ -23,9 +23,14 @@ pub struct Preview {
 pub struct PreviewStep {
     /// As they would be sent; what is not known yet is [`PLACEHOLDER`].
     pub args: Value,
+    /// The arguments for each element of a step that runs once per element, the first ones, if the list is known.
+    pub items: Option<Vec<Value>>,
     pub verdict: Verdict,
     pub reason: String,
 }
+
+/// As many elements as are shown: enough to see what happens.
+const MAX_ITEMS: usize = 100;
 
 /// Goes through the plan in dependency order, charging the budget as a run without failures would.
 pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: &str) -> Preview {
@@ -35,6 +40,14 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     let mut calls = 0_u64;
     let mut per_tool: BTreeMap<String, u64> = BTreeMap::new();
     for &ix in plan.graph().order() {
+        if plan.step(ix).input.is_some() {
+            let (verdict, reason) = (Verdict::Ask, "a person is asked for values".to_owned());
+            steps[ix.index()] =
+                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            continue;
+        }
+        let list = elements(plan, ix);
+        let times = list.as_ref().map_or(1, Vec::len) as u64;
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
         let judgement = &judged.steps[ix.index()].judgement;
@@ -45,21 +58,22 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
             None => vec![name.to_owned()],
         };
         let spent = |name: &String| per_tool.get(name).copied().unwrap_or_default();
-        if budget.calls.is_some_and(|limit| calls >= limit) {
+        if budget.calls.is_some_and(|limit| calls + times > limit) {
             (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then".to_owned());
         } else if names
             .iter()
-            .any(|name| budget.per_tool.get(name).is_some_and(|&limit| spent(name) >= limit))
+            .any(|name| budget.per_tool.get(name).is_some_and(|&limit| spent(name) + times > limit))
         {
             (verdict, reason) =
                 (Verdict::Deny, "the plan's budget for this tool is used up by then".to_owned());
         } else {
-            calls += 1;
+            calls += times;
             for name in names {
-                *per_tool.entry(name).or_default() += 1;
+                *per_tool.entry(name).or_default() += times;
             }
         }
-        steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), verdict, reason });
+        let items = list.map(|list| element_args(plan, ix, &list));
+        steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), items, verdict, reason });
     }
     Preview {
         digest: plan.digest(catalog, policy_version),
@@ -68,19 +82,40 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     }
 }
 
+/// What the step runs over, if that is known before anything runs.
+fn elements(plan: &Plan, ix: StepIx) -> Option<Vec<Value>> {
+    match plan.resolve_for_each(ix, &Variables { plan, element: None })?.ok()? {
+        Value::Array(list) => Some(list),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+    }
+}
+
+fn element_args(plan: &Plan, ix: StepIx, list: &[Value]) -> Vec<Value> {
+    let shown = list.iter().take(MAX_ITEMS).zip(0_u32..);
+    shown
+        .map(|(item, index)| match plan.args_template(ix) {
+            None => Value::Object(plan.step(ix).args.clone()),
+            Some(template) => {
+                let values = Variables { plan, element: Some((item, Value::from(index))) };
+                fill(&values, template)
+            }
+        })
+        .collect()
+}
+
 /// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
 pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
     match plan.args_template(ix) {
         None => Value::Object(plan.step(ix).args.clone()),
-        Some(template) => fill(plan, template),
+        Some(template) => fill(&Variables { plan, element: None }, template),
     }
 }
 
-fn fill(plan: &Plan, template: &Template) -> Value {
+fn fill(values: &Variables<'_>, template: &Template) -> Value {
     match template {
         Template::Literal(value) => value.clone(),
         Template::Reference(reference) if is_variable(&reference.root) => {
-            known(plan, template).unwrap_or_else(|| Value::String(PLACEHOLDER.into()))
+            known(values, template).unwrap_or_else(|| Value::String(PLACEHOLDER.into()))
         }
         // What is sent is never shown; what is shown says which secret it is.
         Template::Reference(Reference { root: Root::Secret(_), source, .. }) => {
@@ -92,23 +127,23 @@ fn fill(plan: &Plan, template: &Template) -> Value {
                 Segment::Text(_) => true,
                 Segment::Reference(reference) => is_variable(&reference.root),
             });
-            if known_text && let Some(value) = known(plan, template) {
+            if known_text && let Some(value) = known(values, template) {
                 return value;
             }
-            Value::String(segments.iter().map(|segment| segment_text(plan, segment)).collect())
+            Value::String(segments.iter().map(|segment| segment_text(values, segment)).collect())
         }
-        Template::List(items) => Value::Array(items.iter().map(|item| fill(plan, item)).collect()),
+        Template::List(items) => Value::Array(items.iter().map(|item| fill(values, item)).collect()),
         Template::Object(fields) => {
-            let fields = fields.iter().map(|(key, field)| (key.clone(), fill(plan, field)));
+            let fields = fields.iter().map(|(key, field)| (key.clone(), fill(values, field)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
     }
 }
 
-fn segment_text(plan: &Plan, segment: &Segment) -> String {
+fn segment_text(values: &Variables<'_>, segment: &Segment) -> String {
     match segment {
         Segment::Text(text) => text.clone(),
-        Segment::Reference(reference) => match fill(plan, &Template::Reference(reference.clone())) {
+        Segment::Reference(reference) => match fill(values, &Template::Reference(reference.clone())) {
             Value::String(text) => text,
             other
             @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
@@ -122,16 +157,28 @@ fn is_variable(root: &Root) -> bool {
     matches!(root, Root::Variable(_))
 }
 
-/// The value of a template that refers to variables only.
-fn known(plan: &Plan, template: &Template) -> Option<Value> {
-    struct Variables<'a>(&'a Map<String, Value>);
-    impl crate::plan::Values for Variables<'_> {
-        fn variable(&self, name: &str) -> Option<&Value> {
-            self.0.get(name)
-        }
-        fn step(&self, _: StepIx) -> Option<&Value> {
-            None
-        }
+/// What is known before anything runs.
+struct Variables<'a> {
+    plan: &'a Plan,
+    element: Option<(&'a Value, Value)>,
+}
+
+impl crate::plan::Values for Variables<'_> {
+    fn variable(&self, name: &str) -> Option<&Value> {
+        let element = || match (name, &self.element) {
+            ("item", Some((item, _))) => Some(*item),
+            ("index", Some((_, index))) => Some(index),
+            _ => None,
+        };
+        self.plan.document().variables.get(name).or_else(element)
     }
-    template.resolve(&Variables(&plan.document().variables), usize::MAX).ok()
+
+    fn step(&self, _: StepIx) -> Option<&Value> {
+        None
+    }
+}
+
+/// The value of a template that refers to variables only.
+fn known(values: &Variables<'_>, template: &Template) -> Option<Value> {
+    template.resolve(values, usize::MAX).ok()
 }

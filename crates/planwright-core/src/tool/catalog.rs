@@ -2,6 +2,7 @@
 
 use super::{EffectClass, ToolDefinition, ToolName};
 use crate::digest::Digest;
+use crate::policy::FoldedName;
 use jsonschema::Validator;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,6 +20,7 @@ pub struct KnownTool {
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
     output_validator: OnceLock<Result<Validator, String>>,
+    folded: OnceLock<FoldedName>,
 }
 
 impl fmt::Debug for KnownTool {
@@ -40,6 +42,7 @@ impl KnownTool {
             key_argument: None,
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
+            folded: OnceLock::new(),
             definition,
         }
     }
@@ -55,6 +58,11 @@ impl KnownTool {
 
     pub fn is_read_only(&self) -> bool {
         self.believed && self.definition.annotations.is_read_only()
+    }
+
+    /// The name as rules compare it with look-alikes. Folded once.
+    pub fn folded(&self) -> &FoldedName {
+        self.folded.get_or_init(|| FoldedName::new(&self.name))
     }
 
     /// The compiled input schema, or why it cannot be compiled. Compiled once.

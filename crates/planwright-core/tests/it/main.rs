@@ -1,6 +1,8 @@
 //! What the core promises, seen from outside. `run_*`: lives of runs; `review_*`: lives of plans; the rest: plans.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
+mod consent_histories;
+mod consent_oracle;
 mod digests;
 mod error_pages;
 mod graphs;
@@ -24,4 +26,5 @@ mod schema;
 mod secret_plans;
 mod secrets;
 mod spellings;
+mod tool_names;
 mod validation;

@@ -75,3 +75,19 @@ fn the_budget_is_charged_in_dependency_order_as_a_run_would() {
     assert_eq!(calls.critical_path.len(), 3);
     assert_eq!(calls.steps[0].verdict, Verdict::Deny);
 }
+
+#[test]
+fn a_loop_over_a_known_list_shows_each_call_and_is_charged_for_all_of_them() {
+    let preview = on_paper(
+        json!({"id": "p", "variables": {"names": ["a", "b"]}, "limits": {"budget": {"calls": 4}}, "steps": [
+            {"id": "each", "tool": "read", "forEach": "${names}", "args": {"who": "${item}", "n": "${index}"}},
+            {"id": "later", "tool": "read", "forEach": "${each}", "args": {"who": "${item}"}},
+            {"id": "ask", "input": {"schema": {"type": "object"}}},
+            {"id": "end", "tool": "read", "forEach": [1, 2], "dependsOn": ["later", "ask"]},
+        ]}),
+    );
+    assert_eq!(preview.steps[0].items, Some(vec![json!({"who": "a", "n": 0}), json!({"who": "b", "n": 1})]));
+    assert_eq!(preview.steps[1].items, None);
+    assert_eq!(preview.steps[1].args, json!({"who": "<tool result>"}));
+    assert_eq!(verdicts(&preview), ["allow", "allow", "ask", "deny"]);
+}

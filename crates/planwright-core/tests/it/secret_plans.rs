@@ -2,7 +2,7 @@
 
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Validated, Values, validate};
 use planwright_core::run::preview;
-use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
+use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Value, json};
 
 fn catalog() -> Catalog {
@@ -103,6 +103,25 @@ fn whoever_resolves_the_arguments_decides_what_stands_for_a_secret() {
     let values = Shown(json!({"A": "${secret.A}", "B": "bbbb"}));
     let args = plan().resolve_args(StepIx::new(0), &values).unwrap();
     assert_eq!(Value::Object(args), json!({"token": "${secret.A}", "headers": {"x": "Bearer bbbb!"}}));
+}
+
+#[test]
+fn a_person_is_asked_before_a_secret_is_sent_also_to_a_tool_that_only_reads() {
+    let schema = json!({"type": "object"});
+    let definition =
+        ToolDefinition::new("w", "look", "reads", schema).with_annotations(Annotations::read_only());
+    let catalog = Catalog::new([KnownTool::new(definition, EffectClass::Safe)]);
+    let steps = json!([
+        {"id": "a", "tool": "look", "args": {"at": "everything"}},
+        {"id": "b", "tool": "look", "args": {"deep": [{"token": "Bearer ${secret.A}"}]}},
+    ]);
+    let document: Document = serde_json::from_value(json!({"id": "p", "steps": steps})).unwrap();
+    let plan = validate(document, &catalog, &Bounds::default()).plan.unwrap();
+    let verdicts = preview(&plan, &catalog, &planwright_core::policy::Policy::default(), "policy-1")
+        .steps
+        .into_iter()
+        .map(|step| step.verdict.as_str());
+    assert_eq!(verdicts.collect::<Vec<_>>(), ["allow", "ask"]);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use crate::port::{CallError, Outcome, Progress, ProgressSink};
 use crate::redaction::Redaction;
-use planwright_core::run::{Asked, Question, Resolution, RunEvent, StepError, StoredValue};
+use planwright_core::run::{Asked, Question, Reply, Resolution, RunEvent, StepError, StoredValue};
 use planwright_core::secret::Redactor;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Masks what came of a call, with everything that is known to be secret by now.
@@ -85,7 +85,23 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         RunEvent::OutcomeResolved { resolution: Resolution::Happened { value }, .. } => {
             mask_stored(&redactor, value);
         }
+        RunEvent::InputRequested { asked, .. } => **asked = mask_questions(&redactor, (**asked).clone()),
+        RunEvent::InputGiven { replies, .. } => {
+            replies.iter_mut().for_each(|reply| mask_reply(&redactor, reply));
+        }
         _ => {}
+    }
+}
+
+fn mask_reply(redactor: &Redactor, reply: &mut Reply) {
+    if let Reply::Values(values) = reply {
+        let mut masked = Value::Object(std::mem::take(values));
+        redactor.value(&mut masked);
+        // A value that could not be masked piece by piece became one text.
+        *values = match masked {
+            Value::Object(values) => values,
+            other => Map::from_iter([("masked".to_owned(), other)]),
+        };
     }
 }
 

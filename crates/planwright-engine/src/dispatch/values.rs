@@ -79,7 +79,6 @@ pub(super) struct RunValues<'a> {
     large: &'a LargeValues,
     /// The element whose turn it is, and its number.
     element: Option<(&'a Value, Value)>,
-    /// What stands for secrets: they are values of arguments only.
     secrets: Option<&'a SecretValues>,
 }
 
@@ -92,8 +91,10 @@ impl<'a> RunValues<'a> {
         Self { run, large, element, secrets: None }
     }
 
-    pub(super) fn with_secrets(self, secrets: &'a SecretValues) -> Self {
-        Self { secrets: Some(secrets), ..self }
+    /// Only what is sent has secrets, or stands for them.
+    pub(super) fn with_secrets(mut self, secrets: &'a SecretValues) -> Self {
+        self.secrets = Some(secrets);
+        self
     }
 }
 

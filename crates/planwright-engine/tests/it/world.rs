@@ -5,8 +5,9 @@ use futures::FutureExt as _;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Document;
+use planwright_core::policy::Policy;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Run, RunEvent, Shown, StepReport};
+use planwright_core::run::{Asked, Question, Run, RunEvent, Shown, StepReport};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, SequentialIds};
@@ -54,6 +55,8 @@ pub(crate) struct Made {
     pub(crate) at: Timestamp,
     pub(crate) key: String,
     pub(crate) args: Value,
+    /// What people had answered by then.
+    pub(crate) answered: Value,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +71,7 @@ pub(crate) struct Log {
 }
 
 /// Tools that do what their arguments say: `ms` to take, `value` to return (the step's id if absent), `fail` to fail
-/// with that text as often as `times` says, `retryable`, `panic`, and `stop`, what they say when told to stop:
+/// with that text as often as `times` says, `retryable`, `ask` to ask a person so often first, `panic`, and `stop`, what they say when told to stop:
 /// `cancelled` (the default), `lost`, or `never`.
 ///
 /// `r.read` is read-only, `w.write` unsafe, `k.put` keyed, `s.save` safe but no reader. Every call checks that its
@@ -77,6 +80,8 @@ pub(crate) struct Log {
 pub(crate) struct ScriptedTools {
     pub(crate) log: Arc<Mutex<Log>>,
     pub(crate) hidden: Mutex<BTreeSet<String>>,
+    /// What the tools say about themselves.
+    pub(crate) description: Mutex<String>,
     pub(crate) serial_writes: bool,
     pub(crate) server_limit: Option<usize>,
     store: OnceLock<Arc<MemoryStore>>,
@@ -139,10 +144,11 @@ impl Drop for InFlight {
 impl Tools for ScriptedTools {
     fn catalog(&self) -> Catalog {
         let hidden = self.hidden.lock().unwrap();
+        let description = self.description.lock().unwrap();
         let shown = TOOLS.iter().filter(|(server, tool, ..)| !hidden.contains(&format!("{server}.{tool}")));
         Catalog::new(shown.map(|&(server, name, class, read_only)| {
             let annotations = if read_only { Annotations::read_only() } else { Annotations::default() };
-            let definition = ToolDefinition::new(server, name, "scripted", json!({"type": "object"}));
+            let definition = ToolDefinition::new(server, name, &description, json!({"type": "object"}));
             let mut tool = KnownTool::new(definition.with_annotations(annotations), class);
             tool.key_argument = (class == EffectClass::Keyed).then(|| "key".to_owned());
             tool
@@ -162,6 +168,7 @@ impl Tools for ScriptedTools {
                 at: clock.now(),
                 key: call.idempotency_key.clone(),
                 args: Value::Object(call.args.clone()),
+                answered: serde_json::to_value(&call.answered).unwrap(),
             });
             log.begin(&names);
             earlier
@@ -192,6 +199,14 @@ impl Tools for ScriptedTools {
                     message: message.into(),
                     retryable,
                 });
+            }
+            if earlier < number("ask").unwrap_or_default() {
+                let schema =
+                    json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+                let message = format!("question {earlier}");
+                let question = Question { key: "n".into(), message, schema, url: None };
+                let asked = Asked { questions: vec![question], state: Some("state".into()) };
+                return Err(CallError::InputRequired(Box::new(asked)));
             }
             assert!(!call.args.contains_key("panic"), "this tool panics");
             Ok(call.args.get("value").cloned().unwrap_or_else(|| json!(call.step.as_str())))
@@ -228,6 +243,7 @@ impl World {
         let mut tools = ScriptedTools {
             log: Arc::default(),
             hidden: Mutex::default(),
+            description: Mutex::new("scripted".to_owned()),
             serial_writes: true,
             server_limit: None,
             store: OnceLock::from(Arc::clone(&store)),
@@ -260,6 +276,14 @@ impl World {
         let (store, artifacts) =
             (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
         self.builder(name).store(store, artifacts).limits(limits).build()
+    }
+
+    /// An engine under a policy, as it would be written in JSON.
+    pub(crate) fn engine_under(&self, name: &str, policy: Value) -> Engine {
+        let (store, artifacts) =
+            (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
+        let policy = Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
+        self.builder(name).store(store, artifacts).policy(Arc::new(policy)).build()
     }
 
     /// Proposes, approves and runs a plan to its end (or until it waits for a person).

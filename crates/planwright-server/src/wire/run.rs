@@ -111,6 +111,12 @@ pub struct DryRunStep {
     pub verdict: String,
     pub reason: String,
     pub depends_on: Vec<String>,
+    /// The step runs only if this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// The arguments for each of the first elements the step runs over, if they are known.
+    #[serde(rename = "itemArgs", skip_serializing_if = "Option::is_none")]
+    pub item_args: Option<Vec<Value>>,
 }
 
 impl RunResult {
@@ -207,7 +213,7 @@ fn variables(plan: &Plan, results: &[StepResult]) -> Map<String, Value> {
 /// What `run --dry-run --json` prints: the shape of a run's result, with nothing called.
 pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult<DryRunStep> {
     let steps = plan.indices().zip(&preview.steps).map(|(ix, previewed)| {
-        let PreviewStep { args, verdict, reason } = previewed;
+        let PreviewStep { args, items, verdict, reason } = previewed;
         let step = plan.step(ix);
         DryRunStep {
             step: StepResult {
@@ -226,6 +232,8 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
             verdict: verdict.as_str().to_owned(),
             reason: reason.clone(),
             depends_on: plan.graph().dependencies(ix).iter().map(|d| plan.step_id(*d).to_string()).collect(),
+            when: step.when.clone(),
+            item_args: items.clone(),
         }
     });
     RunResult {

@@ -136,7 +136,7 @@ pub(crate) async fn shown_of_step(
 ) -> Result<(u32, Digest), Failure> {
     let (version, digest) = shown_of_run(review)?;
     let (run, _) = app.engine.load_run(run, review).await?;
-    let asked = run.plan().find(step).and_then(|ix| match run.step(ix) {
+    let asked = run.find(step).and_then(|ix| match run.step(ix) {
         StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
         _ => None,
     });

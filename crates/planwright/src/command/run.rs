@@ -45,7 +45,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
     let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, late, typed };
-    let approval = consent(&app, &question)?;
+    let approval = consent(&app, &question).await?;
     let begin = Begin::Start(review.id().clone());
     let order = Order { begin, approval, variables, steps: candidate.plan.len() };
     // A large plan need not be in memory twice while it runs.
@@ -112,7 +112,8 @@ async fn version_of(app: &App, document: &planwright_core::plan::Document) -> Re
 
 fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result<(), Failure> {
     for ix in plan.graph().order() {
-        let DryRunStep { step, args, verdict, reason, depends_on } = &result.steps[ix.index()];
+        let DryRunStep { step, args, verdict, reason, depends_on, when, item_args } =
+            &result.steps[ix.index()];
         let title = line(&step.title);
         let after = if depends_on.is_empty() {
             String::new()
@@ -120,7 +121,21 @@ fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result
             format!("  ← after: {}", depends_on.join(", "))
         };
         printer.data(&format!("○ {}. {title}  [{}]{after}", step.id, line(&step.tool)))?;
-        printer.data(&format!("    args     {}", line(&args.to_string())))?;
+        if let Some(when) = when {
+            printer.data(&format!("    when     {}", line(when)))?;
+        }
+        match item_args {
+            Some(items) => {
+                for (index, args) in items.iter().enumerate() {
+                    printer.data(&format!("    [{index}]      {}", line(&args.to_string())))?;
+                }
+                let rest = plan.step(*ix).for_each.as_ref().and_then(Value::as_array).map_or(0, Vec::len);
+                if rest > items.len() {
+                    printer.data(&format!("    … and {} more", rest - items.len()))?;
+                }
+            }
+            None => printer.data(&format!("    args     {}", line(&args.to_string())))?,
+        }
         let verdict = if verdict == "allow" { verdict.clone() } else { printer.out(YELLOW, verdict) };
         printer.data(&format!("    verdict  {verdict} ({reason})"))?;
     }

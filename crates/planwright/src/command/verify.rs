@@ -152,6 +152,14 @@ impl Verification {
                     resolution: Resolution::Happened { value: StoredValue::Artifact(artifact) },
                     ..
                 } => artifacts.push(artifact),
+                RunEvent::ApprovalRequested { call: Some(asked), .. } => {
+                    if let StoredValue::Artifact(artifact) = asked.args {
+                        artifacts.push(artifact);
+                    }
+                }
+                RunEvent::RunStarted { consent: Some(consent), .. } => {
+                    artifacts.extend(consent.pins.into_values().filter_map(|pin| pin.definition));
+                }
                 _ => {}
             }
             Ok(())

@@ -118,7 +118,10 @@ fn import_show_and_list_have_the_promised_keys() {
     assert_eq!((&imported["status"], &imported["version"]), (&json!("proposed"), &json!(1)));
     bench.run(&["run", "p", "--yes"]).ends(0);
     let shown = bench.run(&["show", "p", "--json"]).ends(0).json();
-    assert_eq!(keys(&shown), ["digest", "id", "runs", "status", "steps", "title", "version"]);
+    assert_eq!(
+        keys(&shown),
+        ["approvals", "digest", "id", "policy", "runs", "status", "steps", "title", "version"]
+    );
     assert_eq!(shown["digest"], imported["digest"]);
     assert_eq!(keys(&shown["runs"][0]), ["id", "startedAt", "status", "version"]);
     let listed = bench.run(&["list", "--json"]).ends(0).json();

@@ -24,7 +24,7 @@ fn run(bench: &Bench, plan: &str, more: &[&str], code: i32) -> Value {
 
 #[test]
 fn every_example_is_valid_and_every_folder_says_how_to_try_it() {
-    for folder in ["basics", "execution", "parallel", "guards"] {
+    for folder in ["basics", "execution", "parallel", "guards", "control-flow"] {
         let bench = stage(folder);
         let readme = bench.read("README.md");
         for entry in std::fs::read_dir(bench.root()).unwrap() {
@@ -53,6 +53,17 @@ fn execution() {
     assert_eq!(step(&result, "flaky")["attempts"], 3);
     let result = run(&bench, "failing.json", &[], 0);
     assert_eq!(step(&result, "after")["status"], "blocked");
+}
+
+#[test]
+fn control_flow() {
+    let bench = stage("control-flow");
+    run(&bench, "release.json", &[], 4);
+    bench.run(&["input", "release", "ask", "--set", "channel=stable"]).ends(0);
+    let result = bench.run(&["resume", "release", "--json"]).ends(0).json();
+    assert_eq!(step(&result, "notes")["value"][1], Value::Null);
+    assert_eq!(bench.read("notes/cli.txt"), "cli: 5 changes (stable)\n");
+    assert!(bench.path("notes/announcement.txt").exists() && !bench.path("notes/spikes.txt").exists());
 }
 
 #[test]

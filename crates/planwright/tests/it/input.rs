@@ -194,6 +194,7 @@ fn the_database_can_be_moved() {
         bench.command(&["run", &plan]).env("PLAN_RUNTIME_STORE_PATH", "data/journal.db").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(bench.path("data/journal.db").is_file());
-    assert_eq!(std::fs::read_dir(bench.path("data/journal.db-artifacts")).unwrap().count(), 1);
+    // The value, and the definition of the tool that the approval pinned.
+    assert_eq!(std::fs::read_dir(bench.path("data/journal.db-artifacts")).unwrap().count(), 2);
     assert!(!bench.path(".plans/planwright.db").exists());
 }

@@ -68,8 +68,7 @@ impl Canaries {
     /// A spelling that was put into the run, as it was put in.
     fn known_hit(&self, bytes: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(bytes);
-        let spelt = self.spelt.iter().find(|(_, needle)| text.contains(needle)).map(|(name, _)| name.clone());
-        spelt
+        self.spelt.iter().find(|(_, needle)| text.contains(needle)).map(|(name, _)| name.clone())
     }
 
     fn hit(&self, bytes: &[u8]) -> Option<String> {
@@ -87,17 +86,15 @@ impl Canaries {
 
     /// Looks at every file below a directory, and says how many there are.
     #[track_caller]
-    fn are_not_below(&self, directory: &Path) -> usize {
+    fn are_not_below(&self, directory: &Path, hit: fn(&Self, &[u8]) -> Option<String>) -> usize {
         let mut files = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                files += self.are_not_below(&path);
+                files += self.are_not_below(&path, hit);
             } else if let Ok(bytes) = std::fs::read(&path) {
                 files += 1;
-                if !bytes.is_empty() {
-                    self.are_not_in(&path.display().to_string(), &bytes);
-                }
+                assert_eq!(hit(self, &bytes), None, "in {}", path.display());
             }
         }
         files
@@ -238,11 +235,11 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
         std::fs::metadata(bench.path(".plans/planwright.db-wal")).unwrap().len() > 0,
         "the log has entries"
     );
-    assert!(canaries.are_not_below(&bench.path(".plans")) >= 4);
+    assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::known_hit) >= 4);
     child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
     canaries.are_not_in("stdout and stderr of the run", &[&output.stdout[..], &output.stderr, b"."].concat());
-    assert!(canaries.are_not_below(&bench.path(".plans")) >= 4);
+    assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::known_hit) >= 4);
 
     run(&bench, &["cancel", "p"]).ends(0);
     for command in [
@@ -266,7 +263,7 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
     // A cancelled run is written out in files as well.
     assert!(bench.path(".plans/p/session.jsonl").exists());
     assert!(std::fs::read_dir(bench.path(".plans/planwright.db-artifacts")).unwrap().count() >= 1);
-    assert!(canaries.are_not_below(&bench.path(".plans")) >= 6);
+    assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::hit) >= 6);
 
     let log = bench.log("p");
     let of = |kind: &str| log.iter().filter(|entry| entry["kind"] == kind).count();
@@ -391,4 +388,46 @@ fn a_secret_in_a_prompt_is_refused_with_its_place() {
     let said = run(&bench, &["validate", &plan]);
     assert_eq!(said.code, 2, "{said:#?}");
     assert!(format!("{}{}", said.out, said.err).contains("E0130"), "{said:#?}");
+}
+
+#[test]
+fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
+    let bench = bench("127.0.0.1");
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/leaky_server.py");
+    let config = format!(
+        "{}[servers.leaky]\ncommand = \"python3\"\nargs = [\"{server}\"]\n",
+        bench.read("planwright.toml")
+    );
+    bench.write("planwright.toml", &config);
+    let canaries = Canaries::new();
+    let mut steps = Vec::new();
+    for how in ["stderr", "text", "structured", "bytes", "progress", "error", "fault"] {
+        for secret in ["TOKEN", "PASSWORD"] {
+            let args = json!({ "told": format!("${{secret.{secret}}}"), "how": how });
+            let mut step = call(&format!("{how}-{secret}"), "leaky.leak", args, &[]);
+            step["critical"] = json!(false);
+            steps.push(step);
+        }
+    }
+    let plan = bench.plan("p", json!(steps));
+    let said = run(&bench, &["run", &plan, "--yes", "--json", "--trust-project-servers"]);
+    assert_eq!(step(&said.json(), "text-TOKEN")["value"], "told [secret TOKEN]", "{said:#?}");
+    assert_eq!(step(&said.json(), "error-TOKEN")["status"], "failed");
+    canaries.are_not_in("stdout of the run", said.out.as_bytes());
+    canaries.are_not_in("the run's stderr", said.err.as_bytes());
+    let log = bench.read(".plans/logs/leaky.log");
+    assert_eq!(log.matches("[secret ").count(), 6, "{log}");
+    assert!(log.starts_with("ready\n"), "{log}");
+    canaries.are_not_below(&bench.path(".plans"), Canaries::hit);
+    let session = bench.read(".plans/p/session.jsonl");
+    assert!(session.contains("no: [secret PASSWORD]"), "{session}");
+}
+
+#[test]
+fn a_plan_that_only_reads_but_is_given_a_secret_waits_for_a_person() {
+    let bench = bench("127.0.0.1");
+    let plan = bench.plan("p", json!([call("a", "demo.echo", json!({ "value": "${secret.TOKEN}" }), &[])]));
+    run(&bench, &["run", &plan]).complains(3, "not approved");
+    let result = run(&bench, &["run", &plan, "--yes", "--json"]).ends(0).json();
+    assert_eq!(step(&result, "a")["value"], "[secret TOKEN]");
 }

@@ -112,7 +112,10 @@ fn cycle(shape: &shapes::Shape, kills: &[u64], totals: &Totals) -> Killed {
         let predicted = oracle::started_without_end(&workspace);
         match workspace.go_on(None) {
             Ended::Completed => break,
-            Ended::Waits => unknown += oracle::settle_unknown(&workspace, &predicted, &context()),
+            Ended::Waits => {
+                unknown += oracle::settle_unknown(&workspace, &predicted, &context());
+                oracle::answer_questions(&workspace, &context());
+            }
             other @ (Ended::Killed | Ended::Other(_)) => panic!("{}: the run ended {other:?}", context()),
         }
     }

@@ -75,6 +75,24 @@ pub(crate) fn settle_unknown(workspace: &Workspace, predicted: &BTreeSet<String>
     unknown.len()
 }
 
+/// Answers what a step asks and nobody has answered. Returns how many questions there were.
+pub(crate) fn answer_questions(workspace: &Workspace, context: &str) -> usize {
+    let mut asked: BTreeSet<String> = BTreeSet::new();
+    for entry in workspace.journal() {
+        let step = entry["step"].as_str().unwrap_or_default().to_owned();
+        match entry["kind"].as_str() {
+            Some("input_requested") => assert!(asked.insert(step), "{context}: a question was asked twice"),
+            Some("input_given") => assert!(asked.remove(&step), "{context}: an answer was taken twice"),
+            _ => {}
+        }
+    }
+    for step in &asked {
+        let output = workspace.execute(&["input", "killed", step, "--set", "n=3"], None);
+        assert!(output.status.success(), "{context}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    asked.len()
+}
+
 /// Checks a run that has ended. The journal's fold is part of `verify`; now and then it is replayed as well.
 pub(crate) fn check_end(workspace: &Workspace, replay: bool, context: &str) {
     let journal = workspace.journal();
@@ -117,7 +135,9 @@ fn check_recorded_once(workspace: &Workspace, journal: &[Value], context: &str) 
     for entry in journal {
         let step = entry["step"].as_str().unwrap_or_default();
         match entry["kind"].as_str().unwrap_or_default() {
-            "attempt_succeeded" => *ends.entry(step).or_default() += 1,
+            "attempt_succeeded" | "step_skipped" | "loop_closed" | "input_given" => {
+                *ends.entry(step).or_default() += 1;
+            }
             "attempt_failed" if entry.get("retryAt").is_none() => *ends.entry(step).or_default() += 1,
             "outcome_resolved" if entry["resolution"].get("happened").is_some() => {
                 *ends.entry(step).or_default() += 1;

@@ -15,13 +15,20 @@ pub(crate) enum Does {
     Appends,
     /// Fails, and the plan says that this is fine.
     Fails,
+    /// Its condition is false.
+    Skipped,
+    /// Asks a person.
+    Asks,
+    /// Runs over elements, which are steps of their own here.
+    Loops,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) id: String,
     pub(crate) does: Does,
-    json: Value,
+    /// Nothing for an element of a loop: the plan has only the step that loops.
+    json: Option<Value>,
 }
 
 #[derive(Debug, Clone)]
@@ -32,7 +39,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     pub(crate) fn plan(&self) -> Value {
-        let steps: Vec<&Value> = self.steps.iter().map(|step| &step.json).collect();
+        let steps: Vec<&Value> = self.steps.iter().filter_map(|step| step.json.as_ref()).collect();
         json!({ "id": "killed", "title": self.name, "steps": steps })
     }
 }
@@ -54,15 +61,37 @@ fn step(id: &str, does: Does, after: &[&str]) -> Step {
             json!({ "tool": "append_file", "args": { "path": "effects.log", "content": format!("{id}\n") } })
         }
         Does::Fails => json!({ "tool": "demo.fail", "args": { "retryable": false }, "critical": false }),
+        Does::Skipped => json!({ "tool": "demo.fail", "when": "1 + 1 == 3" }),
+        Does::Asks => json!({ "input": { "message": "How many?", "schema": {
+            "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"],
+        } } }),
+        Does::Loops => json!({}),
     };
     json["id"] = json!(id);
     json["dependsOn"] = json!(after);
-    Step { id: id.to_owned(), does, json }
+    Step { id: id.to_owned(), does, json: Some(json) }
+}
+
+/// A step that runs over `count` elements, and the elements.
+fn over(id: &str, count: usize, does: Does, after: &[&str], change: impl FnOnce(&mut Value)) -> Vec<Step> {
+    let mut written = step(id, does, after);
+    written.does = Does::Loops;
+    if let Some(json) = &mut written.json {
+        json["forEach"] = json!((0..count).collect::<Vec<_>>());
+        match does {
+            Does::Appends => json["args"]["content"] = json!(format!("{id}[${{index}}]\n")),
+            Does::Writes => json["args"]["path"] = json!(format!("out/{id}[${{item}}]")),
+            Does::Nothing | Does::Keyed | Does::Fails | Does::Skipped | Does::Asks | Does::Loops => {}
+        }
+        change(json);
+    }
+    let element = |index| Step { id: format!("{id}[{index}]"), does, json: None };
+    std::iter::once(written).chain((0..count).map(element)).collect()
 }
 
 /// The same with a change to the step's document.
 fn with(mut step: Step, change: impl FnOnce(&mut Value)) -> Step {
-    change(&mut step.json);
+    change(step.json.as_mut().expect("steps of the plan are written"));
     step
 }
 
@@ -92,7 +121,7 @@ fn retried(id: &str, times: u32, after: &[&str]) -> Step {
 }
 
 pub(crate) fn all() -> Vec<Shape> {
-    use Does::{Appends, Fails, Keyed, Nothing, Writes};
+    use Does::{Appends, Asks, Fails, Keyed, Nothing, Skipped, Writes};
     vec![
         chain("one unsafe step", &[Appends]),
         chain("a chain of safe steps", &[Nothing, Writes, Nothing, Writes]),
@@ -147,6 +176,44 @@ pub(crate) fn all() -> Vec<Shape> {
                 with(step("note", Appends, &[]), |json| {
                     json["args"]["content"] = json!("note\n${copy.bytes}\n");
                 }),
+            ],
+        },
+        Shape {
+            name: "conditions and expectations",
+            steps: vec![
+                with(step("first", Nothing, &[]), |json| json["expect"] = json!("result.of == 'first'")),
+                step("not", Skipped, &["first"]),
+                with(step("then", Appends, &["not"]), |json| json["when"] = json!("steps.not == null")),
+                with(step("wrong", Fails, &[]), |json| {
+                    json["tool"] = json!("demo.echo");
+                    json["args"] = json!({ "value": 1 });
+                    json["expect"] = json!("result == 2");
+                }),
+            ],
+        },
+        Shape {
+            name: "a loop of unsafe calls, two at a time",
+            steps: [
+                over("each", 4, Appends, &[], |json| json["maxParallel"] = json!(2)),
+                vec![step("last", Appends, &["each"])],
+            ]
+            .concat(),
+        },
+        Shape {
+            name: "loops of safe and keyed calls",
+            steps: [
+                over("write", 3, Writes, &[], |_| {}),
+                over("key", 3, Keyed, &["write"], |json| json["maxParallel"] = json!(1)),
+                vec![step("last", Appends, &["key"])],
+            ]
+            .concat(),
+        },
+        Shape {
+            name: "a question between effects",
+            steps: vec![
+                step("before", Appends, &[]),
+                step("ask", Asks, &["before"]),
+                with(step("after", Appends, &["ask"]), |json| json["when"] = json!("ask.n == 3")),
             ],
         },
         Shape {

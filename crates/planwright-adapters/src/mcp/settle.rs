@@ -1,0 +1,135 @@
+//! What came of a request: what the server said, or what is known if it said nothing.
+
+use super::answer::{self, Meaning, failed, shortened};
+use super::connection::{Connection, plain};
+use super::http::HttpError;
+use super::message::MALFORMED;
+use super::questions;
+use super::server::Server;
+use super::wire::{End, Ticket};
+use planwright_core::run::Asked;
+use planwright_core::tool::KnownTool;
+use planwright_engine::port::{CallError, Outcome};
+use reqwest::StatusCode;
+use rmcp::model::{ErrorData, ServerResult};
+use rmcp::service::ServiceError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use std::time::Duration;
+
+/// How long the reason for a broken connection may take to be known.
+const REASON_TIMEOUT: Duration = Duration::from_secs(1);
+/// The code of an error that sends a person to a page first.
+const URL_ELICITATION_REQUIRED: i32 = -32042;
+
+/// What came of a request, as the machinery says.
+pub(super) type Answer = Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
+
+/// How one exchange with the server went.
+pub(super) enum Exchange {
+    Done(Outcome),
+    Asks(Asked),
+    /// The server refused its own note about its questions: it was started again since it wrote that.
+    Forgotten(CallError),
+    /// The server has not seen the call.
+    NotSent(String),
+}
+
+/// Reads the answer, or finds out what is known without one.
+pub(super) async fn settle(
+    server: &Server,
+    connection: &Connection,
+    tool: &KnownTool,
+    ticket: &Ticket,
+    answer: Answer,
+) -> Exchange {
+    let error = match answer {
+        Ok(Ok(result)) => {
+            ticket.was_answered();
+            return match answer::meaning(plain(result), tool, &*server.options.artifacts).await {
+                Meaning::Done(outcome) => Exchange::Done(outcome),
+                Meaning::Asks(asked) => Exchange::Asks(asked),
+            };
+        }
+        Ok(Err(error)) => error,
+        Err(_) => return broken(connection, ticket).await,
+    };
+    match error {
+        ServiceError::McpError(error) => {
+            ticket.was_answered();
+            refused(&error)
+        }
+        ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
+        ServiceError::TransportClosed if connection.is_child || connection.wire.how_it_ended().is_some() => {
+            broken(connection, ticket).await
+        }
+        other => Exchange::Done(Err(CallError::Lost(shortened(&other.to_string())))),
+    }
+}
+
+/// The server answered with an error: it is definite, and trying again does not help.
+fn refused(error: &ErrorData) -> Exchange {
+    if error.code == MALFORMED {
+        return Exchange::Done(Err(failed("invalid_output", &error.message)));
+    }
+    if error.code.0 == URL_ELICITATION_REQUIRED
+        && let Some(asked) = error.data.as_ref().and_then(questions::of_error)
+    {
+        return Exchange::Asks(asked);
+    }
+    Exchange::Done(Err(refusal(error)))
+}
+
+pub(super) fn refusal(error: &ErrorData) -> CallError {
+    failed("tool_error", &format!("{} ({})", shortened(&error.message), error.code.0))
+}
+
+/// The connection is over. Whether the server saw the call decides what is known of it.
+pub(super) async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange {
+    tokio::time::timeout(REASON_TIMEOUT, connection.wire.ended()).await.unwrap_or_default();
+    let end = connection.wire.how_it_ended();
+    let reason = end.map_or("the connection broke", End::reason);
+    match end {
+        Some(End::TooLarge(reason)) => Exchange::Done(Err(too_large(reason))),
+        _ if ticket.was_sent() => {
+            Exchange::Done(Err(CallError::Lost(format!("the server was lost during the call: {reason}"))))
+        }
+        _ => Exchange::NotSent(reason.to_owned()),
+    }
+}
+
+/// The request did not get an answer of its own from the transport.
+async fn unsent(connection: &Connection, ticket: &Ticket, error: &DynamicTransportError) -> Exchange {
+    let Some(error) = error.error.downcast_ref::<StreamableHttpError<HttpError>>() else {
+        return broken(connection, ticket).await;
+    };
+    let done = |error| Exchange::Done(Err(error));
+    match error {
+        StreamableHttpError::Client(HttpError::Unreachable(reason)) => Exchange::NotSent(reason.clone()),
+        StreamableHttpError::Client(HttpError::TooLarge) => done(too_large("the answer is too large")),
+        StreamableHttpError::Client(HttpError::Status { status, excerpt }) => {
+            done(by_status(*status, excerpt))
+        }
+        // The server did not look at the call: it no longer knows the session.
+        StreamableHttpError::SessionExpired => {
+            connection.wire.end(End::Gone("the session expired".into()));
+            Exchange::NotSent("the session expired".into())
+        }
+        other => done(CallError::Lost(shortened(&other.to_string()))),
+    }
+}
+
+fn by_status(status: StatusCode, excerpt: &str) -> CallError {
+    let message = format!("the server answered {status}{excerpt}");
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed("unauthorized", &message),
+        StatusCode::TOO_MANY_REQUESTS => CallError::transient(message),
+        // It may have broken down in the middle of the call.
+        _ if status.is_server_error() => CallError::Lost(message),
+        _ => failed("http_status", &message),
+    }
+}
+
+pub(super) fn too_large(reason: &str) -> CallError {
+    failed("output_too_large", reason)
+}

@@ -1,0 +1,169 @@
+//! What a call of an MCP server costs above the server's own round trip. The server is this program itself, answering
+//! lines over its pipes; the same lines are first written and read by hand.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use planwright_adapters::mcp::{McpOptions, McpServers, ServerSpec, ServerState, Transport};
+use planwright_core::tool::ToolName;
+use planwright_engine::memory::MemoryArtifacts;
+use planwright_engine::port::{Call, ProgressSink, Tools as _};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+const TEXT: &str = "say it again";
+/// Rounds of one by hand and one through the client, so that both see the same machine.
+const ROUNDS: usize = 9;
+const CALLS: usize = 300;
+
+/// Round trips at the median.
+pub(crate) struct RoundTrips {
+    pub(crate) by_hand: Duration,
+    pub(crate) through_client: Duration,
+}
+
+impl RoundTrips {
+    pub(crate) fn overhead_ms(&self) -> f64 {
+        self.through_client.saturating_sub(self.by_hand).as_secs_f64() * 1e3
+    }
+}
+
+pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
+    // As the program itself has it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut by_hand = ByHand::start()?;
+    let servers = runtime.block_on(connect(dir))?;
+    let (mut hand, mut client) = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let measured = (by_hand.calls()?, runtime.block_on(through_client(&servers))?);
+        // In the first round everything is cold.
+        if round > 0 {
+            hand.extend(measured.0);
+            client.extend(measured.1);
+        }
+    }
+    runtime.block_on(servers.close());
+    Ok(RoundTrips { by_hand: median(hand), through_client: median(client) })
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// The server, spoken to with nothing in between.
+struct ByHand {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl ByHand {
+    fn start() -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.arg("bench-echo").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin = child.stdin.take().context("it has an input")?;
+        let stdout = BufReader::new(child.stdout.take().context("it has an output")?);
+        Ok(Self { child, stdin, stdout })
+    }
+
+    fn calls(&mut self) -> Result<Vec<Duration>> {
+        (0..CALLS).map(|number| self.call(number)).collect()
+    }
+
+    fn call(&mut self, number: usize) -> Result<Duration> {
+        let params = json!({ "name": "echo", "arguments": { "text": TEXT } });
+        let request = json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params });
+        let line = format!("{request}\n");
+        let mut answer = String::new();
+        let started = Instant::now();
+        self.stdin.write_all(line.as_bytes())?;
+        self.stdout.read_line(&mut answer)?;
+        let took = started.elapsed();
+        ensure!(answer.contains(TEXT), "the server answered {answer:?}");
+        Ok(took)
+    }
+}
+
+impl Drop for ByHand {
+    fn drop(&mut self) {
+        // It may be gone already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+async fn connect(dir: &Path) -> Result<McpServers> {
+    let program = std::env::current_exe()?.to_str().context("the program has a plain name")?.to_owned();
+    let transport = Transport::Stdio {
+        command: program,
+        args: vec!["bench-echo".to_owned()],
+        env: std::collections::BTreeMap::new(),
+        cwd: None,
+    };
+    let options = McpOptions::new(Arc::new(MemoryArtifacts::new()), dir.join("logs"));
+    let servers = McpServers::new(vec![ServerSpec::new("echo", transport)], options)?;
+    match servers.connect().await.pop().map(|status| status.state) {
+        Some(ServerState::Connected(_)) => Ok(servers),
+        other => bail!("the echo server did not start: {other:?}"),
+    }
+}
+
+async fn through_client(servers: &McpServers) -> Result<Vec<Duration>> {
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let call = call();
+        let started = Instant::now();
+        let value = servers.call(call).await?;
+        times.push(started.elapsed());
+        ensure!(value == TEXT, "the server answered {value}");
+    }
+    Ok(times)
+}
+
+fn call() -> Call {
+    Call {
+        tool: ToolName { server: "echo".into(), tool: "echo".into() },
+        args: [("text".to_owned(), Value::from(TEXT))].into_iter().collect(),
+        plan: "bench".parse().expect("this is an id"),
+        run: "run_bench".parse().expect("this is an id"),
+        step: "call".parse().expect("this is an id"),
+        attempt: 1,
+        idempotency_key: "key".into(),
+        cancelled: CancellationToken::new(),
+        answered: Vec::new(),
+        progress: ProgressSink::default(),
+    }
+}
+
+/// The server: answers until its input ends.
+pub(crate) fn serve() -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line?)?;
+        let Some(id) = message.get("id") else { continue };
+        let answer = match message["method"].as_str() {
+            Some("initialize") => json!({ "result": {
+                "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "echo", "version": "1" },
+            } }),
+            Some("tools/list") => json!({ "result": { "tools": [{
+                "name": "echo", "annotations": { "readOnlyHint": true },
+                "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
+            }] } }),
+            Some("tools/call") => json!({ "result": { "content": [
+                { "type": "text", "text": message["params"]["arguments"]["text"] },
+            ] } }),
+            _ => json!({ "error": { "code": -32601, "message": "Method not found" } }),
+        };
+        let Value::Object(mut answer) = answer else { continue };
+        answer.insert("jsonrpc".to_owned(), json!("2.0"));
+        answer.insert("id".to_owned(), id.clone());
+        writeln!(stdout, "{}", Value::Object(answer))?;
+        stdout.flush()?;
+    }
+    Ok(())
+}
