@@ -5,6 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
 use crate::plan_source::{self, PlanSource};
 use crate::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::servers::Need;
 use crate::variables::VariableFlags;
 use crate::wire_up::{Access, App, Setting, Workspace};
 use clap::Subcommand;
@@ -67,6 +68,7 @@ pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exi
     let candidate = match PlanSource::parse(&args.plan)? {
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(&app, &id).await?;
+            app.start_servers(&review.current().document, Need::Look).await?;
             app.engine.candidate(&review, &variables)?
         }
         source @ (PlanSource::File(_) | PlanSource::Stdin) => {
@@ -74,6 +76,7 @@ pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exi
             document.number_steps();
             document.identify();
             document.variables.extend(variables);
+            app.start_servers(&document, Need::Look).await?;
             app.engine.tolerant_candidate(document)?
         }
     };

@@ -6,8 +6,11 @@ use crate::workbench::{call, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Moments that can be seen from outside: when one has come, the process is killed.
-const KILLS: [(&str, fn(&Project) -> bool); 4] = [
+/// Whether a moment has come, as far as it can be seen from outside.
+type HasCome = fn(&Project) -> bool;
+
+/// When one of these moments has come, the process is killed.
+const KILLS: [(&str, HasCome); 4] = [
     ("the first piece of work has begun", |project| !project.effects().is_empty()),
     ("the second piece of work has begun", |project| project.effects().len() >= 2),
     ("the first commit is there", |project| project.bench.path("files/.git/refs/heads/master").exists()),
@@ -119,7 +122,7 @@ fn a_plan_over_five_servers_survives_kills_with_every_effect_once() {
 }
 
 /// Executes until the moment has come, then kills. Says no if a person has to be asked first.
-fn killed_when(project: &Project, args: &[&str], moment: &str, has_come: fn(&Project) -> bool) -> bool {
+fn killed_when(project: &Project, args: &[&str], moment: &str, has_come: HasCome) -> bool {
     let mut running = project.start(args);
     let mut came = false;
     wait_until(moment, || {

@@ -4,6 +4,7 @@
 
 mod calls;
 mod crash;
+mod http;
 mod listing;
 mod peers;
 mod questions;

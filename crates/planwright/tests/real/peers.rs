@@ -25,10 +25,14 @@ impl Project {
         let project = Self { bench: Bench::new(), home: tempfile::tempdir().unwrap() };
         std::fs::create_dir(project.bench.path("files")).unwrap();
         let entries = servers.iter().map(|&name| (name.to_owned(), project.entry(name)));
-        let document = json!({ "mcpServers": entries.collect::<serde_json::Map<String, Value>>() });
-        project.bench.write(".mcp.json", &document.to_string());
-        project.configure("");
+        project.name(&json!(entries.collect::<serde_json::Map<String, Value>>()));
         project
+    }
+
+    /// Writes a `.mcp.json` with these servers.
+    pub(crate) fn name(&self, servers: &Value) {
+        self.bench.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+        self.configure("");
     }
 
     /// Adds to the operator's file. On a busy machine an interpreter takes long to start.
@@ -44,7 +48,7 @@ impl Project {
     }
 
     /// How a server is started: through its interpreter, in its pinned version.
-    fn entry(&self, name: &str) -> Value {
+    pub(crate) fn entry(&self, name: &str) -> Value {
         let root = self.bench.root().canonicalize().unwrap();
         let file = |name: &str| json!(root.join(name));
         let node = |package: &str| {

@@ -1,7 +1,7 @@
 """A server of the tests' own, on a library nobody here wrote: structured output, slow effects, questions.
 
 Every call that has an effect adds one line to the file named on the command line, so that effects can be counted from
-outside.
+outside. With a port after it, the server listens there instead of on its standard input.
 """
 
 import asyncio
@@ -73,4 +73,7 @@ async def paint(ctx: Context) -> str | mcp_types.InputRequiredResult:
     return f"painted {answer.content['colour']}"
 
 
-server.run(show_banner=False)
+if len(sys.argv) > 2:
+    server.run(transport="http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False)
+else:
+    server.run(show_banner=False)
