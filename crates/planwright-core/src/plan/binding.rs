@@ -19,17 +19,19 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct StepTemplates {
     pub(crate) args: Option<Template>,
     pub(crate) undo: Option<Template>,
+    /// What a sub-plan is given.
+    pub(crate) inputs: Option<Template>,
     /// Prompts, instructions, lists: what the actions other than tool calls are made of.
     pub(crate) other: Vec<Template>,
 }
 
 impl StepTemplates {
     pub(crate) fn all(&self) -> impl Iterator<Item = &Template> {
-        self.args.iter().chain(&self.undo).chain(&self.other)
+        self.args.iter().chain(&self.undo).chain(&self.inputs).chain(&self.other)
     }
 
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
-        self.args.iter_mut().chain(&mut self.undo).chain(&mut self.other)
+        self.args.iter_mut().chain(&mut self.undo).chain(&mut self.inputs).chain(&mut self.other)
     }
 }
 
@@ -105,7 +107,8 @@ impl StepReader<'_> {
                 }
             }
             Some(Action::Plan(plan)) => {
-                other.extend(self.parse(|parser| parser.object(&plan.inputs, &format!("{at}/plan/inputs"))));
+                parsed.inputs =
+                    self.parse(|parser| parser.object(&plan.inputs, &format!("{at}/plan/inputs")));
             }
             None => {}
         }

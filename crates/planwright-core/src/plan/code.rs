@@ -30,6 +30,10 @@ pub enum Code {
     OutOfScope,
     BadSchema,
     VariableMismatch,
+    UnknownPlan,
+    PlanCycle,
+    SubplanInvalid,
+    InvalidInputs,
     OptionalToolMissing,
     UnusedResult,
     NeverRuns,
@@ -46,7 +50,7 @@ struct Entry {
 }
 
 impl Code {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 33] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -69,6 +73,10 @@ impl Code {
         Self::OutOfScope,
         Self::BadSchema,
         Self::VariableMismatch,
+        Self::UnknownPlan,
+        Self::PlanCycle,
+        Self::SubplanInvalid,
+        Self::InvalidInputs,
         Self::OptionalToolMissing,
         Self::UnusedResult,
         Self::NeverRuns,
@@ -123,6 +131,10 @@ impl Code {
             | Self::OutOfScope
             | Self::BadSchema
             | Self::VariableMismatch
+            | Self::UnknownPlan
+            | Self::PlanCycle
+            | Self::SubplanInvalid
+            | Self::InvalidInputs
             | Self::OptionalToolMissing
             | Self::UnusedResult
             | Self::NeverRuns
@@ -264,6 +276,28 @@ impl Code {
                 "E0126",
                 "a variable does not fit the plan's inputs",
                 "`inputs` is the JSON Schema of the parameters, and a value given for one of them does not match it.",
+            ),
+            Self::UnknownPlan => (
+                "E0130",
+                "a sub-plan is not there",
+                "A step runs another plan by its id. Import that plan, or save it as a template, before this one runs.",
+            ),
+            Self::PlanCycle => (
+                "E0131",
+                "plans run each other without end",
+                "A plan must not run itself, directly or through others, and plans nest at most 8 deep. The finding \
+                 prints the circle.",
+            ),
+            Self::SubplanInvalid => (
+                "E0132",
+                "a sub-plan cannot run",
+                "The plan that a step runs has errors of its own. `planwright validate` with its id lists them.",
+            ),
+            Self::InvalidInputs => (
+                "E0133",
+                "inputs do not fit",
+                "What is given to a template or a sub-plan must fit the JSON Schema in its `inputs`. Inputs with \
+                 references are checked when they are known, before the sub-plan starts.",
             ),
             Self::OptionalToolMissing => {
                 ("W0150", "the tool of an optional step is not available", "The step will be skipped.")

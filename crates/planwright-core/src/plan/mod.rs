@@ -13,6 +13,7 @@ mod document;
 mod expression;
 mod fields;
 mod finding;
+mod given;
 mod graph;
 mod import;
 mod markdown;
@@ -22,6 +23,7 @@ mod printable;
 mod reference;
 mod render;
 mod schema;
+mod subplans;
 mod template;
 mod validate;
 
@@ -29,7 +31,8 @@ pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use document::{
-    Action, Agent, Budget, Context, Document, Input, Limits, OnFailure, Retry, Step, SubPlan, Think, Undo,
+    Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
+    Think, Undo,
 };
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
@@ -40,5 +43,6 @@ pub use printable::printable;
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use render::{Glyph, render};
 pub use schema::json_schema;
+pub use subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
 pub use template::{ResolveError, Segment, Template, Values};
-pub use validate::{Validated, validate};
+pub use validate::{Validated, validate, validate_with};

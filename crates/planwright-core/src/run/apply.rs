@@ -17,7 +17,19 @@ impl Run {
         priority: Arc<[u64]>,
         first: &Entry<RunEvent>,
     ) -> Result<Self, Corrupt> {
-        let RunEvent::RunStarted { version, digest, max_concurrency, guards, forked_from, .. } = &first.event
+        let RunEvent::RunStarted {
+            version,
+            digest,
+            max_concurrency,
+            guards,
+            by,
+            forked_from,
+            undoes,
+            parent,
+            plan: _,
+            variables: _,
+            document: _,
+        } = &first.event
         else {
             return Err(Corrupt::NoStart);
         };
@@ -30,7 +42,10 @@ impl Run {
             digest: *digest,
             max_concurrency: (*max_concurrency).max(1),
             guards: *guards,
+            by: by.clone(),
             forked_from: forked_from.clone(),
+            undoes: undoes.clone(),
+            parent: parent.clone(),
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {
@@ -44,6 +59,7 @@ impl Run {
             index: Index { priority, ..Index::default() },
             usage: super::Usage::default(),
             denied: None,
+            undos: Vec::new(),
             plan,
         };
         for ix in run.plan.indices() {
@@ -98,6 +114,10 @@ impl Run {
                 Resolution::RunAgain => self.note(entry, step, &S::RunAgain),
                 Resolution::DidNotHappen => self.note(entry, step, &S::DidNotHappen),
             },
+            E::ChildParked { step, attempt, run } => {
+                self.note(entry, step, &S::ChildParked { attempt: *attempt, run })
+            }
+            E::ChildResumed { step } => self.note(entry, step, &S::ChildResumed),
             E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
             E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
             E::ApprovalRequested { step } => self.note(entry, step, &S::ApprovalRequested { at }),
@@ -116,6 +136,8 @@ impl Run {
             E::RunCancelled { steps_digest } => {
                 self.end(entry, "run_cancelled", RunSignal::Cancelled, *steps_digest)
             }
+            E::UndoOpened { run, .. } => self.note_undo(entry, run),
+            E::StepUndone { step, run } => self.note_undone(entry, step, run),
         }
     }
 
@@ -124,11 +146,11 @@ impl Run {
         if let RunState::Stopping { failed } = self.state { Some(failed) } else { self.denied }
     }
 
-    fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
+    pub(super) fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
         self.plan.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
     }
 
-    fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
+    pub(super) fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
         Corrupt::RunTransition { seq: entry.seq, event, status: self.status() }
     }
 
@@ -174,6 +196,7 @@ impl Run {
             | StepState::Ready { .. }
             | StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
             | StepState::Running { .. }
             | StepState::RetryDue { .. }
             | StepState::Cancelled { .. }
@@ -254,7 +277,7 @@ impl Run {
         }
     }
 
-    fn replace(&mut self, ix: StepIx, next: StepState) {
+    pub(super) fn replace(&mut self, ix: StepIx, next: StepState) {
         self.leave_index(ix);
         self.steps[ix.index()] = next;
         self.enter_index(ix);
@@ -280,6 +303,7 @@ impl Run {
             }
             StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
             | StepState::OutcomeUnknown { .. } => {
                 index.waiting.remove(&ix);
             }
@@ -320,10 +344,14 @@ impl Run {
             }
             StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
             | StepState::OutcomeUnknown { .. } => {
                 index.waiting.insert(ix);
             }
-            StepState::Completed { .. } => index.completed += 1,
+            StepState::Completed { .. } => {
+                index.completed += 1;
+                index.finished.push(ix);
+            }
             StepState::Pending { .. }
             | StepState::Blocked { .. }
             | StepState::Failed { .. }
@@ -357,7 +385,7 @@ fn initial_state(plan: &Plan, ix: StepIx) -> StepState {
     }
 }
 
-fn event_name(event: &StepEvent<'_>) -> &'static str {
+pub(super) fn event_name(event: &StepEvent<'_>) -> &'static str {
     match event {
         StepEvent::DependencyDone => "dependency_done",
         StepEvent::DependencyFailed { .. } => "dependency_failed",
@@ -375,6 +403,9 @@ fn event_name(event: &StepEvent<'_>) -> &'static str {
         StepEvent::Happened { .. } => "outcome_resolved",
         StepEvent::DidNotHappen => "outcome_resolved",
         StepEvent::RunAgain => "outcome_resolved",
+        StepEvent::ChildParked { .. } => "child_parked",
+        StepEvent::ChildResumed => "child_resumed",
+        StepEvent::Undone => "step_undone",
         StepEvent::FailedWithoutCall { .. } => "step_failed",
         StepEvent::Skipped { .. } => "step_skipped",
     }

@@ -63,8 +63,10 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
     for &ix in plan.graph().order() {
         let name = plan.step(ix).action_label();
         let tool = catalog.resolve(name).ok();
-        let (mut verdict, mut reason) =
-            self::verdict(tool.map(|tool| &**tool), plan.step(ix).approval_required);
+        let (mut verdict, mut reason) = match plan.subplan_of(ix) {
+            Some(_) => (Verdict::Ask, "it runs another plan"),
+            None => self::verdict(tool.map(|tool| &**tool), plan.step(ix).approval_required),
+        };
         // A budget may name the tool in full or bare, whatever the step says.
         let names = match tool {
             Some(tool) => vec![tool.name.to_string(), tool.name.tool.clone()],
@@ -95,6 +97,11 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy_version: &str) -> Preview 
 }
 
 fn args(plan: &Plan, ix: StepIx) -> Value {
+    if let Some(subplan) = &plan.step(ix).plan {
+        return plan
+            .inputs_template(ix)
+            .map_or_else(|| Value::Object(subplan.inputs.clone()), |t| fill(plan, t));
+    }
     match plan.args_template(ix) {
         None => Value::Object(plan.step(ix).args.clone()),
         Some(template) => fill(plan, template),
@@ -145,14 +152,14 @@ fn is_variable(root: &Root) -> bool {
 
 /// The value of a template that refers to variables only.
 fn known(plan: &Plan, template: &Template) -> Option<Value> {
-    struct Variables<'a>(&'a Map<String, Value>);
+    struct Variables<'a>(&'a Plan);
     impl crate::plan::Values for Variables<'_> {
         fn variable(&self, name: &str) -> Option<&Value> {
-            self.0.get(name)
+            self.0.variable(name)
         }
         fn step(&self, _: StepIx) -> Option<&Value> {
             None
         }
     }
-    template.resolve(&Variables(&plan.document().variables), usize::MAX).ok()
+    template.resolve(&Variables(plan), usize::MAX).ok()
 }

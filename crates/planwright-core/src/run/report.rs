@@ -74,6 +74,9 @@ impl Run {
             StepState::Skipped { reason } => Some(StepError::new("skipped", &**reason)),
             StepState::Cancelled { reason, .. } => Some(StepError::new("cancelled", &**reason)),
             StepState::OutcomeUnknown { reason, .. } => Some(StepError::new("outcome_unknown", &**reason)),
+            StepState::AwaitingPlan { run, .. } => {
+                Some(StepError::new("awaiting_plan", format!("{run} waits for a person")))
+            }
             StepState::Pending { .. }
             | StepState::Ready { .. }
             | StepState::AwaitingApproval { .. }
@@ -95,6 +98,7 @@ fn duration(state: &StepState, now: Timestamp) -> Duration {
         | StepState::Ready { .. }
         | StepState::AwaitingApproval { .. }
         | StepState::AwaitingInput { .. }
+        | StepState::AwaitingPlan { .. }
         | StepState::RetryDue { .. }
         | StepState::Denied { .. }
         | StepState::Skipped { .. }

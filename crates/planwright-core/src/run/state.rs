@@ -1,7 +1,7 @@
 //! Where a run and its steps stand: one enum each, and one table each that says what may follow what.
 
 use super::{StepError, StoredValue};
-use crate::id::AttemptNo;
+use crate::id::{AttemptNo, RunId};
 use crate::plan::StepIx;
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
@@ -99,6 +99,11 @@ pub enum StepState {
     /// A person has been asked for values.
     AwaitingInput {
         asked_at: Timestamp,
+    },
+    /// The run of its sub-plan waits for a person, or is paused.
+    AwaitingPlan {
+        tally: Tally,
+        run: RunId,
     },
     /// A call is in flight, or was when the last owner died.
     Running {
@@ -199,6 +204,13 @@ pub enum StepEvent<'a> {
     /// The failed attempt that follows from it is an event of its own.
     DidNotHappen,
     RunAgain,
+    ChildParked {
+        attempt: AttemptNo,
+        run: &'a RunId,
+    },
+    ChildResumed,
+    /// After the end of the run.
+    Undone,
     FailedWithoutCall {
         error: &'a StepError,
     },
@@ -286,6 +298,14 @@ impl StepState {
                 Self::Ready { tally: *tally, approved: true }
             }
 
+            (Self::Running { tally, .. }, E::ChildParked { attempt, run }) if *attempt == tally.attempts => {
+                Self::AwaitingPlan { tally: *tally, run: (*run).clone() }
+            }
+            (Self::AwaitingPlan { tally, .. }, E::ChildResumed) => {
+                Self::Ready { tally: *tally, approved: true }
+            }
+            (Self::Completed { tally, .. }, E::Undone) => Self::Undone { tally: *tally },
+
             (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::FailedWithoutCall { error }) => {
                 Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
             }
@@ -296,9 +316,10 @@ impl StepState {
                 Self::Pending { .. } | Self::AwaitingApproval { .. } | Self::AwaitingInput { .. },
                 E::RunEnded { reason },
             ) => Self::Cancelled { tally: Tally::default(), reason: (*reason).into() },
-            (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::RunEnded { reason }) => {
-                Self::Cancelled { tally: *tally, reason: (*reason).into() }
-            }
+            (
+                Self::Ready { tally, .. } | Self::RetryDue { tally, .. } | Self::AwaitingPlan { tally, .. },
+                E::RunEnded { reason },
+            ) => Self::Cancelled { tally: *tally, reason: (*reason).into() },
             _ => return None,
         })
     }
@@ -311,6 +332,7 @@ impl StepState {
             Self::Ready { .. } => "ready",
             Self::AwaitingApproval { .. } => "awaiting_approval",
             Self::AwaitingInput { .. } => "awaiting_input",
+            Self::AwaitingPlan { .. } => "awaiting_plan",
             Self::Running { .. } => "running",
             Self::RetryDue { .. } => "retry_due",
             Self::Completed { .. } => "completed",
@@ -323,7 +345,8 @@ impl StepState {
         }
     }
 
-    /// Nothing happens to the step any more in this run. An unknown outcome is not an end: a person may settle it.
+    /// Nothing happens to the step any more in this run, except that it may be taken back. An unknown outcome is not
+    /// an end: a person may settle it.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::Blocked { .. }
@@ -337,6 +360,7 @@ impl StepState {
             | Self::Ready { .. }
             | Self::AwaitingApproval { .. }
             | Self::AwaitingInput { .. }
+            | Self::AwaitingPlan { .. }
             | Self::Running { .. }
             | Self::RetryDue { .. }
             | Self::OutcomeUnknown { .. } => false,
@@ -346,6 +370,7 @@ impl StepState {
     pub fn tally(&self) -> Tally {
         match self {
             Self::Ready { tally, .. }
+            | Self::AwaitingPlan { tally, .. }
             | Self::Running { tally, .. }
             | Self::RetryDue { tally, .. }
             | Self::Completed { tally, .. }
