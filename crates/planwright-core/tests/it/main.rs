@@ -21,4 +21,6 @@ mod run_simulation;
 mod run_table;
 mod run_world;
 mod schema;
+mod subplans;
+mod undo;
 mod validation;

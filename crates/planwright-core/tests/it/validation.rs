@@ -204,7 +204,7 @@ fn what_cannot_be_executed_is_listed() {
         {"tool": "t"},
     ]));
     let names: Vec<&str> = plan.unsupported().iter().map(|(_, name)| *name).collect();
-    assert_eq!(names, ["think", "agent", "input", "plan", "when", "forEach", "expect", "constraints"]);
+    assert_eq!(names, ["think", "agent", "input", "when", "forEach", "expect", "constraints"]);
     assert_eq!(plan.unsupported()[7].0, StepIx::new(4));
 }
 

@@ -54,6 +54,10 @@ impl RunLoop {
     async fn try_start(&mut self, step: StepIx) -> Result<Started, RunError> {
         let plan = Arc::clone(self.run.plan());
         let written = plan.step(step);
+        if written.plan.is_some() {
+            self.start_child(step).await?;
+            return Ok(Started::Yes);
+        }
         let tool = match self.catalog.resolve(written.action_label()) {
             Ok(tool) => Arc::clone(tool),
             Err(error) if written.optional => {

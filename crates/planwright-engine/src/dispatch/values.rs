@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 /// Large values that were needed in this process.
 #[derive(Debug, Default)]
-pub(super) struct LargeValues(BTreeMap<StepIx, Arc<Value>>);
+pub(crate) struct LargeValues(BTreeMap<StepIx, Arc<Value>>);
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LoadValueError {
+pub(crate) enum LoadValueError {
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
     #[error("the artifact is not JSON: {0}")]
@@ -25,7 +25,7 @@ impl LargeValues {
     }
 
     /// Makes sure that every large value among `steps` is here.
-    pub(super) async fn load(
+    pub(crate) async fn load(
         &mut self,
         artifacts: &dyn Artifacts,
         run: &Run,
@@ -44,14 +44,14 @@ impl LargeValues {
 }
 
 /// A run's values as references see them.
-pub(super) struct RunValues<'a> {
-    pub(super) run: &'a Run,
-    pub(super) large: &'a LargeValues,
+pub(crate) struct RunValues<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) large: &'a LargeValues,
 }
 
 impl Values for RunValues<'_> {
     fn variable(&self, name: &str) -> Option<&Value> {
-        self.run.plan().document().variables.get(name)
+        self.run.plan().variable(name)
     }
 
     fn step(&self, ix: StepIx) -> Option<&Value> {

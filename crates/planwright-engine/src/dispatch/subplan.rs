@@ -1,0 +1,133 @@
+//! Steps that run another plan: started like a call, and watched like one.
+
+use super::call::Finished;
+use super::run_loop::{RunError, RunLoop};
+use super::schedule::call_digest;
+use super::values::RunValues;
+use crate::child::{ChildOrder, Wish};
+use crate::crash;
+use planwright_core::id::AttemptNo;
+use planwright_core::journal::{Cause, Entry};
+use planwright_core::plan::StepIx;
+use planwright_core::principal::Principal;
+use planwright_core::run::{Command, Parent, RunEvent, StepError};
+use planwright_core::tool::{EffectClass, ToolName};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// A child run that is executed as soon as the start of its step is durable.
+pub(super) struct PreparedChild {
+    step: StepIx,
+    attempt: AttemptNo,
+    order: ChildOrder,
+}
+
+/// A child run in flight. Dropping it lets go of the child.
+pub(super) struct Child {
+    attempt: AttemptNo,
+    wish: watch::Sender<Wish>,
+}
+
+impl RunLoop {
+    /// Journals the start of a step that runs a sub-plan. It takes no permit: the child's own calls do.
+    pub(super) async fn start_child(&mut self, step: StepIx) -> Result<(), RunError> {
+        let order = match self.child_order(step).await {
+            Ok(order) => order,
+            Err(error) => {
+                self.execute(&Command::Fail { step, error }, Cause::Schedule)?;
+                return Ok(());
+            }
+        };
+        let tool = ToolName { server: "plan".into(), tool: order.subplan.plan.id().to_string() };
+        let call = call_digest(&tool, &Value::Object(order.variables.clone()));
+        // Keyed: the id of the child run is the key under which a repeated call finds what was begun.
+        let command = Command::Start { step, tool, class: EffectClass::Keyed, call };
+        if let Some(RunEvent::AttemptStarted { attempt, .. }) = self.execute(&command, Cause::Schedule)? {
+            let attempt = *attempt;
+            self.batch.children.push(PreparedChild { step, attempt, order });
+        }
+        Ok(())
+    }
+
+    async fn child_order(&mut self, step: StepIx) -> Result<ChildOrder, StepError> {
+        let plan = Arc::clone(self.run.plan());
+        let Some(subplan) = plan.subplan_of(step) else {
+            return Err(StepError::new("plan_unavailable", "the plan that this step runs is not there"));
+        };
+        let inputs = self.inputs(step).await?;
+        let variables = subplan.plan.document().variables_for(&inputs).map_err(|findings| {
+            let said: Vec<String> =
+                findings.iter().map(|f| format!("{}: {}", f.pointer, f.message)).collect();
+            let message = format!("`{}` does not take these inputs: {}", subplan.plan.id(), said.join("; "));
+            StepError::new("invalid_inputs", message)
+        })?;
+        Ok(ChildOrder {
+            parent: Parent { run: self.run.id().clone(), step: plan.step_id(step).clone(), index: None },
+            subplan: subplan.clone(),
+            variables,
+            by: self.run.start().by.clone(),
+            guards: self.run.start().guards,
+            linger: self.linger,
+        })
+    }
+
+    async fn inputs(&mut self, step: StepIx) -> Result<Map<String, Value>, StepError> {
+        let plan = Arc::clone(self.run.plan());
+        let referenced = plan.referenced_steps(step);
+        let loaded = self.large.load(&*self.env.artifacts, &self.run, &referenced).await;
+        loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+        let values = RunValues { run: &self.run, large: &self.large };
+        let resolved = plan.resolve_inputs(step, &values);
+        resolved.map_err(|error| StepError::new("unresolved_reference", error.to_string()))
+    }
+
+    pub(super) fn dispatch_child(&mut self, prepared: PreparedChild) {
+        let PreparedChild { step, attempt, order } = prepared;
+        crash::point("run: before child");
+        let (wish, wishes) = watch::channel(Wish::GoOn);
+        self.children.insert(step, Child { attempt, wish });
+        let running = self.engine.run_child(order, wishes);
+        self.calls.push(Box::pin(async move {
+            let (answer, large) = running.await;
+            crash::point("child: answered");
+            Finished { step, attempt, answer, large }
+        }));
+    }
+
+    /// Passes on to the children what was decided about the run, and ends those whose answer is not wanted any more.
+    pub(super) fn tell_children(&mut self, entries: &[Entry<RunEvent>]) {
+        if self.children.is_empty() {
+            return;
+        }
+        for entry in entries {
+            match &entry.event {
+                RunEvent::RunPaused { by } => self.wish(&Wish::Pause(by.clone())),
+                RunEvent::CancelRequested { by } => self.wish(&Wish::Cancel(by.clone())),
+                // It took too long.
+                RunEvent::AttemptFailed { step, .. } => {
+                    let by: Principal = self.run.start().by.clone();
+                    if let Some(child) =
+                        self.run.plan().find(step.as_str()).and_then(|ix| self.children.get(&ix))
+                    {
+                        child.wish.send_replace(Wish::Cancel(by));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn wish(&self, wish: &Wish) {
+        for child in self.children.values() {
+            child.wish.send_replace(wish.clone());
+        }
+    }
+
+    /// Forgets a child whose answer has come.
+    pub(super) fn forget_child(&mut self, step: StepIx, attempt: AttemptNo) {
+        if self.children.get(&step).is_some_and(|child| child.attempt == attempt) {
+            self.children.remove(&step);
+        }
+    }
+}
