@@ -205,7 +205,7 @@ fn what_cannot_be_executed_is_listed() {
     ]));
     let names: Vec<&str> = plan.unsupported().iter().map(|(_, name)| *name).collect();
     assert_eq!(names, ["think", "agent", "input", "when", "forEach", "expect", "constraints"]);
-    assert_eq!(plan.unsupported()[7].0, StepIx::new(4));
+    assert_eq!(plan.unsupported()[6].0, StepIx::new(4));
 }
 
 #[test]

@@ -8,5 +8,7 @@ mod execution;
 mod faults;
 mod limits;
 mod ownership;
+mod subplans;
+mod undo;
 mod values;
 mod world;
