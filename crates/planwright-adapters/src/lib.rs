@@ -4,5 +4,6 @@ pub mod demo;
 pub mod files;
 pub mod local;
 pub mod mcp;
+pub mod secrets;
 pub mod sqlite;
 pub mod toolbox;

@@ -8,6 +8,7 @@
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
 //! * [`tool`]: what is known about tools.
+//! * [`secret`]: texts that are sent but never written down, and how they are found again in what comes back.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod digest;
@@ -18,5 +19,6 @@ pub mod plan;
 pub mod principal;
 pub mod review;
 pub mod run;
+pub mod secret;
 pub mod time;
 pub mod tool;

@@ -1,8 +1,9 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::dispatch::{Limiter, Limits, Request};
-use crate::memory::{MemoryArtifacts, MemoryStore, RandomIds, SystemClock};
-use crate::port::{Artifacts, Clock, Ids, OwnerId, Store, Tools};
+use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, RandomIds, SystemClock};
+use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
+use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
 use planwright_core::tool::Catalog;
@@ -17,6 +18,9 @@ pub struct Environment {
     pub store: Arc<dyn Store>,
     pub artifacts: Arc<dyn Artifacts>,
     pub tools: Arc<dyn Tools>,
+    pub secrets: Arc<dyn Secrets>,
+    /// Everything that is known to be secret in this process.
+    pub redaction: Redaction,
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
     pub limiter: Arc<Limiter>,
@@ -62,6 +66,8 @@ pub struct EngineBuilder {
     store: Option<Arc<dyn Store>>,
     artifacts: Option<Arc<dyn Artifacts>>,
     tools: Arc<dyn Tools>,
+    secrets: Option<Arc<dyn Secrets>>,
+    redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
     limits: Limits,
@@ -80,6 +86,8 @@ impl Engine {
             store: None,
             artifacts: None,
             tools,
+            secrets: None,
+            redaction: Redaction::default(),
             clock: None,
             ids: None,
             limits: Limits::default(),
@@ -110,6 +118,14 @@ impl EngineBuilder {
     pub fn store(mut self, store: Arc<dyn Store>, artifacts: Arc<dyn Artifacts>) -> Self {
         self.store = Some(store);
         self.artifacts = Some(artifacts);
+        self
+    }
+
+    /// Where `${secret.NAME}` comes from, and the memory of everything secret that the tools share.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Arc<dyn Secrets>, redaction: Redaction) -> Self {
+        self.secrets = Some(secrets);
+        self.redaction = redaction;
         self
     }
 
@@ -165,6 +181,8 @@ impl EngineBuilder {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             tools: self.tools,
+            secrets: self.secrets.unwrap_or_else(|| Arc::new(MemorySecrets::default())),
+            redaction: self.redaction,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,
             limiter: Limiter::new(self.limits),

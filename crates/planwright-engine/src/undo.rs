@@ -3,7 +3,7 @@
 //! The undo has its own journal and goes through everything a run goes through. What it takes back is noted in the
 //! journal of the original in the same commit, so that the two never disagree.
 
-use crate::dispatch::{LargeValues, LoadValueError, RunValues};
+use crate::dispatch::{LargeValues, LoadValueError, RunValues, SecretValues};
 use crate::engine::{Engine, Environment};
 use crate::journal::{LoadError, load_review, load_run, plan_of_run};
 use crate::plans::{Candidate, ReviewError};
@@ -77,7 +77,9 @@ impl Engine {
         let needed: Vec<StepIx> = templates.flat_map(Template::referenced_steps).collect();
         let loaded = large.load(&*self.env.artifacts, original, &needed).await;
         loaded.map_err(|error: LoadValueError| UndoRunError::Value(error.to_string()))?;
-        let values = RunValues { run: original, large: &large };
+        // Secrets stay references until the undo is made.
+        let secrets = SecretValues::default();
+        let values = RunValues { run: original, large: &large, secrets: &secrets };
         let undo = plan_undo(original, &values, &self.catalog()).map_err(|error| match error {
             PlanUndoError::Refused(refusal) => UndoRunError::Refused(refusal),
             unresolved @ PlanUndoError::Unresolved { .. } => UndoRunError::Plan(unresolved),

@@ -63,6 +63,11 @@ pub(crate) enum Command {
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
     Fork(command::fork::Args),
+    /// Take back what a run did: the declared undo calls, last step first.
+    #[command(after_help = EXIT_CODES)]
+    Undo(command::undo::Args),
+    /// Keep plans with inputs, and make plans from them.
+    Template(command::template::Args),
     /// Fold a run again from its journal, without one tool call.
     Replay(command::replay::Args),
     /// Show the journal of a run.
@@ -73,6 +78,8 @@ pub(crate) enum Command {
     Delete(command::delete::Args),
     /// List the tools that plans can use.
     Tools(command::tools::Args),
+    /// List the secrets plans can use, and check that they are there. Values are never shown.
+    Secrets(command::secrets::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

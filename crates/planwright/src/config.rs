@@ -1,7 +1,9 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects nobody.
 
 use crate::exit::Failure;
+use crate::secret_table::{self, SecretTable};
 use planwright_adapters::local::{HttpOptions, LocalOptions};
+use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
@@ -26,6 +28,7 @@ pub(crate) struct Config {
     limits: LimitsTable,
     servers: BTreeMap<String, Server>,
     bounds: BoundsTable,
+    secrets: SecretTable,
     /// Minutes without an entry after which an executing plan counts as stalled.
     stalled_after_minutes: Option<u64>,
 }
@@ -111,7 +114,12 @@ impl Config {
         if self.bounds.max_depth.is_some_and(|depth| depth > DEEPEST) {
             return Err(Failure::usage(format!("{FILE}: `max_depth` is at most {DEEPEST}")));
         }
-        Ok(())
+        self.secrets(Path::new("")).map(drop)
+    }
+
+    /// Where secrets are kept. Relative paths start in the workspace.
+    pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
+        secret_table::configured(&self.secrets, workspace)
     }
 
     pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
@@ -226,12 +234,32 @@ mod tests {
             max_calls = 8
             [bounds]
             max_steps = 10
+            [secrets]
+            GITHUB_TOKEN = { env = "GH_TOKEN", tools = ["github.*"] }
+            key = { file = "/run/secrets" }
+            db = { keyring = "planwright/db" }
         "#;
         let config = Config::parse(text).unwrap();
         assert_eq!(config.stalled_after(), Duration::from_secs(300));
         assert_eq!(config.bounds().max_steps, 10);
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);
+    }
+
+    #[test]
+    fn a_secret_has_one_place_and_a_plain_name() {
+        for wrong in [
+            "A = {}",
+            "A = { env = \"X\", file = \"y\" }",
+            "A = { env = \"\" }",
+            "A = { keyring = \"service\" }",
+            "\"a b\" = { env = \"X\" }",
+            "A = { value = \"x\" }",
+            "A = \"x\"",
+        ] {
+            let failure = Config::parse(&format!("[secrets]\n{wrong}\n")).unwrap_err();
+            assert!(failure.message.starts_with("planwright.toml"), "{wrong}: {}", failure.message);
+        }
     }
 
     #[test]

@@ -77,7 +77,11 @@ fn is_read_only(plan: &Plan, catalog: &Catalog) -> bool {
         Some(Action::Tool { name, .. }) => {
             !step.approval_required && catalog.resolve(name).is_ok_and(|tool| tool.is_read_only())
         }
-        Some(Action::Think(_) | Action::Agent(_) | Action::Input(_) | Action::Plan(_)) | None => false,
+        Some(Action::Plan(child)) => {
+            !step.approval_required
+                && plan.subplans().get(&child.id).is_some_and(|child| is_read_only(&child.plan, catalog))
+        }
+        Some(Action::Think(_) | Action::Agent(_) | Action::Input(_)) | None => false,
     })
 }
 
@@ -108,6 +112,9 @@ pub(crate) fn risks(plan: &Plan, catalog: &Catalog) -> Vec<String> {
             if late.is_empty() { String::new() } else { format!("; known only later: {}", late.join(", ")) };
         risks.push(format!("step {} [{}] {}{late}", plan.step_id(ix), line(name), words.join(", ")));
     }
+    for (id, child) in plan.subplans().iter() {
+        risks.extend(self::risks(&child.plan, catalog).into_iter().map(|risk| format!("{id}: {risk}")));
+    }
     risks.extend(plan.document().risks.iter().map(|risk| format!("the author says: {}", line(risk))));
     risks
 }
@@ -136,6 +143,10 @@ pub(crate) fn show(printer: Printer, review: &Review, candidate: &Candidate, cat
     }
     printer.talk("");
     printer.talk(dag::render(&candidate.plan, None).trim_end());
+    for (id, child) in candidate.plan.all_subplans() {
+        printer.talk(&format!("\nplan {id}, version {}:", child.version));
+        printer.talk(dag::render(&child.plan, None).trim_end());
+    }
     printer.talk("");
     for risk in risks(&candidate.plan, catalog) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));

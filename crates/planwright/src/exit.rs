@@ -5,7 +5,7 @@ use planwright_core::plan::Finding;
 use planwright_core::review::Refusal as ReviewRefusal;
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
-use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError};
+use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError};
 use std::error::Error;
 
 /// Shown below `--help`.
@@ -181,6 +181,9 @@ impl From<Refusal> for Failure {
             | Refusal::CannotStart { .. }
             | Refusal::NotInFlight { .. }
             | Refusal::Stale { .. }
+            | Refusal::NotEnded { .. }
+            | Refusal::NothingToUndo
+            | Refusal::AlreadyUndone { .. }
             | Refusal::MayNotApprove(_) => Exit::Refused,
         };
         Self::caused(exit, &refusal)
@@ -237,6 +240,14 @@ impl From<StartRunError> for Failure {
             }
             StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error)
                 .hint("planwright run starts a new run, planwright fork one that reuses its results"),
+            StartRunError::BeingUndone { ref run, .. } => {
+                let hint = format!("planwright undo {run} goes on with that");
+                Self::caused(Exit::Refused, &error).hint(hint)
+            }
+            StartRunError::ChildRun { ref parent, .. } => {
+                let hint = format!("planwright resume {}", parent.run);
+                Self::caused(Exit::Refused, &error).hint(hint)
+            }
             StartRunError::UnknownStep(_) => Self::caused(Exit::Usage, &error),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
@@ -258,6 +269,18 @@ impl From<CommandError> for Failure {
             CommandError::NoAnswer(_) => Self::caused(Exit::Store, &error),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+        }
+    }
+}
+
+impl From<UndoRunError> for Failure {
+    fn from(error: UndoRunError) -> Self {
+        match error {
+            UndoRunError::Load(error) => error.into(),
+            UndoRunError::Refused(refusal) => refusal.into(),
+            UndoRunError::Start(error) => error.into(),
+            UndoRunError::NotApproved | UndoRunError::Plan(_) => Self::caused(Exit::Refused, &error),
+            UndoRunError::Value(_) => Self::caused(Exit::Store, &error),
         }
     }
 }

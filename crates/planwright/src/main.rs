@@ -11,7 +11,10 @@ mod plan_source;
 mod printer;
 mod progress;
 mod projections;
+mod quiet_panics;
+mod secret_table;
 mod standing;
+mod target;
 mod variables;
 mod wire_up;
 

@@ -137,23 +137,6 @@ async fn ids(app: &App) -> Result<Vec<PlanId>, Failure> {
     Ok(kept.map(|info| info.status.plan).collect())
 }
 
-/// The step of the latest run that was named. Checked here, because the process that executes the run answers in words
-/// only.
-pub(crate) fn known_step(review: &Review, step: &str) -> Result<(), Failure> {
-    let opened = review.runs().last();
-    let version =
-        opened.and_then(|opened| review.version(opened.version)).unwrap_or_else(|| review.current());
-    let ids = version.document.steps.iter().filter_map(|step| step.id.as_ref());
-    if ids.clone().any(|id| id.as_str() == step) {
-        return Ok(());
-    }
-    let failure = Failure::usage(format!("plan `{}` has no step `{}`", review.id(), line(step)));
-    Err(match nearest(step, ids.map(ToString::to_string)).as_slice() {
-        [] => failure,
-        near => failure.hint(format!("did you mean {}?", near.join(" or "))),
-    })
-}
-
 /// The run that was named, or the latest one.
 pub(crate) fn pick_run(review: &Review, named: Option<&str>) -> Result<RunId, Failure> {
     let id = review.id();

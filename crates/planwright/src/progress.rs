@@ -116,6 +116,13 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         RunEvent::AttemptCancelled { step, .. } => {
             format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
         }
+        RunEvent::ChildParked { step, run: child, .. } => {
+            format!(
+                "{} {}  waits: {child} needs a person",
+                printer.err(YELLOW, &sign(Glyph::AwaitingInput)),
+                name(run, step)
+            )
+        }
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }
         | RunEvent::OutcomeResolved { .. }
@@ -124,7 +131,10 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }
-        | RunEvent::RunCancelled { .. } => return None,
+        | RunEvent::RunCancelled { .. }
+        | RunEvent::ChildResumed { .. }
+        | RunEvent::UndoOpened { .. }
+        | RunEvent::StepUndone { .. } => return None,
     })
 }
 
@@ -169,6 +179,7 @@ impl Live {
             | RunEvent::AttemptFailed { step, .. }
             | RunEvent::AttemptInterrupted { step, .. }
             | RunEvent::AttemptCancelled { step, .. }
+            | RunEvent::ChildParked { step, .. }
             | RunEvent::OutcomeLost { step, .. } => {
                 if let Some(spinner) = running.remove(step) {
                     spinner.finish_and_clear();

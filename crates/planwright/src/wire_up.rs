@@ -6,6 +6,7 @@
 use crate::config::Config;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
+use crate::quiet_panics;
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
@@ -13,9 +14,9 @@ use planwright_adapters::sqlite::SqliteStore;
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
-use planwright_engine::Engine;
 use planwright_engine::memory::MemoryStore;
 use planwright_engine::port::{Artifacts, Store};
+use planwright_engine::{Engine, Redaction};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -119,8 +120,11 @@ impl Setting {
             None => Arc::new(MemoryStore::default()),
         };
         let tools: Arc<Toolbox> = Arc::clone(&toolbox);
+        let redaction = Redaction::default();
+        quiet_panics::install(redaction.clone());
         let engine = Engine::builder(tools)
             .store(store, artifacts)
+            .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
             .policy_version(self.config.policy_version())

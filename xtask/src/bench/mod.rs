@@ -29,7 +29,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     let diamonds = median_of(5, "diamonds", work.path())?;
     table.note("200 concurrent ten-step diamonds", format!("{:.0} steps/s", diamonds.rate()));
 
-    let unbalanced = median_of(5, "unbalanced", work.path())?;
+    let unbalanced = median_of(9, "unbalanced", work.path())?;
     let critical = shapes::UNBALANCED_CRITICAL_PATH.as_secs_f64();
     table.bar(
         "unbalanced: time / critical path",
@@ -37,8 +37,8 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
         Bar::AtMost(1.03),
     );
 
-    let small = median_of(5, "layered-1000", work.path())?;
-    let large = median_of(3, "layered-100000", work.path())?;
+    let small = median_of(21, "layered-1000", work.path())?;
+    let large = median_of(5, "layered-100000", work.path())?;
     table.note("layered, 1,000 steps", format!("{:.1} µs/step", small.micros_per_step()));
     table.note("layered, 100,000 steps", format!("{:.1} µs/step", large.micros_per_step()));
     let growth = large.micros_per_step() / small.micros_per_step();

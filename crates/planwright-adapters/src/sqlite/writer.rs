@@ -137,12 +137,13 @@ impl Writer {
             finishes.push(self.execute(request, alone, begun.is_ok()));
         }
         let committed = begun.and_then(|()| self.end(alone));
-        if committed.is_ok() && self.connection.total_changes() != changed_before {
-            self.announce();
-        }
         crash::point("store: before the reply");
         for finish in finishes {
             finish(committed.as_ref().copied().map_err(String::as_str));
+        }
+        // Whoever asked goes on meanwhile: the entries themselves are durable.
+        if committed.is_ok() && self.connection.total_changes() != changed_before {
+            self.announce();
         }
     }
 

@@ -12,6 +12,7 @@ use super::reference::{Head, Written};
 use super::template::{Malformed, TemplateParser};
 use super::{Action, Code, Finding, Root, Step, StepIx, Template};
 use crate::id::StepId;
+use crate::secret::SecretName;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parsed texts of one step.
@@ -60,6 +61,7 @@ pub(super) fn parse_references(
             shared: &mut shared,
             findings,
             own_value: false,
+            only_sent: false,
         };
         let parsed = reader.read();
         if parsed != StepTemplates::default() {
@@ -80,6 +82,8 @@ struct StepReader<'a> {
     findings: &'a mut Findings,
     /// Whether the step's own value may be used: it exists once the step is undone.
     own_value: bool,
+    /// Whether what is read is sent to a tool and kept nowhere.
+    only_sent: bool,
 }
 
 impl StepReader<'_> {
@@ -90,7 +94,9 @@ impl StepReader<'_> {
         let mut other = Vec::new();
         match step.action() {
             Some(Action::Tool { args, .. }) => {
+                self.only_sent = true;
                 parsed.args = self.parse(|parser| parser.object(args, &format!("{at}/args")));
+                self.only_sent = false;
             }
             Some(Action::Think(think)) => {
                 other.push(self.text(&think.prompt, &format!("{at}/think/prompt")));
@@ -118,9 +124,9 @@ impl StepReader<'_> {
         parsed.other =
             other.into_iter().filter(|template| !matches!(template, Template::Literal(_))).collect();
         if let Some(undo) = &step.undo {
-            self.own_value = true;
+            (self.own_value, self.only_sent) = (true, true);
             parsed.undo = self.parse(|parser| parser.object(&undo.args, &format!("{at}/undo/args")));
-            self.own_value = false;
+            (self.own_value, self.only_sent) = (false, false);
         }
         self.expressions();
         parsed
@@ -149,7 +155,10 @@ impl StepReader<'_> {
 
     fn root(&mut self, written: &Written, pointer: &str) -> Root {
         let name = match &written.head {
-            Head::Secret(name) => return Root::Secret(name.clone()),
+            Head::Secret(name) => {
+                self.check_secret(name, written, pointer);
+                return Root::Secret(name.clone());
+            }
             Head::Step(id) => {
                 if let Some(&ix) = self.by_id.get(&**id) {
                     return self.step_root(ix, written, pointer);
@@ -174,6 +183,21 @@ impl StepReader<'_> {
             }
         }
         Root::Variable(name.clone())
+    }
+
+    fn check_secret(&mut self, name: &str, written: &Written, pointer: &str) {
+        let problem = if !self.only_sent {
+            "would be stored and shown here: a secret stands in the arguments of a tool only"
+        } else if SecretName::new(name).is_none() {
+            "is no name for a secret: it has at most 64 ASCII letters, digits, `_` and `-`"
+        } else if !written.path.is_empty() {
+            "asks for a part of a secret, which is a text without parts"
+        } else {
+            return;
+        };
+        let message = format!("`${{{}}}` {problem}", written.source);
+        let finding = Finding::new(Code::MisplacedSecret, pointer, message);
+        self.findings.add(finding.of_step(self.step.id.as_ref()));
     }
 
     fn unresolved(&mut self, written: &Written, pointer: &str, message: String, suggestion: Option<String>) {

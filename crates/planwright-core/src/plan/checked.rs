@@ -5,9 +5,10 @@ use super::compile::compile;
 use super::finding::Findings;
 use super::validate::{ToolNames, missing_inputs};
 use super::{
-    Action, Bounds, Document, Finding, Graph, ResolveError, Root, Step, StepIx, Subplans, Template, Values,
+    Action, Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values,
 };
 use crate::id::{PlanId, StepId};
+use crate::secret::SecretName;
 use crate::tool::{Catalog, ResolveToolError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,17 +220,24 @@ impl Plan {
             (step.for_each.is_some(), "forEach"),
             (step.expect.is_some(), "expect"),
             (!step.constraints.is_empty(), "constraints"),
-            (self.uses_secrets(ix), "secret references"),
         ];
         let used = options.into_iter().filter_map(|(used, name)| used.then_some(name));
         action.into_iter().chain(used).collect()
     }
 
-    fn uses_secrets(&self, ix: StepIx) -> bool {
-        let mut secret = false;
-        for template in self.templates.get(&ix).into_iter().flat_map(StepTemplates::all) {
-            template.each_reference(&mut |reference| secret |= matches!(reference.root, Root::Secret(_)));
-        }
-        secret
+    /// The secrets that the call of a step is given.
+    pub fn secrets(&self, ix: StepIx) -> Vec<SecretName> {
+        self.args_template(ix).map(Template::secrets).unwrap_or_default()
+    }
+
+    /// The secrets that a step's `undo` is given.
+    pub fn undo_secrets(&self, ix: StepIx) -> Vec<SecretName> {
+        let templates = self.templates.get(&ix);
+        templates.and_then(|templates| templates.undo.as_ref()).map(Template::secrets).unwrap_or_default()
+    }
+
+    /// Every secret the plan names.
+    pub fn all_secrets(&self) -> BTreeSet<SecretName> {
+        self.templates.values().flat_map(StepTemplates::all).flat_map(Template::secrets).collect()
     }
 }

@@ -30,6 +30,7 @@ pub enum Code {
     OutOfScope,
     BadSchema,
     VariableMismatch,
+    MisplacedSecret,
     UnknownPlan,
     PlanCycle,
     SubplanInvalid,
@@ -50,7 +51,7 @@ struct Entry {
 }
 
 impl Code {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -73,6 +74,7 @@ impl Code {
         Self::OutOfScope,
         Self::BadSchema,
         Self::VariableMismatch,
+        Self::MisplacedSecret,
         Self::UnknownPlan,
         Self::PlanCycle,
         Self::SubplanInvalid,
@@ -131,6 +133,7 @@ impl Code {
             | Self::OutOfScope
             | Self::BadSchema
             | Self::VariableMismatch
+            | Self::MisplacedSecret
             | Self::UnknownPlan
             | Self::PlanCycle
             | Self::SubplanInvalid
@@ -277,24 +280,31 @@ impl Code {
                 "a variable does not fit the plan's inputs",
                 "`inputs` is the JSON Schema of the parameters, and a value given for one of them does not match it.",
             ),
-            Self::UnknownPlan => (
+            Self::MisplacedSecret => (
                 "E0130",
+                "a secret where none may stand",
+                "`${secret.NAME}` stands in the arguments of a tool (`args`, also those of `undo`) and nowhere else: \
+                 prompts, messages, conditions, lists and the inputs of other plans are stored and shown. A secret is a \
+                 text without parts, and its name has at most 64 ASCII letters, digits, `_` and `-`.",
+            ),
+            Self::UnknownPlan => (
+                "E0140",
                 "a sub-plan is not there",
                 "A step runs another plan by its id. Import that plan, or save it as a template, before this one runs.",
             ),
             Self::PlanCycle => (
-                "E0131",
+                "E0141",
                 "plans run each other without end",
                 "A plan must not run itself, directly or through others, and plans nest at most 8 deep. The finding \
                  prints the circle.",
             ),
             Self::SubplanInvalid => (
-                "E0132",
+                "E0142",
                 "a sub-plan cannot run",
                 "The plan that a step runs has errors of its own. `planwright validate` with its id lists them.",
             ),
             Self::InvalidInputs => (
-                "E0133",
+                "E0143",
                 "inputs do not fit",
                 "What is given to a template or a sub-plan must fit the JSON Schema in its `inputs`. Inputs with \
                  references are checked when they are known, before the sub-plan starts.",

@@ -39,6 +39,7 @@ pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
 pub use markdown::{MarkdownMeta, MarkdownRejection, to_markdown};
 pub use nearest::nearest;
+pub(crate) use printable::is_invisible;
 pub use printable::printable;
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use render::{Glyph, render};

@@ -6,6 +6,7 @@
 use super::reference::{Piece, Written, split};
 use super::{ParseReferenceError, PathSegment, Reference, Root, StepIx};
 use crate::json::pointer_token;
+use crate::secret::SecretName;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -32,6 +33,11 @@ pub enum Segment {
 pub trait Values {
     fn variable(&self, name: &str) -> Option<&Value>;
     fn step(&self, ix: StepIx) -> Option<&Value>;
+
+    /// What stands for a secret: its text where it is sent, its reference where it is shown. Nothing anywhere else.
+    fn secret(&self, _name: &str) -> Option<&Value> {
+        None
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -158,6 +164,17 @@ impl Template {
         steps.into_iter().collect()
     }
 
+    /// The names of the secrets in it, each once.
+    pub fn secrets(&self) -> Vec<SecretName> {
+        let mut secrets = BTreeSet::new();
+        self.each_reference(&mut |reference| {
+            if let Root::Secret(name) = &reference.root {
+                secrets.extend(SecretName::new(name));
+            }
+        });
+        secrets.into_iter().collect()
+    }
+
     pub(crate) fn each_reference(&self, visit: &mut dyn FnMut(&Reference)) {
         match self {
             Self::Literal(_) => {}
@@ -273,7 +290,10 @@ fn find<'a>(reference: &Reference, values: &'a dyn Values) -> Result<&'a Value, 
     let root = match &reference.root {
         Root::Variable(name) => values.variable(name),
         Root::Step(ix) => values.step(*ix),
-        Root::Secret(_) => return Err(ResolveError::Secret { reference: source() }),
+        Root::Secret(name) => {
+            let secret = values.secret(name).filter(|_| reference.path.is_empty());
+            return secret.ok_or_else(|| ResolveError::Secret { reference: source() });
+        }
     };
     let missing_root =
         || ResolveError::Missing { reference: source(), at: "the run so far".to_owned(), keys: Vec::new() };

@@ -1,7 +1,7 @@
 //! A run on paper: what every step would send, and what consent and the guards would say. Nothing is called.
 
 use crate::digest::Digest;
-use crate::plan::{Plan, Root, Segment, StepIx, Template};
+use crate::plan::{Plan, Reference, Root, Segment, StepIx, Template};
 use crate::tool::{Catalog, KnownTool};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -113,6 +113,10 @@ fn fill(plan: &Plan, template: &Template) -> Value {
         Template::Literal(value) => value.clone(),
         Template::Reference(reference) if is_variable(&reference.root) => {
             known(plan, template).unwrap_or_else(|| Value::String(PLACEHOLDER.into()))
+        }
+        // What is sent is never shown; what is shown says which secret it is.
+        Template::Reference(Reference { root: Root::Secret(_), source, .. }) => {
+            Value::String(format!("${{{source}}}"))
         }
         Template::Reference(_) => Value::String(PLACEHOLDER.into()),
         Template::Text(segments) => {

@@ -31,6 +31,8 @@ pub struct StepReport {
     pub duration: Duration,
     pub value: Option<StoredValue>,
     pub error: Option<StepError>,
+    /// The run of its sub-plan, while that waits for a person.
+    pub waits_for: Option<RunId>,
 }
 
 impl Run {
@@ -58,6 +60,10 @@ impl Run {
             duration: duration(state, now),
             value: state.value().cloned(),
             error: self.explain(state),
+            waits_for: match state {
+                StepState::AwaitingPlan { run, .. } => Some(run.clone()),
+                _ => None,
+            },
         }
     }
 

@@ -1,8 +1,10 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
 use super::limiter::Permit;
+use super::masking::{mask_outcome, mask_progress};
 use super::values::{store_value, too_deep};
 use crate::crash;
+use crate::engine::Environment;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
@@ -27,15 +29,16 @@ pub(super) struct Finished {
 
 /// Makes the call and turns its outcome into an answer. The permit is held until the tool is done.
 pub(super) fn make(
-    tools: &dyn Tools,
-    artifacts: Arc<dyn Artifacts>,
+    env: &Environment,
     step: StepIx,
-    call: Call,
+    mut call: Call,
     permit: Permit,
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
-    let calling = guarded(tools, call);
+    let (artifacts, redaction) = (Arc::clone(&env.artifacts), env.redaction.clone());
+    call.progress = mask_progress(&redaction, call.progress);
+    let calling = guarded(&*env.tools, call);
     Box::pin(async move {
         let given_up = async {
             cancelled.cancelled().await;
@@ -48,6 +51,11 @@ pub(super) fn make(
         };
         crash::point("call: answered");
         drop(permit);
+        let outcome = match outcome {
+            // Too deep to be kept, so too deep to be searched.
+            Ok(value) if !StoredValue::can_keep(&value) => Ok(value),
+            outcome => mask_outcome(&redaction, outcome).await,
+        };
         let (answer, large) = answer(&*artifacts, outcome).await;
         Finished { step, attempt, answer, large }
     })

@@ -2,8 +2,10 @@
 
 mod call;
 mod limiter;
+mod masking;
 mod run_loop;
 mod schedule;
+mod sealed;
 mod subplan;
 mod values;
 
@@ -11,5 +13,6 @@ pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
+pub(crate) use sealed::SecretValues;
 pub(crate) use values::{LargeValues, LoadValueError, RunValues};
 pub use values::{read_value, store_value};

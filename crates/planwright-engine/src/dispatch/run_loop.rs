@@ -4,6 +4,7 @@
 //! and answers to other processes. While a commit is under way calls go on and their answers are collected.
 
 use super::call::{self, Finished};
+use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::values::LargeValues;
@@ -164,6 +165,8 @@ impl RunLoop {
     }
 
     async fn work(&mut self, first: Vec<Command>) -> Result<(), RunError> {
+        let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
+        env.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         for command in &first {
@@ -200,7 +203,8 @@ impl RunLoop {
 
     fn record(&mut self, events: Vec<RunEvent>, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
         let first = self.batch.entries.len();
-        for event in events {
+        for mut event in events {
+            mask_event(&self.env.redaction, &mut event);
             let at = self.env.clock.now();
             let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
             let entry = Entry { seq: record.seq, at, epoch: self.lease.epoch, cause, event };
@@ -302,8 +306,7 @@ impl RunLoop {
         let Prepared { step, call, permit } = prepared;
         crash::point("run: before call");
         self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
-        let artifacts = Arc::clone(&self.env.artifacts);
-        self.calls.push(call::make(&*self.env.tools, artifacts, step, call, permit));
+        self.calls.push(call::make(&self.env, step, call, permit));
     }
 
     /// Tells the calls whose answer is not wanted any more.

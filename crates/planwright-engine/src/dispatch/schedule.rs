@@ -2,6 +2,7 @@
 
 use super::limiter::{Demand, Permit};
 use super::run_loop::{RunError, RunLoop};
+use super::sealed::SecretValues;
 use super::values::RunValues;
 use crate::port::{Call, ProgressSink};
 use planwright_core::digest::{Digest, canonical_json};
@@ -75,7 +76,11 @@ impl RunLoop {
             Ok(args) => args,
             Err(error) => return self.fail(step, error),
         };
-        self.start(step, &tool, args, permit)?;
+        let sealed = match self.sealed_arguments(step, &tool).await {
+            Ok(sealed) => sealed,
+            Err(error) => return self.fail(step, error),
+        };
+        self.start(step, &tool, args, sealed, permit)?;
         Ok(Started::Yes)
     }
 
@@ -84,14 +89,44 @@ impl RunLoop {
         Ok(Started::Yes)
     }
 
-    /// The arguments exactly as they are sent, or why they cannot be.
+    /// The arguments exactly as they are sent, with references in place of secrets, or why they cannot be.
     async fn arguments(&mut self, step: StepIx, tool: &KnownTool) -> Result<Map<String, Value>, StepError> {
         let plan = Arc::clone(self.run.plan());
         let referenced = plan.referenced_steps(step);
         let loaded = self.large.load(&*self.env.artifacts, &self.run, &referenced).await;
         loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
-        let values = RunValues { run: &self.run, large: &self.large };
-        let mut args = plan
+        let names = plan.secrets(step);
+        let args = self.resolved(step, tool, &SecretValues::shown(&names))?;
+        // With secrets in them they are checked as they are sent.
+        if names.is_empty() { check_args(tool, args, Told::Values) } else { Ok(args) }
+    }
+
+    /// The arguments with their secrets, if they have any.
+    async fn sealed_arguments(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+    ) -> Result<Option<Map<String, Value>>, StepError> {
+        let names = self.run.plan().secrets(step);
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let env = Arc::clone(&self.env);
+        let secrets = env.unseal(&names, &tool.name).await?;
+        let args = self.resolved(step, tool, &secrets)?;
+        check_args(tool, args, Told::NoValues).map(Some)
+    }
+
+    fn resolved(
+        &self,
+        step: StepIx,
+        tool: &KnownTool,
+        secrets: &SecretValues,
+    ) -> Result<Map<String, Value>, StepError> {
+        let values = RunValues { run: &self.run, large: &self.large, secrets };
+        let mut args = self
+            .run
+            .plan()
             .resolve_args(step, &values)
             .map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
         if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument)
@@ -99,7 +134,7 @@ impl RunLoop {
         {
             args.insert(argument.clone(), Value::String(self.key(step)));
         }
-        check_args(tool, args)
+        Ok(args)
     }
 
     fn key(&self, step: StepIx) -> String {
@@ -112,6 +147,7 @@ impl RunLoop {
         step: StepIx,
         tool: &KnownTool,
         args: Map<String, Value>,
+        sealed: Option<Map<String, Value>>,
         permit: Permit,
     ) -> Result<(), RunError> {
         let args = Value::Object(args);
@@ -124,7 +160,7 @@ impl RunLoop {
         let Value::Object(args) = args else { return Ok(()) };
         let call = Call {
             tool: tool.name.clone(),
-            args,
+            args: sealed.unwrap_or(args),
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
             step: self.run.plan().step_id(step).clone(),
@@ -139,12 +175,22 @@ impl RunLoop {
     }
 }
 
-/// The digest of exactly what is sent.
+/// The digest of exactly what is sent, with references in place of secrets.
 pub(crate) fn call_digest(tool: &ToolName, args: &Value) -> Digest {
     Digest::of_parts(&[tool.to_string().as_bytes(), &canonical_json(args)])
 }
 
-fn check_args(tool: &KnownTool, args: Map<String, Value>) -> Result<Map<String, Value>, StepError> {
+/// Whether a message may repeat the values it is about. Some are secrets.
+enum Told {
+    Values,
+    NoValues,
+}
+
+fn check_args(
+    tool: &KnownTool,
+    args: Map<String, Value>,
+    told: Told,
+) -> Result<Map<String, Value>, StepError> {
     let validator = tool.input_validator().map_err(|error| {
         StepError::new(
             "invalid_schema",
@@ -153,8 +199,12 @@ fn check_args(tool: &KnownTool, args: Map<String, Value>) -> Result<Map<String, 
     })?;
     let args = Value::Object(args);
     if let Err(error) = validator.validate(&args) {
-        let message =
-            format!("`{}` does not take these arguments: at {}: {error}", tool.name, error.instance_path());
+        let place = error.instance_path();
+        let problem = match told {
+            Told::Values => error.to_string(),
+            Told::NoValues => error.masked().to_string(),
+        };
+        let message = format!("`{}` does not take these arguments: at {place}: {problem}", tool.name);
         return Err(StepError::new("invalid_args", message));
     }
     let Value::Object(args) = args else { return Ok(Map::new()) };

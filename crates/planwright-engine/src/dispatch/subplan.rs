@@ -3,6 +3,7 @@
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
+use super::sealed::SecretValues;
 use super::values::RunValues;
 use crate::child::{ChildOrder, Wish};
 use crate::crash;
@@ -77,7 +78,9 @@ impl RunLoop {
         let referenced = plan.referenced_steps(step);
         let loaded = self.large.load(&*self.env.artifacts, &self.run, &referenced).await;
         loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
-        let values = RunValues { run: &self.run, large: &self.large };
+        // Secrets are not given to other plans.
+        let secrets = SecretValues::default();
+        let values = RunValues { run: &self.run, large: &self.large, secrets: &secrets };
         let resolved = plan.resolve_inputs(step, &values);
         resolved.map_err(|error| StepError::new("unresolved_reference", error.to_string()))
     }

@@ -1,5 +1,6 @@
 //! The values a run can refer to: small ones live in the folded state, large ones are fetched once.
 
+use super::sealed::SecretValues;
 use crate::port::{ArtifactError, Artifacts};
 use planwright_core::plan::{StepIx, Values};
 use planwright_core::run::{Run, StoredValue};
@@ -47,6 +48,7 @@ impl LargeValues {
 pub(crate) struct RunValues<'a> {
     pub(crate) run: &'a Run,
     pub(crate) large: &'a LargeValues,
+    pub(crate) secrets: &'a SecretValues,
 }
 
 impl Values for RunValues<'_> {
@@ -61,6 +63,10 @@ impl Values for RunValues<'_> {
             // A skipped step has no value, and what depends on it goes on: it sees null.
             None => Some(&Value::Null),
         }
+    }
+
+    fn secret(&self, name: &str) -> Option<&Value> {
+        self.secrets.get(name)
     }
 }
 

@@ -5,10 +5,12 @@
 mod artifacts;
 mod clock;
 mod ids;
+mod secrets;
 mod store;
 mod transaction;
 
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
 pub use ids::{RandomIds, SequentialIds};
+pub use secrets::MemorySecrets;
 pub use store::MemoryStore;

@@ -2,11 +2,13 @@
 
 mod artifacts;
 mod clock;
+mod secrets;
 mod store;
 mod tools;
 
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
+pub use secrets::{SecretError, Secrets};
 pub use store::{
     AcquireError, Append, AppendError, Lease, LeaseRule, Message, MessageId, OwnerId, Store, StoreError,
     StreamInfo, StreamStatus,

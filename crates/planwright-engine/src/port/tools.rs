@@ -10,9 +10,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// One tool call, exactly as it is sent.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Call {
     pub tool: ToolName,
+    /// With their secrets: nobody may write them down.
     pub args: Map<String, Value>,
     pub plan: PlanId,
     pub run: RunId,
@@ -28,6 +29,19 @@ pub struct Call {
     pub answered: Vec<Answered>,
     /// Told how far the call is. It never waits.
     pub progress: ProgressSink,
+}
+
+/// The values of the arguments may be secrets: only their names are shown.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("tool", &self.tool)
+            .field("args", &self.args.keys().collect::<Vec<_>>())
+            .field("run", &self.run)
+            .field("step", &self.step)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How far a call is, as its tool says.

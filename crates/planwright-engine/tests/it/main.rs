@@ -8,6 +8,7 @@ mod execution;
 mod faults;
 mod limits;
 mod ownership;
+mod secrets;
 mod subplans;
 mod undo;
 mod values;

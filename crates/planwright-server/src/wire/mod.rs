@@ -3,9 +3,13 @@
 mod log;
 mod plan;
 mod run;
+mod template;
+mod undo;
 mod validation;
 
 pub use log::LogLine;
 pub use plan::{Imported, PlanDetails, PlanLine, RunLine};
 pub use run::{DryRunStep, ErrorWire, RunResult, StepResult, dry_run_result};
+pub use template::{TemplateInput, TemplateLine};
+pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;

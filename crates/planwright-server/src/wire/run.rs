@@ -43,6 +43,9 @@ pub struct StepResult {
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
+    /// The run of a sub-plan that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -90,7 +93,7 @@ impl RunResult {
 
 impl StepResult {
     async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        let StepReport { id, title, tool, status, attempts, duration, value, error } = report;
+        let StepReport { id, title, tool, status, attempts, duration, value, error, waits_for } = report;
         let value = match value {
             Some(StoredValue::Inline(value)) => Some((*value).clone()),
             Some(stored @ StoredValue::Artifact(_)) => Some(read_value(artifacts, &stored).await?),
@@ -105,6 +108,7 @@ impl StepResult {
             duration_ms: millis(duration),
             value,
             error: error.map(|error| ErrorWire { code: error.code, message: error.message }),
+            waits_for: waits_for.map(|run| run.to_string()),
         })
     }
 }
@@ -135,6 +139,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 duration_ms: 0,
                 value: None,
                 error: None,
+                waits_for: None,
             },
             args: args.clone(),
             verdict: verdict.as_str().to_owned(),

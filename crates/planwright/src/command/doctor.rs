@@ -59,6 +59,7 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>) -> Result<Exit, Fa
             free_space(&mut diagnosis, &workspace);
             if let Some(config) = configuration(&mut diagnosis, &workspace) {
                 let setting = Setting { workspace, config, printer };
+                secrets(&mut diagnosis, &setting).await;
                 exit = store(&mut diagnosis, &setting).await;
             }
         }
@@ -122,6 +123,23 @@ fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Con
             diagnosis.note("config", Verdict::Fail, failure.message, failure.hint);
             None
         }
+    }
+}
+
+/// Whether the configured secrets are there. A plan that needs none runs all the same.
+async fn secrets(diagnosis: &mut Diagnosis, setting: &Setting) {
+    let Ok(secrets) = setting.config.secrets(&setting.workspace.root) else { return };
+    let listed = super::secrets::look(&secrets, secrets.names()).await;
+    if listed.is_empty() {
+        return;
+    }
+    let problems: Vec<&str> = listed.iter().filter_map(|secret| secret.problem.as_deref()).collect();
+    let message = format!("{} of {} available", listed.len() - problems.len(), listed.len());
+    if problems.is_empty() {
+        diagnosis.note("secrets", Verdict::Ok, message, None);
+    } else {
+        let hint = Some("planwright secrets list says where each is looked for".to_owned());
+        diagnosis.note("secrets", Verdict::Warn, format!("{message}: {}", problems.join("; ")), hint);
     }
 }
 

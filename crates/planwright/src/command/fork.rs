@@ -33,7 +33,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             .hint(format!("planwright run {id} --dry-run shows what the whole plan would do")));
     }
     refuse_while_executing(&app, &review).await?;
-    let candidate = app.engine.runnable(&review, &variables)?;
+    let candidate = app.engine.runnable(&review, &variables).await?;
     let mut from = Vec::new();
     for step in &args.from {
         // Of the version that would run, which need not be the one that ran.

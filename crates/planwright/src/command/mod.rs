@@ -19,8 +19,11 @@ pub(crate) mod resolve;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod secrets;
 pub(crate) mod show;
+pub(crate) mod template;
 pub(crate) mod tools;
+pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 
@@ -61,11 +64,14 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Reject(args) => reject::run(&setting, &args).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
+        Command::Undo(args) => Box::pin(undo::run(&setting, &args)).await,
+        Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,
         Command::Log(args) => log::run(&setting, &args).await,
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args),
+        Command::Secrets(args) => secrets::run(&setting, &args).await,
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         PlanSource::File(_) | PlanSource::Stdin => import(setting, &source).await?,
     };
     refuse_while_executing(&app, &review).await?;
-    let candidate = app.engine.runnable(&review, &variables)?;
+    let candidate = app.engine.runnable(&review, &variables).await?;
     let typed = args.flags.variables.as_typed();
     let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
     let approval = consent(&app, &question)?;
@@ -65,7 +65,7 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
     let (candidate, version) = match source {
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(app, id).await?;
-            (app.engine.candidate(&review, variables)?, review.current().number)
+            (app.engine.candidate(&review, variables).await?, review.current().number)
         }
         PlanSource::File(_) | PlanSource::Stdin => {
             let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
@@ -73,7 +73,7 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
             document.identify();
             let version = version_of(app, &document).await?;
             document.variables.extend(variables.clone());
-            (app.engine.tolerant_candidate(document)?, version)
+            (app.engine.tolerant_candidate(document).await?, version)
         }
     };
     let missing = candidate.plan.missing_tools(&app.engine.catalog());

@@ -13,5 +13,8 @@ mod input;
 mod lifecycle;
 mod processes;
 mod resume;
+mod secrets;
+mod templates;
 mod terminal;
+mod undo;
 mod workbench;

@@ -51,7 +51,11 @@ impl Checker<'_> {
             }
         };
         for name in expression.names() {
-            if !self.is_known(&name, given) {
+            if name == "secret" && !self.is_known(&name, given) {
+                let message = "an expression cannot look at secrets: what it decides is stored and shown";
+                let finding = Finding::new(Code::MisplacedSecret, pointer.clone(), message);
+                self.findings.add(finding.of_step(self.step.id.as_ref()));
+            } else if !self.is_known(&name, given) {
                 let message = format!("`{name}` in the expression is no variable, result or step");
                 let known = || self.compiled.names.all(&self.compiled.by_id);
                 let suggestion = self.findings.hint(|| did_you_mean(&nearest(&name, known())));

@@ -1,0 +1,98 @@
+//! The one place where what comes from outside is searched for secrets, before it is kept or told to anybody.
+
+use crate::port::{CallError, Outcome, Progress, ProgressSink};
+use crate::redaction::Redaction;
+use planwright_core::run::{Asked, Question, Resolution, RunEvent, StepError, StoredValue};
+use planwright_core::secret::Redactor;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Masks what came of a call, with everything that is known to be secret by now.
+pub(super) async fn mask_outcome(redaction: &Redaction, outcome: Outcome) -> Outcome {
+    let redactor = redaction.redactor();
+    if redactor.is_empty() {
+        return outcome;
+    }
+    // A large value takes a while, and other calls go on meanwhile.
+    let masked = tokio::task::spawn_blocking(move || match outcome {
+        Ok(mut value) => {
+            redactor.value(&mut value);
+            Ok(value)
+        }
+        Err(error) => Err(mask_error(&redactor, error)),
+    });
+    masked
+        .await
+        .unwrap_or_else(|_| Err(CallError::Lost("the result could not be searched for secrets".into())))
+}
+
+fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
+    let text = |text: &str| redactor.text(text).into_owned();
+    match error {
+        CallError::Failed { code, message, retryable } => {
+            CallError::Failed { code: text(&code), message: text(&message), retryable }
+        }
+        CallError::Unavailable(message) => CallError::Unavailable(text(&message)),
+        CallError::Cancelled => CallError::Cancelled,
+        CallError::Lost(reason) => CallError::Lost(text(&reason)),
+        CallError::InputRequired(asked) => {
+            CallError::InputRequired(Box::new(mask_questions(redactor, *asked)))
+        }
+    }
+}
+
+fn mask_questions(redactor: &Redactor, asked: Asked) -> Asked {
+    let text = |text: String| redactor.text(&text).into_owned();
+    let question = |Question { key, message, mut schema, url }| {
+        redactor.value(&mut schema);
+        Question { key: text(key), message: text(message), schema, url: url.map(text) }
+    };
+    Asked { questions: asked.questions.into_iter().map(question).collect(), state: asked.state.map(text) }
+}
+
+/// Progress is shown at once, so it is masked on its way.
+pub(super) fn mask_progress(redaction: &Redaction, sink: ProgressSink) -> ProgressSink {
+    let redaction = redaction.clone();
+    ProgressSink::new(move |progress: Progress| {
+        let redactor = redaction.redactor();
+        let message = progress.message.map(|message| redactor.text(&message).into_owned());
+        sink.report(Progress { message, ..progress });
+    })
+}
+
+/// Masks the texts that an entry brings from outside. Values of calls are masked already, before they are stored; ids,
+/// names and digests are the plan's own words.
+pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
+    let redactor = redaction.redactor();
+    if redactor.is_empty() {
+        return;
+    }
+    let mask = |text: &mut String| {
+        if let std::borrow::Cow::Owned(masked) = redactor.text(text) {
+            *text = masked;
+        }
+    };
+    match event {
+        RunEvent::AttemptFailed { error, .. } | RunEvent::StepFailed { error, .. } => {
+            let StepError { code, message, .. } = error;
+            mask(code);
+            mask(message);
+        }
+        RunEvent::AttemptInterrupted { reason, .. }
+        | RunEvent::OutcomeLost { reason, .. }
+        | RunEvent::StepSkipped { reason, .. }
+        | RunEvent::ApprovalDenied { reason, .. } => mask(reason),
+        RunEvent::OutcomeResolved { resolution: Resolution::Happened { value }, .. } => {
+            mask_stored(&redactor, value);
+        }
+        _ => {}
+    }
+}
+
+fn mask_stored(redactor: &Redactor, stored: &mut StoredValue) {
+    if let StoredValue::Inline(value) = stored {
+        let mut masked = Value::clone(value);
+        redactor.value(&mut masked);
+        *value = Arc::new(masked);
+    }
+}
