@@ -42,8 +42,9 @@ const PROVE: &[Step] = &[
     },
 ];
 
-/// Runs every check in order and stops at the first that fails.
+/// Runs every check in order and stops at the first that fails. The tests need servers that others wrote.
 pub(crate) fn run() -> Result<()> {
+    crate::peers::install()?;
     CHECK.iter().try_for_each(Step::run)
 }
 

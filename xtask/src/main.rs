@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod peers;
 
 use anyhow::{Result, bail};
 
@@ -12,6 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
+       cargo xtask peers          install the MCP servers that the tests call; check does it by itself
        cargo xtask prove          the kill test and the simulations, at a length for nights
        cargo run --release -p xtask -- bench [--dir DIR]
                                   speed, next to the disk's own limit, on DIR's file system
@@ -22,6 +24,7 @@ fn main() -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["check"] => check::run(),
+        ["peers"] => peers::install(),
         ["prove"] => check::prove(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),

@@ -6,4 +6,5 @@ pub mod local;
 pub mod mcp;
 pub mod secrets;
 pub mod sqlite;
+mod tls;
 pub mod toolbox;

@@ -48,6 +48,9 @@ pub struct ToolboxOptions {
 pub enum BuildToolboxError {
     #[error("there are two servers named `{0}`")]
     DuplicateServer(String),
+    /// A server's name is part of tool names and of file names.
+    #[error("`{0}` cannot be the name of a server: it takes 1 to 64 letters, digits, `_` and `-`")]
+    BadServerName(String),
     #[error("there are two tools named `{0}`")]
     DuplicateTool(ToolName),
     /// A decision about a tool that does not exist protects nobody, so a misspelt one must not pass.
@@ -193,7 +196,7 @@ fn check_names(
 
 /// Checks the arguments once more, right before they leave: what was checked when the plan was loaded may have been a
 /// reference then. The findings name places and rules but no values, since a value may be a secret.
-fn check_args(tool: &KnownTool, call: &mut Call) -> Result<(), CallError> {
+pub(crate) fn check_args(tool: &KnownTool, call: &mut Call) -> Result<(), CallError> {
     const SHOWN: usize = 5;
     let validator = tool.input_validator().map_err(|problem| invalid_args(&tool.name, problem))?;
     let args = Value::Object(std::mem::take(&mut call.args));

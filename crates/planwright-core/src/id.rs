@@ -87,7 +87,7 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+                Self::read(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -105,6 +105,63 @@ id! {
     /// Names a step within its plan. It has no dot, so that `${step.field}` is unambiguous.
     StepId, &['_', '-'], true
 }
+
+impl PlanId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        text.parse()
+    }
+}
+
+impl RunId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        text.parse()
+    }
+}
+
+impl StepId {
+    /// What a journal may name: a step of the plan, or one of the instances that a run made of it. Authors cannot
+    /// write the latter, so the two never meet.
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        match split_instance(text) {
+            Some((step, index)) => Ok(step.parse::<Self>()?.instance(index)),
+            None => text.parse(),
+        }
+    }
+
+    /// Names the instance of this step for one element of the list it runs over.
+    #[must_use]
+    pub fn instance(&self, index: u32) -> Self {
+        Self(format!("{self}[{index}]").into())
+    }
+}
+
+/// The step and the element's number in `step[3]`. Written in one way only: no sign, no leading zeros.
+pub fn split_instance(text: &str) -> Option<(&str, u32)> {
+    let (step, digits) = text.strip_suffix(']')?.split_once('[')?;
+    let index: u32 = digits.parse().ok()?;
+    (index.to_string() == digits).then_some((step, index))
+}
+
+/// Reads the id of a step as authors may write it.
+pub(crate) fn written_step_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepId, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// Reads ids of steps as authors may write them.
+pub(crate) mod written_step_ids {
+    use super::{Deserialize as _, Deserializer, StepId, Written};
+
+    pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StepId>, D::Error> {
+        Ok(Option::<Written>::deserialize(deserializer)?.map(|written| written.0))
+    }
+
+    pub(crate) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StepId>, D::Error> {
+        Ok(Vec::<Written>::deserialize(deserializer)?.into_iter().map(|written| written.0).collect())
+    }
+}
+
+#[derive(Deserialize)]
+struct Written(#[serde(deserialize_with = "written_step_id")] StepId);
 
 /// The lower-case base32 alphabet of RFC 4648: no character is mistaken for another in a path or a URL.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -152,6 +209,20 @@ mod tests {
         assert!("a.b".parse::<StepId>().is_err());
         assert!("step_1".parse::<StepId>().is_ok());
         assert!("_private".parse::<StepId>().is_ok());
+    }
+
+    #[test]
+    fn an_instance_is_named_in_one_way_and_by_no_author() {
+        let step: StepId = "fetch".parse().unwrap();
+        assert_eq!(step.instance(12).as_str(), "fetch[12]");
+        assert_eq!(split_instance("fetch[12]"), Some(("fetch", 12)));
+        assert!("fetch[12]".parse::<StepId>().is_err());
+        assert_eq!(serde_json::from_str::<StepId>("\"fetch[12]\"").unwrap(), step.instance(12));
+        for bad in
+            ["fetch[01]", "fetch[-1]", "fetch[+1]", "fetch[]", "fetch[1", "fetch[1][2]", "[1]", "../x[1]"]
+        {
+            assert!(serde_json::from_value::<StepId>(bad.into()).is_err(), "{bad:?} was read");
+        }
     }
 
     #[test]

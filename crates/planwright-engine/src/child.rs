@@ -234,17 +234,15 @@ impl Engine {
     /// Cancels the child runs of a run that ended before them: nobody will go on with those.
     pub(crate) fn cancel_children<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            for ix in run.plan().indices() {
+            for ix in run.indices() {
                 let (StepState::Cancelled { tally, .. } | StepState::Failed { tally, .. }) = run.step(ix)
                 else {
                     continue;
                 };
-                let left = tally.attempts > 0;
-                if run.plan().step(ix).plan.is_none() || !left {
+                if run.definition(ix).plan.is_none() || tally.attempts == 0 {
                     continue;
                 }
-                let step = run.plan().step_id(ix).clone();
-                let child = Parent { run: run.id().clone(), step, index: None }.child();
+                let child = run.child_place(ix).child();
                 if let Ok(Some(info)) = self.env.store.info(&StreamName::Run(child.clone())).await
                     && !matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled")
                 {

@@ -1,5 +1,7 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
+use crate::port::{Progress, ProgressSink};
+use planwright_core::id::StepId;
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent, StepReport};
 use std::fmt;
@@ -10,6 +12,9 @@ use std::sync::Arc;
 pub trait Observer: Send + Sync {
     /// `run` is the state after the whole commit that contains the entry.
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>);
+
+    /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is over.
+    fn progress(&self, _step: &StepId, _progress: &Progress) {}
 }
 
 impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
@@ -22,7 +27,7 @@ impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
 pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
     Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
         if let RunEvent::AttemptStarted { step, .. } = &entry.event
-            && let Some(ix) = run.plan().find(step.as_str())
+            && let Some(ix) = run.find(step.as_str())
         {
             call(&run.step_report(ix, entry.at));
         }
@@ -37,11 +42,13 @@ pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> A
         | RunEvent::AttemptCancelled { step, .. }
         | RunEvent::StepFailed { step, .. }
         | RunEvent::StepSkipped { step, .. }
+        | RunEvent::LoopClosed { step, .. }
+        | RunEvent::InputGiven { step, attempt: None, .. }
         | RunEvent::ApprovalDenied { step, .. }) = &entry.event
         else {
             return;
         };
-        if let Some(ix) = run.plan().find(step.as_str()) {
+        if let Some(ix) = run.find(step.as_str()) {
             call(&run.step_report(ix, entry.at));
         }
     })
@@ -58,6 +65,21 @@ impl fmt::Debug for Observers {
 }
 
 impl Observers {
+    /// Takes the progress of one step's call to all observers.
+    pub(crate) fn sink(&self, step: &StepId) -> ProgressSink {
+        if self.0.is_empty() {
+            return ProgressSink::default();
+        }
+        let (observers, step) = (self.clone(), step.clone());
+        ProgressSink::new(move |progress| {
+            for observer in &observers.0 {
+                if catch_unwind(AssertUnwindSafe(|| observer.progress(&step, &progress))).is_err() {
+                    tracing::warn!(%step, "an observer panicked");
+                }
+            }
+        })
+    }
+
     /// A failing observer never changes an outcome: its panic ends here.
     pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>]) {
         for observer in &self.0 {

@@ -2,18 +2,43 @@
 
 use planwright_core::digest::Digest;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::{Command, Resolution, Shown};
+use planwright_core::run::{Command, Reply, Resolution, Shown};
 use serde::{Deserialize, Serialize};
 
 /// A command somebody gives to a run, wherever it is executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunCommand {
-    Approve { step: String, by: Principal, assurance: Assurance, shown: ShownText },
-    Deny { step: String, by: Principal, shown: ShownText, reason: String },
-    Resolve { step: String, by: Principal, resolution: Resolution },
-    Pause { by: Principal },
-    Cancel { by: Principal },
+    Approve {
+        step: String,
+        by: Principal,
+        assurance: Assurance,
+        shown: ShownText,
+    },
+    Deny {
+        step: String,
+        by: Principal,
+        shown: ShownText,
+        reason: String,
+    },
+    Resolve {
+        step: String,
+        by: Principal,
+        resolution: Resolution,
+    },
+    /// Answers what was asked, named by its digest.
+    GiveInput {
+        step: String,
+        by: Principal,
+        question: Digest,
+        replies: Vec<Reply>,
+    },
+    Pause {
+        by: Principal,
+    },
+    Cancel {
+        by: Principal,
+    },
 }
 
 /// What was on the screen, in a form that can be sent.
@@ -50,6 +75,9 @@ impl RunCommand {
             }
             Self::Deny { step, by, shown, reason } => Command::Deny { step, by, shown: shown.into(), reason },
             Self::Resolve { step, by, resolution } => Command::Resolve { step, by, resolution },
+            Self::GiveInput { step, by, question, replies } => {
+                Command::GiveInput { step, by, question, replies }
+            }
             Self::Pause { by } => Command::Pause { by },
             Self::Cancel { by } => Command::Cancel { by },
         }

@@ -3,7 +3,7 @@
 //! The undo has its own journal and goes through everything a run goes through. What it takes back is noted in the
 //! journal of the original in the same commit, so that the two never disagree.
 
-use crate::dispatch::{LargeValues, LoadValueError, RunValues, SecretValues};
+use crate::dispatch::{LargeValues, LoadValueError, RunValues};
 use crate::engine::{Engine, Environment};
 use crate::journal::{LoadError, load_review, load_run, plan_of_run};
 use crate::plans::{Candidate, ReviewError};
@@ -75,11 +75,10 @@ impl Engine {
         let mut large = LargeValues::default();
         let templates = original.undoable().filter_map(|ix| original.plan().undo_template(ix));
         let needed: Vec<StepIx> = templates.flat_map(Template::referenced_steps).collect();
-        let loaded = large.load(&*self.env.artifacts, original, &needed).await;
+        let loaded = large.load(&*self.env.artifacts, original, &needed, StepIx::new(0)).await;
         loaded.map_err(|error: LoadValueError| UndoRunError::Value(error.to_string()))?;
         // Secrets stay references until the undo is made.
-        let secrets = SecretValues::default();
-        let values = RunValues { run: original, large: &large, secrets: &secrets };
+        let values = RunValues::new(original, &large, StepIx::new(0));
         let undo = plan_undo(original, &values, &self.catalog()).map_err(|error| match error {
             PlanUndoError::Refused(refusal) => UndoRunError::Refused(refusal),
             unresolved @ PlanUndoError::Unresolved { .. } => UndoRunError::Plan(unresolved),

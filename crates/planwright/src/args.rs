@@ -2,6 +2,7 @@
 
 use crate::command;
 use crate::exit::EXIT_CODES;
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -26,6 +27,10 @@ pub(crate) struct Global {
     /// No colours. NO_COLOR does the same.
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
+    /// Trust every server that a file of the workspace names, without asking. For automation.
+    #[arg(long, global = true, env = "PLANWRIGHT_TRUST_PROJECT_SERVERS", hide_env_values = true)]
+    #[arg(value_parser = FalseyValueParser::new())]
+    pub(crate) trust_project_servers: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +63,8 @@ pub(crate) enum Command {
     Approve(command::approve::Args),
     /// Reject a plan, or one step of its run.
     Reject(command::reject::Args),
+    /// Answer what a step or a tool's server asks, or list what is asked.
+    Input(command::input::Args),
     /// Say what became of a call whose outcome is unknown.
     Resolve(command::resolve::Args),
     /// Start a run that reuses the results of another one.
@@ -80,6 +87,9 @@ pub(crate) enum Command {
     Tools(command::tools::Args),
     /// List the secrets plans can use, and check that they are there. Values are never shown.
     Secrets(command::secrets::Args),
+    /// List, trust and check the MCP servers that bring tools.
+    #[command(subcommand)]
+    Servers(command::servers::Command),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

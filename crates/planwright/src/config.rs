@@ -1,7 +1,9 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects nobody.
 
 use crate::exit::Failure;
+use crate::printer::line;
 use crate::secret_table::{self, SecretTable};
+use crate::servers::{self, ServerTable};
 use planwright_adapters::local::{HttpOptions, LocalOptions};
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
@@ -26,7 +28,10 @@ pub(crate) struct Config {
     local: Local,
     tools: BTreeMap<String, Tool>,
     limits: LimitsTable,
-    servers: BTreeMap<String, Server>,
+    servers: BTreeMap<String, ServerTable>,
+    /// Servers of the user's own file, which holds nothing else.
+    #[serde(skip)]
+    user: UserFile,
     bounds: BoundsTable,
     secrets: SecretTable,
     /// Minutes without an entry after which an executing plan counts as stalled.
@@ -62,11 +67,11 @@ struct LimitsTable {
     per_tool: BTreeMap<String, usize>,
 }
 
+/// `planwright.toml` in the user's directory.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Server {
-    serial_writes: Option<bool>,
-    max_calls: Option<usize>,
+struct UserFile {
+    servers: BTreeMap<String, ServerTable>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -84,29 +89,49 @@ struct BoundsTable {
 const DEEPEST: usize = 100;
 
 impl Config {
-    /// Reads the workspace's file; no file means the defaults.
+    /// Reads the workspace's file and the user's; no file means the defaults.
     pub(crate) fn read(workspace: &Path) -> Result<Self, Failure> {
-        let path = workspace.join(FILE);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+        let mut config = match text_of(&workspace.join(FILE))? {
+            Some(text) => Self::parse(&text)?,
+            None => Self::default(),
+        };
+        if let Some(path) = servers::home().map(|home| home.join(FILE))
+            && let Some(text) = text_of(&path)?
+        {
+            let name = path.display().to_string();
+            config.user = toml::from_str(&text).map_err(|error| explain(&name, &text, &error))?;
+            check_servers(&name, &config.user.servers)?;
         }
+        Ok(config)
     }
 
     fn parse(text: &str) -> Result<Self, Failure> {
-        let config: Self = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        let config: Self = toml::from_str(text).map_err(|error| explain(FILE, text, &error))?;
         config.check()?;
         Ok(config)
     }
 
+    /// The servers of the workspace's file.
+    pub(crate) fn servers(&self) -> &BTreeMap<String, ServerTable> {
+        &self.servers
+    }
+
+    /// The servers of the user's file.
+    pub(crate) fn user_servers(&self) -> &BTreeMap<String, ServerTable> {
+        &self.user.servers
+    }
+
+    /// What both files say about a server, the workspace's first.
+    pub(crate) fn server(&self, name: &str) -> impl Iterator<Item = &ServerTable> {
+        self.servers.get(name).into_iter().chain(self.user.servers.get(name))
+    }
+
     /// A limit of zero would stop everything without a word.
     fn check(&self) -> Result<(), Failure> {
+        check_servers(FILE, &self.servers)?;
         let limits = &self.limits;
         let per = limits.per_server.iter().chain(&limits.per_tool).map(|(name, n)| (name.as_str(), *n));
-        let servers =
-            self.servers.iter().filter_map(|(name, server)| Some((name.as_str(), server.max_calls?)));
-        let all = per.chain(servers).chain(limits.global.map(|n| ("global", n)));
+        let all = per.chain(limits.global.map(|n| ("global", n)));
         if let Some((name, _)) = all.into_iter().find(|&(_, n)| n == 0) {
             return Err(Failure::usage(format!("{FILE}: the limit `{name}` is 0, so nothing could run"))
                 .hint("use 1 or more, or leave it out"));
@@ -135,7 +160,8 @@ impl Config {
 
     pub(crate) fn toolbox(&self) -> ToolboxOptions {
         let tools = || self.tools.iter();
-        let servers = || self.servers.iter();
+        // The workspace's word comes last, and so it counts.
+        let servers = || self.user.servers.iter().chain(&self.servers);
         ToolboxOptions {
             classes: tools().filter_map(|(name, tool)| Some((name.clone(), tool.class?))).collect(),
             key_arguments: tools()
@@ -182,10 +208,32 @@ impl Config {
     }
 }
 
+/// The text of a file, if there is one.
+fn text_of(path: &Path) -> Result<Option<String>, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+fn check_servers(file: &str, servers: &BTreeMap<String, ServerTable>) -> Result<(), Failure> {
+    for (name, table) in servers {
+        if table.max_calls == Some(0) {
+            return Err(Failure::usage(format!("{file}: the limit `{name}` is 0, so nothing could run"))
+                .hint("use 1 or more, or leave it out"));
+        }
+        table
+            .check(name)
+            .map_err(|problem| Failure::usage(format!("{file}, [servers.{}]: {problem}", line(name))))?;
+    }
+    Ok(())
+}
+
 /// The file, the line, the key, and the key that was probably meant.
-fn explain(text: &str, error: &toml::de::Error) -> Failure {
+fn explain(file: &str, text: &str, error: &toml::de::Error) -> Failure {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-    let place = line.map_or_else(|| FILE.to_owned(), |line| format!("{FILE}, line {line}"));
+    let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}, line {line}"));
     let message = error.message();
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let Some((unknown, known)) = names.split_first().filter(|_| message.starts_with("unknown ")) else {
@@ -259,6 +307,38 @@ mod tests {
         ] {
             let failure = Config::parse(&format!("[secrets]\n{wrong}\n")).unwrap_err();
             assert!(failure.message.starts_with("planwright.toml"), "{wrong}: {}", failure.message);
+        }
+    }
+
+    #[test]
+    fn a_server_is_described_in_full_or_refused() {
+        let text = r#"
+            [servers.git]
+            command = "mcp-server-git"
+            args = ["--repository", "."]
+            env = { TOKEN = "${TOKEN}" }
+            cwd = "sub"
+            trust_annotations = false
+            start_timeout_seconds = 5
+            enabled = true
+            max_calls = 2
+            [servers.remote]
+            url = "https://example.org/mcp"
+            headers = { Authorization = "Bearer ${TOKEN}" }
+        "#;
+        let config = Config::parse(text).unwrap();
+        assert_eq!(config.servers()["git"].launch().unwrap().line(), "mcp-server-git --repository .");
+        for (text, words) in [
+            ("[servers.git]\ncomand = 'x'", "`comand` is unknown"),
+            ("[servers.'a.b']\ncommand = 'x'", "1 to 64 letters"),
+            ("[servers.demo]\ncommand = 'x'", "part of the program"),
+            ("[servers.git]\ncommand = 'x'\nurl = 'y'", "both"),
+            ("[servers.git]\nargs = ['x']", "neither"),
+            ("[servers.git]\ncommand = 'x'\nstart_timeout_seconds = 0", "never start"),
+            ("[servers.git]\nmax_calls = 0", "is 0"),
+        ] {
+            let failure = Config::parse(text).unwrap_err();
+            assert!(failure.message.contains(words), "{text}: {}", failure.message);
         }
     }
 

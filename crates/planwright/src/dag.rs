@@ -15,7 +15,7 @@ pub(crate) fn glyph(state: &StepState) -> Glyph {
         StepState::Ready { .. } => Glyph::Ready,
         StepState::AwaitingApproval { .. } => Glyph::AwaitingApproval,
         StepState::AwaitingInput { .. } | StepState::AwaitingPlan { .. } => Glyph::AwaitingInput,
-        StepState::Running { .. } => Glyph::Running,
+        StepState::Running { .. } | StepState::Looping { .. } => Glyph::Running,
         StepState::RetryDue { .. } => Glyph::RetryDue,
         StepState::Completed { .. } => Glyph::Completed,
         StepState::Failed { .. } => Glyph::Failed,

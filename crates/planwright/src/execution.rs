@@ -5,16 +5,21 @@ use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::progress::Progress;
 use crate::projections::project;
+use crate::questions::{ask_all, origin, waiting_for};
 use crate::target::{how_to_go_on, name_of};
-use crate::variables::VariableFlags;
+use crate::variables::{VariableFlags, quoted};
 use crate::wire_up::{App, user};
 use crate::{dag, plan_source};
 use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
-use planwright_core::run::{Run, Shown, StepState};
-use planwright_engine::{Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError};
+use planwright_core::run::{Refusal, Run, Shown, StepState};
+use planwright_engine::{
+    CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError,
+    read_value,
+};
 use planwright_server::wire::RunResult;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -135,7 +140,7 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
         let run = drive(app, early, &mut handle, &interrupts).await;
         progress.finish();
         let mut run = run?;
-        let decided = !interrupts.any() && ask_gates(app, &run, &interrupts).await?;
+        let decided = !interrupts.any() && ask_people(app, &run, &interrupts).await?;
         if decided {
             let (review, _) = plan_source::load(app, &plan).await?;
             // What was decided may have ended the run.
@@ -228,8 +233,8 @@ impl Interrupts {
     }
 }
 
-/// On a terminal, asks about every step that waits for approval. Returns whether anything was decided.
-async fn ask_gates(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
+/// On a terminal, asks about everything that waits for a person. Returns whether anything was decided.
+async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
     if !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
     }
@@ -237,42 +242,102 @@ async fn ask_gates(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool
     for ix in run.waiting().collect::<Vec<_>>() {
         if let StepState::AwaitingPlan { run: child, .. } = run.step(ix) {
             let child = load_run(app, child).await?;
-            decided |= Box::pin(ask_gates(app, &child, interrupts)).await?;
+            decided |= Box::pin(ask_people(app, &child, interrupts)).await?;
             continue;
         }
-        if !matches!(run.step(ix), StepState::AwaitingApproval { .. }) {
-            continue;
+        let command = match run.step(ix) {
+            StepState::AwaitingApproval { .. } => ask_gate(app, run, ix, interrupts).await?,
+            StepState::AwaitingInput { .. } => {
+                decided |= ask_input(app, run, ix, interrupts).await?;
+                None
+            }
+            _ => None,
+        };
+        if let Some(command) = command {
+            app.engine.command(run.id(), command).await?;
+            decided = true;
         }
-        let (step, id) = (run.plan().step(ix), run.plan().step_id(ix));
-        let args = serde_json::to_string(&step.args).unwrap_or_default();
-        let title = line(step.title.as_deref().unwrap_or_default());
-        app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
-        let shown = Shown::Digest(run.start().digest).into();
-        let (printer, question) = (app.printer(), format!("Approve step {id}?"));
-        // Asked on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
-        let answer = tokio::select! {
-            answered = tokio::task::spawn_blocking(move || ask(printer, &question)) => {
-                answered.map_err(|error| Failure::refused(format!("cannot ask: {error}")))??
-            }
-            _ = interrupts.next() => return Ok(false),
-        };
-        let command = match answer {
-            Answer::Yes => RunCommand::Approve {
-                step: id.to_string(),
-                by: user(),
-                assurance: Assurance::Terminal,
-                shown,
-            },
-            Answer::No => {
-                let reason = "denied at the terminal".to_owned();
-                RunCommand::Deny { step: id.to_string(), by: user(), shown, reason }
-            }
-            Answer::Neither => continue,
-        };
-        app.engine.command(run.id(), command).await?;
-        decided = true;
+        if interrupts.any() {
+            return Ok(decided);
+        }
     }
     Ok(decided)
+}
+
+/// Asks on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
+async fn listening<T: Send + 'static>(
+    interrupts: &Interrupts,
+    question: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<Option<T>, Failure> {
+    tokio::select! {
+        answered = tokio::task::spawn_blocking(question) => {
+            answered.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?.map(Some)
+        }
+        _ = interrupts.next() => Ok(None),
+    }
+}
+
+async fn ask_gate(
+    app: &App,
+    run: &Run,
+    ix: StepIx,
+    interrupts: &Interrupts,
+) -> Result<Option<RunCommand>, Failure> {
+    let (step, id) = (run.definition(ix), run.step_id(ix));
+    let args = serde_json::to_string(&step.args).unwrap_or_default();
+    let title = line(step.title.as_deref().unwrap_or_default());
+    app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), line(&args)));
+    if let Some(item) = element(app, run, ix).await? {
+        app.printer().talk(&format!("  item {}", line(&item.to_string())));
+    }
+    let shown = Shown::Digest(run.start().digest).into();
+    let (printer, question) = (app.printer(), format!("Approve step {id}?"));
+    let answer = listening(interrupts, move || ask(printer, &question)).await?;
+    Ok(match answer {
+        Some(Answer::Yes) => Some(RunCommand::Approve {
+            step: id.to_string(),
+            by: user(),
+            assurance: Assurance::Terminal,
+            shown,
+        }),
+        Some(Answer::No) => {
+            let reason = "denied at the terminal".to_owned();
+            Some(RunCommand::Deny { step: id.to_string(), by: user(), shown, reason })
+        }
+        Some(Answer::Neither) | None => None,
+    })
+}
+
+/// The element of the list that an instance is about.
+async fn element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Failure> {
+    let Some(instance) = run.instance(ix) else { return Ok(None) };
+    let Some(opened) = run.open_loop(instance.step) else { return Ok(None) };
+    let items = read_value(&**app.artifacts(), &opened.items).await?;
+    Ok(items.get(instance.index as usize).cloned())
+}
+
+/// How often an answer that does not fit is asked for again.
+const MAX_ANSWERS: usize = 3;
+
+/// Asks what a step or its tool wants to know. Returns whether it was answered.
+async fn ask_input(app: &App, run: &Run, ix: StepIx, interrupts: &Interrupts) -> Result<bool, Failure> {
+    let Some(asked) = waiting_for(run, ix) else { return Ok(false) };
+    for _ in 0..MAX_ANSWERS {
+        let (printer, origin, asked) = (app.printer(), origin(app, run, ix), asked.clone());
+        let question = asked.digest();
+        let answer = listening(interrupts, move || ask_all(printer, &origin, &asked)).await?;
+        let Some(replies) = answer.flatten() else { return Ok(false) };
+        let step = run.step_id(ix).to_string();
+        let command = RunCommand::GiveInput { step, by: user(), question, replies };
+        match app.engine.command(run.id(), command).await {
+            Ok(()) => return Ok(true),
+            Err(CommandError::Refused(refusal @ Refusal::BadInput { .. })) => {
+                app.printer().talk(&line(&refusal.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
 }
 
 /// Prints what became of the run, and what a person can do about it.
@@ -299,7 +364,7 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             let style = match step.status {
                 "completed" => GREEN,
                 "failed" | "denied" => RED,
-                "outcome_unknown" | "awaiting_approval" | "awaiting_plan" => YELLOW,
+                "outcome_unknown" | "awaiting_approval" | "awaiting_input" | "awaiting_plan" => YELLOW,
                 _ => DIM,
             };
             let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
@@ -307,6 +372,10 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             let mut row = format!("{sign} {}. {title} [{}]  {}", step.id, line(&step.tool), step.status);
             if step.attempts > 0 {
                 row = format!("{row}  {}", printer.out(DIM, &duration(step.duration)));
+            }
+            if let Some(items) = &step.items {
+                let done = items.iter().filter(|item| matches!(item.status, "completed" | "skipped")).count();
+                row = format!("{row}  {done} of {} elements", items.len());
             }
             if let Some(error) = &step.error {
                 row = format!("{row}  {}: {}", line(&error.code), line(&error.message));
@@ -340,7 +409,7 @@ async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Fa
     const SHOWN: usize = 5;
     let plan = name_of(run);
     for ix in run.waiting().take(SHOWN) {
-        let id = run.plan().step_id(ix);
+        let id = quoted(run.step_id(ix).as_str());
         match run.step(ix) {
             StepState::AwaitingApproval { .. } => {
                 hints.push(format!("planwright approve {plan} --step {id} --digest {}", run.start().digest));
@@ -351,6 +420,9 @@ async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Fa
                 let child = load_run(app, child).await?;
                 Box::pin(answers(app, &child, hints)).await?;
             }
+            StepState::AwaitingInput { .. } => hints.push(format!(
+                "planwright input {plan} {id} --set NAME=VALUE | --value JSON | --decline (planwright input {plan} shows the question)"
+            )),
             _ => {}
         }
     }

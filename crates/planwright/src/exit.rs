@@ -172,12 +172,15 @@ impl From<AcquireError> for Failure {
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let exit = match refusal {
-            Refusal::UnknownStep(_) => Exit::Usage,
+            Refusal::UnknownStep(_) | Refusal::BadInput { .. } => Exit::Usage,
             Refusal::RunEnded { .. }
             | Refusal::NotPaused
             | Refusal::CannotPause { .. }
             | Refusal::NothingToApprove { .. }
             | Refusal::NothingToResolve { .. }
+            | Refusal::NothingToAnswer { .. }
+            | Refusal::OtherQuestion { .. }
+            | Refusal::MayNotAnswer(_)
             | Refusal::CannotStart { .. }
             | Refusal::NotInFlight { .. }
             | Refusal::Stale { .. }

@@ -7,6 +7,7 @@ use planwright_core::journal::Entry;
 use planwright_core::plan::Glyph;
 use planwright_core::run::{Run, RunEvent, StepState};
 use planwright_engine::Observer;
+use planwright_engine::port::Progress as CallProgress;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -49,10 +50,27 @@ impl Observer for Progress {
             Self::Live(live) => live.note(run, &entry.event),
         }
     }
+
+    fn progress(&self, step: &StepId, progress: &CallProgress) {
+        match self {
+            Self::Live(live) => live.advance(step, progress),
+            Self::Silent | Self::Lines(_) => {}
+        }
+    }
+}
+
+/// How far a call is, in words. The numbers and the text are the tool's own.
+fn how_far(progress: &CallProgress) -> String {
+    const SHOWN: usize = 60;
+    let CallProgress { done, total, message } = progress;
+    let share = total.filter(|total| *total > 0.0).map(|total| format!("{done}/{total}"));
+    let message: String = line(message.as_deref().unwrap_or_default()).chars().take(SHOWN).collect();
+    let number = share.unwrap_or_else(|| done.to_string());
+    if message.is_empty() { number } else { format!("{number} {message}") }
 }
 
 fn name(run: &Run, step: &StepId) -> String {
-    let title = run.plan().find(step.as_str()).and_then(|ix| run.plan().step(ix).title.as_deref());
+    let title = run.find(step.as_str()).and_then(|ix| run.definition(ix).title.as_deref());
     title.map_or_else(|| step.to_string(), |title| format!("{step} {}", line(title)))
 }
 
@@ -68,7 +86,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!("▸ {} [{}]{again}", name(run, step), line(&tool.to_string()))
         }
         RunEvent::AttemptSucceeded { step, .. } => {
-            let took = run.plan().find(step.as_str()).map(|ix| run.step(ix));
+            let took = run.find(step.as_str()).map(|ix| run.step(ix));
             let took = match took {
                 Some(StepState::Completed { took, .. }) => duration(*took),
                 _ => String::new(),
@@ -113,6 +131,20 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         RunEvent::StepSkipped { step, reason } => {
             format!("{} {}  skipped: {}", &sign(Glyph::Skipped), name(run, step), line(reason))
         }
+        RunEvent::LoopOpened { step, count, .. } => {
+            format!("▸ {}  {count} elements", name(run, step))
+        }
+        RunEvent::LoopClosed { step, .. } => {
+            format!("{} {}", printer.err(GREEN, &sign(Glyph::Completed)), name(run, step))
+        }
+        RunEvent::InputRequested { step, asked, .. } => {
+            let mark = printer.err(YELLOW, &sign(Glyph::AwaitingInput));
+            let first = asked.questions.first().map(|question| line(&question.message)).unwrap_or_default();
+            format!("{mark} {}  waits for an answer: {first}", name(run, step))
+        }
+        RunEvent::InputGiven { step, by, .. } => {
+            format!("{} {}  answered by {}", printer.err(GREEN, "✓"), name(run, step), line(&by.to_string()))
+        }
         RunEvent::AttemptCancelled { step, .. } => {
             format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
         }
@@ -144,9 +176,47 @@ pub(crate) struct Live {
     printer: Printer,
     screen: MultiProgress,
     bar: ProgressBar,
-    running: Mutex<BTreeMap<StepId, ProgressBar>>,
+    running: Mutex<BTreeMap<StepId, RunningStep>>,
     /// Lines the terminal has room for.
     room: usize,
+}
+
+/// The line of a step, and what it says before how far the step is.
+#[derive(Debug)]
+struct RunningStep {
+    spinner: ProgressBar,
+    name: String,
+}
+
+/// How far a loop is.
+fn loop_message(run: &Run, step: &StepId) -> String {
+    let opened = run.find(step.as_str()).and_then(|ix| run.open_loop(ix));
+    let (done, count) = opened.map_or((0, 0), |opened| (opened.done(), opened.count));
+    format!("{}  {done} of {count}", name(run, step))
+}
+
+/// Moves the line of a loop on, or takes it away with the element that failed.
+fn note_element(running: &mut BTreeMap<StepId, RunningStep>, run: &Run, event: &RunEvent) {
+    let (RunEvent::AttemptSucceeded { step, .. }
+    | RunEvent::AttemptFailed { step, .. }
+    | RunEvent::StepFailed { step, .. }
+    | RunEvent::StepSkipped { step, .. }
+    | RunEvent::ApprovalDenied { step, .. }
+    | RunEvent::InputGiven { step, .. }
+    | RunEvent::OutcomeResolved { step, .. }) = event
+    else {
+        return;
+    };
+    let instance = run.find(step.as_str()).and_then(|ix| run.instance(ix));
+    let Some(of) = instance.map(|instance| instance.step) else { return };
+    let id = run.step_id(of);
+    if run.step(of).is_terminal() {
+        if let Some(line) = running.remove(id) {
+            line.spinner.finish_and_clear();
+        }
+    } else if let Some(line) = running.get(id) {
+        line.spinner.set_message(loop_message(run, id));
+    }
 }
 
 /// Lines left for what the shell and the bar need.
@@ -168,25 +238,31 @@ impl Live {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
-                let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
-                let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-                spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-                spinner.set_message(format!("{} [{}]", name(run, step), line(&tool.to_string())));
-                spinner.enable_steady_tick(Duration::from_millis(100));
-                running.insert(step.clone(), spinner);
+                let name = format!("{} [{}]", name(run, step), line(&tool.to_string()));
+                running.insert(step.clone(), self.line(name));
             }
             RunEvent::AttemptSucceeded { step, .. }
             | RunEvent::AttemptFailed { step, .. }
             | RunEvent::AttemptInterrupted { step, .. }
             | RunEvent::AttemptCancelled { step, .. }
             | RunEvent::ChildParked { step, .. }
+            | RunEvent::InputRequested { step, .. }
             | RunEvent::OutcomeLost { step, .. } => {
-                if let Some(spinner) = running.remove(step) {
-                    spinner.finish_and_clear();
+                if let Some(step) = running.remove(step) {
+                    step.spinner.finish_and_clear();
+                }
+            }
+            RunEvent::LoopOpened { step, .. } if running.len() < self.room => {
+                running.insert(step.clone(), self.line(loop_message(run, step)));
+            }
+            RunEvent::LoopClosed { step, .. } => {
+                if let Some(step) = running.remove(step) {
+                    step.spinner.finish_and_clear();
                 }
             }
             _ => {}
         }
+        note_element(&mut running, run, event);
         drop(running);
         let quiet = matches!(event, RunEvent::AttemptStarted { .. });
         if !quiet && let Some(text) = describe(self.printer, run, event) {
@@ -196,10 +272,26 @@ impl Live {
         self.bar.set_position((run.plan().len() - run.open_steps()) as u64);
     }
 
+    fn advance(&self, step: &StepId, progress: &CallProgress) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(RunningStep { spinner, name }) = running.get(step) {
+            spinner.set_message(format!("{name}  {}", how_far(progress)));
+        }
+    }
+
+    fn line(&self, name: String) -> RunningStep {
+        let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
+        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
+        spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        spinner.set_message(name.clone());
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        RunningStep { spinner, name }
+    }
+
     fn clear(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, spinner) in std::mem::take(&mut *running) {
-            spinner.finish_and_clear();
+        for (_, step) in std::mem::take(&mut *running) {
+            step.spinner.finish_and_clear();
         }
         self.bar.finish_and_clear();
     }

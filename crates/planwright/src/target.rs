@@ -5,10 +5,11 @@ use crate::plan_source::{load, load_for_reading, parse_id, pick_run};
 use crate::printer::line;
 use crate::wire_up::App;
 use planwright_core::id::RunId;
+use planwright_core::id::split_instance;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::nearest;
 use planwright_core::review::Review;
-use planwright_core::run::{Parent, Run};
+use planwright_core::run::Run;
 use planwright_engine::plan_of_run;
 
 /// A run, and the plan it belongs to.
@@ -71,8 +72,7 @@ pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<Ste
     let mut step = step;
     while let Some((parent, rest)) = step.split_once('/') {
         known(&run, parent)?;
-        let found = run.plan().find(parent).map(|ix| run.plan().step_id(ix).clone());
-        let child = found.map(|step| Parent { run: run.id().clone(), step, index: None }.child());
+        let child = run.find(parent).map(|ix| run.child_place(ix).child());
         let target = match child {
             Some(child) => named_run(app, child.as_str()).await?,
             None => None,
@@ -92,7 +92,9 @@ pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<Ste
 
 /// Checked here, because the process that executes the run answers in words only.
 fn known(run: &Run, step: &str) -> Result<(), Failure> {
-    if run.plan().find(step).is_some() {
+    // One element of a step that runs once per element is named by its number.
+    let named = split_instance(step).map_or(step, |(step, _)| step);
+    if run.plan().find(named).is_some() {
         return Ok(());
     }
     let ids = run.plan().indices().map(|ix| run.plan().step_id(ix).to_string());

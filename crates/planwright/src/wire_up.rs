@@ -7,9 +7,11 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::quiet_panics;
+use crate::servers::{Roster, Servers};
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
+use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_core::principal::Principal;
@@ -78,13 +80,14 @@ pub(crate) struct Setting {
     pub(crate) workspace: Workspace,
     pub(crate) config: Config,
     pub(crate) printer: Printer,
+    pub(crate) servers: Servers,
 }
 
 impl Setting {
-    pub(crate) fn new(dir: Option<&Path>, printer: Printer) -> Result<Self, Failure> {
+    pub(crate) fn new(dir: Option<&Path>, printer: Printer, servers: Servers) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
-        Ok(Self { workspace, config, printer })
+        Ok(Self { workspace, config, printer, servers })
     }
 
     pub(crate) fn toolbox(&self) -> Result<Toolbox, Failure> {
@@ -96,11 +99,28 @@ impl Setting {
             .map_err(|error| Failure::usage(format!("{}: {error}", crate::config::FILE)))
     }
 
+    /// The servers that files name.
+    pub(crate) fn roster(&self) -> Roster {
+        Roster::read(&self.workspace.root, &self.config, self.servers.trust_project)
+    }
+
+    /// The tools of this process and those of the servers that may be started. None is started yet.
+    fn tools(&self, roster: &Roster, artifacts: &Arc<dyn Artifacts>) -> Result<AllTools, Failure> {
+        let mut options = McpOptions::new(Arc::clone(artifacts), self.workspace.plans.join("logs"));
+        options.tools = self.config.toolbox();
+        options.workspace = Some(self.workspace.root.clone());
+        let specs = roster.ready().cloned().collect();
+        let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::FILE));
+        let remote = McpServers::new(specs, options).map_err(wrong)?;
+        AllTools::new(self.toolbox()?, remote).map_err(wrong)
+    }
+
     /// Opens the store and builds the engine.
     pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
-        let toolbox = Arc::new(self.toolbox()?);
         let absent = !self.workspace.database.exists();
         let artifacts: Arc<dyn Artifacts> = Arc::new(FileArtifacts::new(&self.workspace.artifacts));
+        let roster = Arc::new(self.roster());
+        let tools = Arc::new(self.tools(&roster, &artifacts)?);
         let sqlite = if access == Access::Read && absent {
             None
         } else {
@@ -119,17 +139,16 @@ impl Setting {
             Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
             None => Arc::new(MemoryStore::default()),
         };
-        let tools: Arc<Toolbox> = Arc::clone(&toolbox);
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
-        let engine = Engine::builder(tools)
+        let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
             .store(store, artifacts)
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
             .policy_version(self.config.policy_version())
             .build();
-        Ok(App { setting: self.clone(), engine, sqlite, projecting: Arc::default() })
+        Ok(App { setting: self.clone(), engine, sqlite, tools, roster, projecting: Arc::default() })
     }
 }
 
@@ -140,6 +159,8 @@ pub(crate) struct App {
     pub(crate) engine: Engine,
     /// The store as it really is; absent in a workspace without one.
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
+    pub(crate) tools: Arc<AllTools>,
+    pub(crate) roster: Arc<Roster>,
     /// Held while files are put in place, so that an older state never replaces a newer one.
     pub(crate) projecting: Arc<tokio::sync::Mutex<()>>,
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub(super) const NAME: &str = "http_get";
@@ -128,11 +128,7 @@ impl HttpGet {
 }
 
 fn build_client(range: Range, tls: bool) -> reqwest::Result<Client> {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // An error means that the program has chosen a provider already, which serves as well.
-        rustls::crypto::ring::default_provider().install_default().unwrap_or_default();
-    });
+    crate::tls::install_provider();
     let client = Client::builder()
         .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(Arc::new(CheckedResolver(range)))

@@ -9,7 +9,7 @@ mod http_get;
 mod list_dir;
 mod off_thread;
 mod options;
-mod process_group;
+pub(crate) mod process_group;
 mod reach;
 mod read_file;
 mod run_command;

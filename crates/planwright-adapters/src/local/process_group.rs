@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 /// group cannot come to mean another group. Dropping ends the group. A process that made a group of its own has left; it
 /// is not found again.
 #[derive(Debug)]
-pub(super) struct ProcessGroup {
+pub(crate) struct ProcessGroup {
     child: Child,
     /// `None` once the number may mean something else.
     id: Option<Pid>,
@@ -21,7 +21,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     /// Takes a child that was started with `process_group(0)`.
-    pub(super) fn of(child: Child) -> Self {
+    pub(crate) fn of(child: Child) -> Self {
         let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let ended = tokio::task::spawn_blocking(move || {
             let Some(id) = id else { return };
@@ -32,7 +32,7 @@ impl ProcessGroup {
     }
 
     /// Waits until the child itself has ended. Others of the group may live on. May be called again.
-    pub(super) async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         if !self.ended.is_finished()
             && let Err(error) = (&mut self.ended).await
         {
@@ -40,13 +40,18 @@ impl ProcessGroup {
         }
     }
 
+    /// The number of the group, which is the child's own. `None` if the child was gone at once.
+    pub(crate) fn id(&self) -> Option<Pid> {
+        self.id
+    }
+
     /// Asks the whole group to end.
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
     /// Ends what is left of the group, then learns how the child ended.
-    pub(super) async fn kill(mut self) -> std::io::Result<ExitStatus> {
+    pub(crate) async fn kill(mut self) -> std::io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         self.ended().await;
         // Whoever the child started between the signal and its own end is caught by the second one.

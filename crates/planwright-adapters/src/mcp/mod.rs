@@ -1,5 +1,31 @@
 //! Tools of MCP servers: other processes and other machines, of any vendor and of both eras of the protocol.
+//!
+//! [`McpServers`] holds one connection per configured server and is a set of tools itself; [`AllTools`] joins it with the
+//! tools of this process. Everything a server says is data: nothing of it is obeyed, and all of it is bounded.
 
+mod all_tools;
+mod answer;
+mod call;
+mod child;
+mod client;
+mod connection;
+mod http;
+mod lines;
+mod listing;
+mod message;
+mod options;
+mod questions;
+mod report;
+mod server;
+mod servers;
 mod spec;
+mod stderr_log;
+mod watchdog;
+mod watched;
+mod wire;
 
+pub use all_tools::AllTools;
+pub use options::McpOptions;
+pub use report::{Connected, Era, RefusedTool, ServerState, ServerStatus};
+pub use servers::McpServers;
 pub use spec::{ServerSpec, Transport};

@@ -22,17 +22,30 @@ pub(crate) struct StepTemplates {
     pub(crate) undo: Option<Template>,
     /// What a sub-plan is given.
     pub(crate) inputs: Option<Template>,
-    /// Prompts, instructions, lists: what the actions other than tool calls are made of.
+    /// The list the step runs once per element of.
+    pub(crate) for_each: Option<Template>,
+    /// The question to a person.
+    pub(crate) message: Option<Template>,
+    /// Prompts and instructions: what the other actions are made of.
     pub(crate) other: Vec<Template>,
+    /// The steps that names in `when`, `expect` and `constraints` stand for.
+    pub(crate) names: BTreeMap<Box<str>, StepIx>,
 }
 
 impl StepTemplates {
     pub(crate) fn all(&self) -> impl Iterator<Item = &Template> {
-        self.args.iter().chain(&self.undo).chain(&self.inputs).chain(&self.other)
+        self.args
+            .iter()
+            .chain(&self.undo)
+            .chain(&self.for_each)
+            .chain(&self.message)
+            .chain(&self.inputs)
+            .chain(&self.other)
     }
 
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
-        self.args.iter_mut().chain(&mut self.undo).chain(&mut self.inputs).chain(&mut self.other)
+        let texts = self.args.iter_mut().chain(&mut self.undo).chain(&mut self.for_each);
+        texts.chain(&mut self.message).chain(&mut self.inputs).chain(&mut self.other)
     }
 }
 
@@ -109,7 +122,7 @@ impl StepReader<'_> {
             }
             Some(Action::Input(input)) => {
                 if let Some(message) = &input.message {
-                    other.push(self.text(message, &format!("{at}/input/message")));
+                    parsed.message = Some(self.text(message, &format!("{at}/input/message")));
                 }
             }
             Some(Action::Plan(plan)) => {
@@ -119,7 +132,7 @@ impl StepReader<'_> {
             None => {}
         }
         if let Some(list) = &step.for_each {
-            other.push(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
+            parsed.for_each = Some(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
         }
         parsed.other =
             other.into_iter().filter(|template| !matches!(template, Template::Literal(_))).collect();
@@ -128,7 +141,7 @@ impl StepReader<'_> {
             parsed.undo = self.parse(|parser| parser.object(&undo.args, &format!("{at}/undo/args")));
             (self.own_value, self.only_sent) = (false, false);
         }
-        self.expressions();
+        parsed.names = self.expressions();
         parsed
     }
 
@@ -220,14 +233,19 @@ impl StepReader<'_> {
     }
 
     /// Conditions make edges too. One that cannot be read makes none, and is reported by validation.
-    fn expressions(&mut self) {
+    fn expressions(&mut self) -> BTreeMap<Box<str>, StepIx> {
         let step = self.step;
-        for source in step.when.iter().chain(&step.expect).chain(&step.constraints) {
+        let mut bound = BTreeMap::new();
+        // What a call is made with and what it returns hides other names, but only once there is a call.
+        let about_call = step.expect.iter().chain(&step.constraints).map(|source| (source, true));
+        for (source, about_call) in step.when.iter().map(|source| (source, false)).chain(about_call) {
             let Ok(expression) = Expression::parse(source) else { continue };
             for name in &expression.names() {
+                if about_call && (name == "result" || name == "args" || step.args.contains_key(name)) {
+                    continue;
+                }
                 let ix = match name.strip_prefix("steps.") {
                     Some(id) => self.by_id.get(id).copied(),
-                    None if name == "result" || name == "args" || step.args.contains_key(name) => None,
                     None => match self.names.meaning(name, self.by_id) {
                         Meaning::Step(ix) => Some(ix),
                         Meaning::OneOfSeveral => {
@@ -240,9 +258,11 @@ impl StepReader<'_> {
                 if let Some(ix) = ix.filter(|&ix| ix != self.ix) {
                     self.edges.insert(ix);
                     self.used[ix.index()] = true;
+                    bound.insert(name.as_str().into(), ix);
                 }
             }
         }
+        bound
     }
 }
 

@@ -131,6 +131,37 @@ impl Plan {
         self.templates.get(&ix)?.undo.as_ref()
     }
 
+    /// The steps whose values have to be at hand before `ix` can be decided on, asked or called.
+    pub fn needed_steps(&self, ix: StepIx) -> Vec<StepIx> {
+        let mut needed: BTreeSet<StepIx> = self.steps_of_expressions(ix).collect();
+        if let Some(StepTemplates { args, inputs, for_each, message, .. }) = self.templates.get(&ix) {
+            for template in args.iter().chain(inputs).chain(for_each).chain(message) {
+                needed.extend(template.referenced_steps());
+            }
+        }
+        needed.into_iter().collect()
+    }
+
+    /// What the step runs once per element of, whatever it turns out to be; nothing if it runs once.
+    pub fn resolve_for_each(&self, ix: StepIx, values: &dyn Values) -> Option<Result<Value, ResolveError>> {
+        let template = self.templates.get(&ix)?.for_each.as_ref()?;
+        Some(template.resolve(values, self.max_resolved_bytes))
+    }
+
+    /// The question of an `input` step, its references replaced.
+    pub fn resolve_message(&self, ix: StepIx, values: &dyn Values) -> Result<Option<String>, ResolveError> {
+        let Some(template) = self.templates.get(&ix).and_then(|templates| templates.message.as_ref()) else {
+            return Ok(None);
+        };
+        Ok(Some(match template.resolve(values, self.max_resolved_bytes)? {
+            Value::String(text) => text,
+            other
+            @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                other.to_string()
+            }
+        }))
+    }
+
     /// The arguments of a step's `undo` with every reference replaced by its value; nothing if it has no `undo`.
     pub fn resolve_undo_args(
         &self,
@@ -212,14 +243,13 @@ impl Plan {
         let action = match step.action() {
             Some(Action::Think(_)) => Some("think"),
             Some(Action::Agent(_)) => Some("agent"),
-            Some(Action::Input(_)) => Some("input"),
-            Some(Action::Plan(_) | Action::Tool { .. }) | None => None,
+            Some(Action::Tool { .. } | Action::Input(_) | Action::Plan(_)) | None => None,
         };
+        // What a person answers is held against the schema; expressions about calls have nothing to look at.
+        let asks = step.input.is_some();
         let options = [
-            (step.when.is_some(), "when"),
-            (step.for_each.is_some(), "forEach"),
-            (step.expect.is_some(), "expect"),
-            (!step.constraints.is_empty(), "constraints"),
+            (asks && step.expect.is_some(), "expect of an input"),
+            (asks && !step.constraints.is_empty(), "constraints of an input"),
         ];
         let used = options.into_iter().filter_map(|(used, name)| used.then_some(name));
         action.into_iter().chain(used).collect()

@@ -239,7 +239,8 @@ fn resolve_shared(
         }
     }
     for (step, names) in chosen {
-        let Some(templates) = compiled.templates.get_mut(&step) else { continue };
+        let templates = compiled.templates.entry(step).or_default();
+        templates.names.extend(names.iter().map(|(&name, &producer)| (name.into(), producer)));
         for template in templates.all_mut() {
             template.each_root_mut(&mut |root| {
                 if let Root::Variable(name) = root

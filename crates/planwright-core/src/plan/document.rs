@@ -3,7 +3,7 @@
 //! This is the canonical camelCase form. The other spellings people write are brought into it by [`super::import`]
 //! before serde sees them, so that this model can reject every unknown key.
 
-use crate::id::{PlanId, StepId};
+use crate::id::{PlanId, StepId, written_step_ids};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -178,7 +178,7 @@ pub enum OnFailure {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Step {
     /// Numbered by position when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written_step_ids::optional")]
     #[schemars(with = "Option<String>", regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"))]
     pub id: Option<StepId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,7 +204,7 @@ pub struct Step {
     pub plan: Option<Box<SubPlan>>,
 
     /// Steps that must complete first. References add edges by themselves.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "written_step_ids::list")]
     #[schemars(with = "Vec<String>")]
     pub depends_on: Vec<StepId>,
     /// Name under which later steps see the value. The step id always works.

@@ -3,7 +3,7 @@
 //! Expressions come from models and from the network. The library's default parser aborts the process on deep
 //! input, and evaluating recurses once per operator, so the size of an expression is bounded before it is parsed.
 
-use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
+use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
 use std::collections::BTreeSet;
 
@@ -51,6 +51,10 @@ impl Expression {
             ParseExpressionError::Syntax(format!("{message} (column {column})"))
         })?;
         if is_deeper(&tree, MAX_TREE_DEPTH) { Err(ParseExpressionError::TooDeep) } else { Ok(Self(tree)) }
+    }
+
+    pub(super) fn tree(&self) -> &IdedExpr {
+        &self.0
     }
 
     /// The names the expression takes from outside, without those its own macros bind. `steps.x` is one name.
@@ -132,6 +136,10 @@ fn collect<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>, names: &mut B
             }
         }
         Expr::Call(call) => {
+            if let Some(id) = indexed_step(&call.func_name, &call.args) {
+                names.insert(format!("steps.{id}"));
+                return;
+            }
             for part in call.target.as_deref().into_iter().chain(&call.args) {
                 collect(part, bound, names);
             }
@@ -157,6 +165,22 @@ fn collect<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>, names: &mut B
             }
             bound.truncate(outer);
         }
+    }
+}
+
+/// The id in `steps["id"]`: ids may have characters that no field name has.
+fn indexed_step<'a>(function: &str, args: &'a [IdedExpr]) -> Option<&'a str> {
+    match args {
+        [IdedExpr { expr: Expr::Ident(root), .. }, IdedExpr { expr: Expr::Literal(literal), .. }]
+            if function == "_[_]" && root == "steps" =>
+        {
+            if let LiteralValue::String(id) = literal {
+                Some(id.inner())
+            } else {
+                None
+            }
+        }
+        _ => None,
     }
 }
 
@@ -204,6 +228,8 @@ mod tests {
     fn names_come_from_outside_only() {
         let expression = parse("items.all(x, x.size > limit) && has(a.b) && [c][0] == {'k': d}.k");
         assert_eq!(expression.names().into_iter().collect::<Vec<_>>(), ["a", "c", "d", "items", "limit"]);
+        let steps = parse("steps.a.b == 1 && steps['c-d'].e == 2").names();
+        assert_eq!(steps.into_iter().collect::<Vec<_>>(), ["steps.a", "steps.c-d"]);
     }
 
     #[test]

@@ -8,8 +8,10 @@ mod bounds;
 mod checked;
 mod code;
 mod compile;
+mod condition;
 mod digest;
 mod document;
+mod evaluate;
 mod expression;
 mod fields;
 mod finding;
@@ -30,6 +32,7 @@ mod validate;
 pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
+pub use condition::{ConditionError, Expectation};
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
     Think, Undo,

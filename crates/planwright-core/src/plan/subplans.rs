@@ -31,6 +31,10 @@ impl KnownPlans {
         self.0.get(id)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &KnownPlan> {
+        self.0.values()
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,12 +1,16 @@
 //! Noting what happened: the only place where a run changes.
 
 use super::state::RunSignal;
-use super::{Corrupt, Index, Resolution, Run, RunEvent, RunState, Start, StepEvent, StepState, Tally};
-use crate::id::{RunId, StepId};
+use super::{
+    Answered, Corrupt, Index, Loops, Reply, Resolution, Run, RunEvent, RunState, Start, StepEvent, StepState,
+    StoredValue, Tally,
+};
+use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
 use crate::plan::{Plan, StepIx};
 use crate::time::Timestamp;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Run {
@@ -60,6 +64,9 @@ impl Run {
             usage: super::Usage::default(),
             denied: None,
             undos: Vec::new(),
+            reused: BTreeSet::new(),
+            loops: Loops::default(),
+            answered: BTreeMap::new(),
             plan,
         };
         for ix in run.plan.indices() {
@@ -86,10 +93,14 @@ impl Run {
         let at = entry.at;
         match &entry.event {
             E::RunStarted { .. } => Err(self.cannot_follow(entry, "run_started")),
-            E::ResultReused { step, value } => self.note(entry, step, &S::Reused { value }),
+            E::ResultReused { step, value } => {
+                self.note(entry, step, &S::Reused { value })?;
+                self.reused.insert(self.locate(entry.seq, step)?);
+                Ok(())
+            }
             E::AttemptStarted { step, attempt, class, .. } => {
                 let ix = self.locate(entry.seq, step)?;
-                let deadline = self.plan.step(ix).timeout().map(|timeout| at.plus(timeout));
+                let deadline = self.definition(ix).timeout().map(|timeout| at.plus(timeout));
                 self.note(entry, step, &S::AttemptStarted { attempt: *attempt, class: *class, at, deadline })
             }
             E::AttemptSucceeded { step, attempt, value } => {
@@ -123,6 +134,20 @@ impl Run {
             E::ApprovalRequested { step } => self.note(entry, step, &S::ApprovalRequested { at }),
             E::ApprovalGranted { step, .. } => self.note(entry, step, &S::ApprovalGranted),
             E::ApprovalDenied { step, reason, .. } => self.note(entry, step, &S::ApprovalDenied { reason }),
+            E::LoopOpened { step, items, count } => self.note_loop_opened(entry, step, items, *count),
+            E::LoopClosed { step, value } => {
+                let ix = self.locate(entry.seq, step)?;
+                if !self.is_closable(ix) {
+                    return Err(self.impossible(entry, ix, "loop_closed"));
+                }
+                self.note(entry, step, &S::LoopClosed { value, at })
+            }
+            E::InputRequested { step, attempt, asked } => {
+                self.note(entry, step, &S::InputRequested { attempt: *attempt, asked, at })
+            }
+            E::InputGiven { step, attempt, replies, by } => {
+                self.note_input(entry, step, *attempt, replies, &format!("{by} declined to answer"))
+            }
             E::RunPaused { .. } => self.signal(entry, "run_paused", RunSignal::Paused),
             E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
             E::CancelRequested { .. } => self.signal(entry, "cancel_requested", RunSignal::CancelRequested),
@@ -147,7 +172,59 @@ impl Run {
     }
 
     pub(super) fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
-        self.plan.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
+        self.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
+    }
+
+    fn impossible(&self, entry: &Entry<RunEvent>, ix: StepIx, event: &'static str) -> Corrupt {
+        let (step, state) = (self.step_id(ix).to_string(), self.step(ix).name());
+        Corrupt::StepTransition { seq: entry.seq, event, step, state }
+    }
+
+    fn note_loop_opened(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        step: &StepId,
+        items: &StoredValue,
+        count: u32,
+    ) -> Result<(), Corrupt> {
+        let ix = self.locate(entry.seq, step)?;
+        let fits = count as usize <= Self::MAX_ELEMENTS.min(Self::MAX_INSTANCES - self.instances());
+        if !fits || !self.loops(ix) {
+            return Err(self.impossible(entry, ix, "loop_opened"));
+        }
+        self.note(entry, step, &StepEvent::LoopOpened { count, at: entry.at })?;
+        self.enter_loop(ix, items, count);
+        Ok(())
+    }
+
+    fn note_input(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        step: &StepId,
+        attempt: Option<AttemptNo>,
+        replies: &[Reply],
+        declined: &str,
+    ) -> Result<(), Corrupt> {
+        let ix = self.locate(entry.seq, step)?;
+        let Some(attempt) = attempt else {
+            return match self.input_value(ix, replies) {
+                Some(value) => {
+                    let value = StoredValue::Inline(Arc::new(value));
+                    self.note(entry, step, &StepEvent::InputGiven { value: &value, at: entry.at })
+                }
+                None => self.note(entry, step, &StepEvent::InputDeclined { reason: declined }),
+            };
+        };
+        let asked = if let StepState::AwaitingInput { asked, .. } = self.step(ix) {
+            Some((**asked).clone())
+        } else {
+            None
+        };
+        self.note(entry, step, &StepEvent::QuestionAnswered { attempt })?;
+        if let Some(asked) = asked {
+            self.answered.entry(ix).or_default().push(Answered { asked, replies: replies.to_vec() });
+        }
+        Ok(())
     }
 
     pub(super) fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
@@ -169,12 +246,16 @@ impl Run {
             });
         };
         self.replace(ix, next);
-        self.propagate(ix);
+        if self.instance(ix).is_some() {
+            self.settle_instance(ix);
+        } else {
+            self.propagate(ix);
+        }
         Ok(())
     }
 
     /// Tells the dependants of a step that ended, and theirs in turn.
-    fn propagate(&mut self, ix: StepIx) {
+    pub(super) fn propagate(&mut self, ix: StepIx) {
         let consequence = match self.step(ix) {
             StepState::Completed { .. } | StepState::Skipped { .. } => StepEvent::DependencyDone,
             StepState::Failed { .. } => {
@@ -198,6 +279,7 @@ impl Run {
             | StepState::AwaitingInput { .. }
             | StepState::AwaitingPlan { .. }
             | StepState::Running { .. }
+            | StepState::Looping { .. }
             | StepState::RetryDue { .. }
             | StepState::Cancelled { .. }
             | StepState::OutcomeUnknown { .. }
@@ -244,7 +326,7 @@ impl Run {
         }
         let reason = match signal {
             RunSignal::Failed(failed) => {
-                format!("not run: step `{}` did not succeed", self.plan.step_id(failed))
+                format!("not run: step `{}` did not succeed", self.step_id(failed))
             }
             RunSignal::Paused
             | RunSignal::Resumed
@@ -255,7 +337,7 @@ impl Run {
         };
         self.state = next;
         self.ended_at = Some(entry.at);
-        for ix in self.plan.indices() {
+        for ix in self.indices() {
             if let Some(next) = self.step(ix).after(&StepEvent::RunEnded { reason: &reason }) {
                 self.replace(ix, next);
             }
@@ -285,6 +367,7 @@ impl Run {
 
     fn leave_index(&mut self, ix: StepIx) {
         let key = (Reverse(self.priority(ix)), ix);
+        let own = ix.index() < self.plan.len();
         let index = &mut self.index;
         match &self.steps[ix.index()] {
             StepState::Ready { .. } => {
@@ -307,7 +390,10 @@ impl Run {
             | StepState::OutcomeUnknown { .. } => {
                 index.waiting.remove(&ix);
             }
-            StepState::Completed { .. } => index.completed -= 1,
+            StepState::Completed { .. } => index.completed -= usize::from(own),
+            StepState::Looping { .. } => {
+                index.closable.remove(&ix);
+            }
             StepState::Pending { .. }
             | StepState::Blocked { .. }
             | StepState::Failed { .. }
@@ -318,12 +404,14 @@ impl Run {
         }
         if !self.steps[ix.index()].is_terminal() {
             index.open -= 1;
+            index.open_own -= usize::from(own);
         }
     }
 
-    fn enter_index(&mut self, ix: StepIx) {
+    pub(super) fn enter_index(&mut self, ix: StepIx) {
         let key = (Reverse(self.priority(ix)), ix);
-        let gated = self.plan.step(ix).approval_required;
+        let gated = self.needs_approval(ix);
+        let own = ix.index() < self.plan.len();
         let index = &mut self.index;
         match &self.steps[ix.index()] {
             StepState::Ready { approved, .. } => {
@@ -349,10 +437,13 @@ impl Run {
                 index.waiting.insert(ix);
             }
             StepState::Completed { .. } => {
-                index.completed += 1;
-                index.finished.push(ix);
+                index.completed += usize::from(own);
+                if own {
+                    index.finished.push(ix);
+                }
             }
             StepState::Pending { .. }
+            | StepState::Looping { .. }
             | StepState::Blocked { .. }
             | StepState::Failed { .. }
             | StepState::Denied { .. }
@@ -362,11 +453,12 @@ impl Run {
         }
         if !self.steps[ix.index()].is_terminal() {
             index.open += 1;
+            index.open_own += usize::from(own);
         }
     }
 
     fn priority(&self, ix: StepIx) -> u64 {
-        self.index.priority.get(ix.index()).copied().unwrap_or_default()
+        self.index.priority.get(self.plan_step(ix).index()).copied().unwrap_or_default()
     }
 
     pub fn updated_at(&self) -> Timestamp {
@@ -408,5 +500,14 @@ pub(super) fn event_name(event: &StepEvent<'_>) -> &'static str {
         StepEvent::Undone => "step_undone",
         StepEvent::FailedWithoutCall { .. } => "step_failed",
         StepEvent::Skipped { .. } => "step_skipped",
+        StepEvent::LoopStopped { .. } => "loop_stopped",
+        StepEvent::ElementFailed { .. } => "element_failed",
+        StepEvent::ElementDenied { .. } => "element_denied",
+        StepEvent::LoopOpened { .. } => "loop_opened",
+        StepEvent::LoopClosed { .. } => "loop_closed",
+        StepEvent::InputRequested { .. } => "input_requested",
+        StepEvent::QuestionAnswered { .. } => "input_given",
+        StepEvent::InputGiven { .. } => "input_given",
+        StepEvent::InputDeclined { .. } => "input_given",
     }
 }

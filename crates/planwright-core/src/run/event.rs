@@ -1,6 +1,6 @@
 //! What can be written into the journal of a run.
 
-use super::StoredValue;
+use super::{Asked, Reply, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, PlanId, RunId, StepId};
 use crate::journal::Journaled;
@@ -120,6 +120,35 @@ pub enum RunEvent {
         by: Principal,
         reason: String,
     },
+    /// The step runs once for each of these.
+    LoopOpened {
+        step: StepId,
+        /// The list.
+        items: StoredValue,
+        count: u32,
+    },
+    /// Every element had its turn.
+    LoopClosed {
+        step: StepId,
+        /// Their values in order; null where an element was skipped.
+        value: StoredValue,
+    },
+    /// A person is asked for values.
+    InputRequested {
+        step: StepId,
+        /// The attempt whose tool asks; absent when the step itself does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<AttemptNo>,
+        asked: Box<Asked>,
+    },
+    InputGiven {
+        step: StepId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<AttemptNo>,
+        by: Principal,
+        /// One per question.
+        replies: Vec<Reply>,
+    },
     RunPaused {
         by: Principal,
     },
@@ -227,6 +256,7 @@ impl Journaled for RunEvent {
         match self {
             Self::RunStarted { .. } => Some("start".into()),
             Self::AttemptStarted { step, attempt, .. } => Some(format!("{step} start {attempt}")),
+            Self::LoopOpened { step, .. } => Some(format!("{step} open")),
             Self::ResultReused { step, .. }
             | Self::AttemptSucceeded { step, .. }
             | Self::AttemptFailed { step, retry_at: None, .. }
@@ -234,6 +264,8 @@ impl Journaled for RunEvent {
             | Self::StepSkipped { step, .. }
             | Self::AttemptCancelled { step, .. }
             | Self::ApprovalDenied { step, .. }
+            | Self::LoopClosed { step, .. }
+            | Self::InputGiven { step, attempt: None, .. }
             | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
                 Some(format!("{step} end"))
             }
@@ -250,6 +282,8 @@ impl Journaled for RunEvent {
             | Self::ChildResumed { .. }
             | Self::ApprovalRequested { .. }
             | Self::ApprovalGranted { .. }
+            | Self::InputRequested { .. }
+            | Self::InputGiven { attempt: Some(_), .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::CancelRequested { .. } => None,

@@ -10,6 +10,7 @@ mod effect;
 mod event;
 mod fork;
 mod guard;
+mod instances;
 mod preview;
 mod question;
 mod refusal;
@@ -23,10 +24,11 @@ pub use effect::{Effect, idempotency_key};
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, reusable_results};
 pub use guard::GuardBlock;
+pub use instances::{Instance, Loop};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, Verdict, preview, verdict};
 pub use question::{Answered, Asked, Question, Reply};
 pub use refusal::{Corrupt, Refusal, Shown};
-pub use report::{RunReport, StepReport};
+pub use report::{ItemReport, RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};
 pub use undo::{Kept, PlanUndoError, UndoPlan, plan_undo, undo_step_id, undone_by};
 pub use value::{ArtifactRef, StoredValue};
@@ -37,6 +39,7 @@ use crate::plan::{OnFailure, Plan, StepIx, Subplans};
 use crate::principal::Principal;
 use crate::time::Timestamp;
 use guard::Usage;
+use instances::Loops;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,6 +64,11 @@ pub struct Run {
     denied: Option<StepIx>,
     /// The runs that took or take this one back, in order.
     undos: Vec<RunId>,
+    /// Steps whose value was taken over from another run.
+    reused: BTreeSet<StepIx>,
+    loops: Loops,
+    /// What people answered to the tools of steps, oldest first.
+    answered: BTreeMap<StepIx, Vec<Answered>>,
 }
 
 /// What the first entry of a run says.
@@ -93,8 +101,13 @@ struct Index {
     timers: BTreeSet<(Timestamp, StepIx)>,
     /// Waiting for a person: approval, input, unknown outcome.
     waiting: BTreeSet<StepIx>,
-    /// Steps that have not ended.
+    /// Loops whose instances are all done.
+    closable: BTreeSet<StepIx>,
+    /// Steps that have not ended, instances included.
     open: usize,
+    /// Steps of the plan that have not ended.
+    open_own: usize,
+    /// Steps of the plan.
     completed: usize,
     /// Every step that completed, in the order they did.
     finished: Vec<StepIx>,
@@ -186,11 +199,17 @@ impl Run {
         &self.undos
     }
 
-    /// How many steps have not ended.
-    pub fn open_steps(&self) -> usize {
-        self.index.open
+    /// What people answered to the tool of this step, oldest first.
+    pub fn answered(&self, ix: StepIx) -> &[Answered] {
+        self.answered.get(&ix).map_or(&[], Vec::as_slice)
     }
 
+    /// How many steps of the plan have not ended.
+    pub fn open_steps(&self) -> usize {
+        self.index.open_own
+    }
+
+    /// How many steps of the plan are completed.
     pub fn completed_steps(&self) -> usize {
         self.index.completed
     }
@@ -209,7 +228,8 @@ impl Run {
         match self.state {
             RunState::Paused => true,
             RunState::Running => {
-                self.index.ready.is_empty() && self.index.unasked.is_empty() && self.index.timers.is_empty()
+                let idle = self.index.ready.is_empty() && self.index.timers.is_empty();
+                idle && self.index.unasked.is_empty() && self.index.closable.is_empty()
             }
             RunState::Stopping { .. }
             | RunState::Cancelling
@@ -234,9 +254,9 @@ impl Run {
     /// A digest of where every step ended. The terminal entry records it; a replay must reach it.
     pub fn steps_digest(&self) -> Digest {
         let (mut steps, mut line) = (DigestWriter::default(), Vec::new());
-        for ix in self.plan.indices() {
+        for ix in self.indices() {
             let state = self.step(ix);
-            let fields = (self.plan.step_id(ix), state.name(), state.tally().attempts, state.value());
+            let fields = (self.step_id(ix), state.name(), state.tally().attempts, state.value());
             line.clear();
             serde_json::to_writer(&mut line, &fields).expect("writing JSON to memory cannot fail");
             steps.part(&line);

@@ -1,5 +1,6 @@
 //! What a person is asked, by a step of the plan or by the server of a tool.
 
+use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -25,6 +26,13 @@ pub struct Asked {
     /// The server's own note, handed back unread with the answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+}
+
+impl Asked {
+    /// What an answer is bound to: an answer to one question is never taken for an answer to the next.
+    pub fn digest(&self) -> Digest {
+        Digest::of_json(&serde_json::to_value(self).expect("questions have only string keys"))
+    }
 }
 
 /// What a person answered to one question.

@@ -20,6 +20,14 @@ pub enum Refusal {
     NothingToApprove { step: String, state: &'static str },
     #[error("step `{step}` is {state}: its outcome is not in question")]
     NothingToResolve { step: String, state: &'static str },
+    #[error("step `{step}` is {state}: it asks nothing")]
+    NothingToAnswer { step: String, state: &'static str },
+    #[error("step `{step}` asks something else by now")]
+    OtherQuestion { step: String },
+    #[error("the answer to step `{step}` does not fit: {}", .findings.join("; "))]
+    BadInput { step: String, findings: Vec<String> },
+    #[error("{0} may not answer: people are asked, and people answer")]
+    MayNotAnswer(Principal),
     #[error("step `{step}` is {state} and cannot start")]
     CannotStart { step: String, state: &'static str },
     #[error("step `{step}` is not in flight with attempt {attempt}")]

@@ -33,6 +33,19 @@ pub struct StepReport {
     pub error: Option<StepError>,
     /// The run of its sub-plan, while that waits for a person.
     pub waits_for: Option<RunId>,
+    /// What a step that runs once per element came to for each of them; nothing for others.
+    pub items: Option<Vec<ItemReport>>,
+}
+
+/// What one element of a loop came to so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ItemReport {
+    pub index: u32,
+    pub status: &'static str,
+    pub attempts: u32,
+    pub duration: Duration,
+    pub value: Option<StoredValue>,
+    pub error: Option<StepError>,
 }
 
 impl Run {
@@ -50,9 +63,9 @@ impl Run {
     }
 
     pub fn step_report(&self, ix: StepIx, now: Timestamp) -> StepReport {
-        let (step, state) = (self.plan.step(ix), self.step(ix));
+        let (step, state) = (self.definition(ix), self.step(ix));
         StepReport {
-            id: self.plan.step_id(ix).clone(),
+            id: self.step_id(ix).clone(),
             title: step.title.clone(),
             tool: step.action_label().to_owned(),
             status: state.name(),
@@ -64,6 +77,22 @@ impl Run {
                 StepState::AwaitingPlan { run, .. } => Some(run.clone()),
                 _ => None,
             },
+            items: self.open_loop(ix).map(|opened| {
+                let items = opened.instances().zip(0..);
+                items.map(|(ix, index)| self.item_report(ix, index, now)).collect()
+            }),
+        }
+    }
+
+    fn item_report(&self, ix: StepIx, index: u32, now: Timestamp) -> ItemReport {
+        let state = self.step(ix);
+        ItemReport {
+            index,
+            status: state.name(),
+            attempts: state.tally().attempts,
+            duration: duration(state, now),
+            value: state.value().cloned(),
+            error: self.explain(state),
         }
     }
 
@@ -72,7 +101,7 @@ impl Run {
         match state {
             StepState::Failed { error, .. } => Some((**error).clone()),
             StepState::Blocked { by } => {
-                let step = self.plan.step_id(*by);
+                let step = self.step_id(*by);
                 let message = format!("step `{step}` {}, so this step cannot run", self.step(*by).name());
                 Some(StepError::new(format!("dependency_failed:{step}"), message))
             }
@@ -88,6 +117,7 @@ impl Run {
             | StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
             | StepState::Running { .. }
+            | StepState::Looping { .. }
             | StepState::RetryDue { .. }
             | StepState::Completed { .. }
             | StepState::Undone { .. } => None,
@@ -98,7 +128,9 @@ impl Run {
 fn duration(state: &StepState, now: Timestamp) -> Duration {
     match state {
         StepState::Completed { took, .. } | StepState::Failed { took, .. } => *took,
-        StepState::Running { started_at, .. } => now.since(*started_at),
+        StepState::Running { started_at: since, .. } | StepState::Looping { opened_at: since, .. } => {
+            now.since(*since)
+        }
         StepState::Pending { .. }
         | StepState::Blocked { .. }
         | StepState::Ready { .. }

@@ -1,6 +1,6 @@
 //! Where a run and its steps stand: one enum each, and one table each that says what may follow what.
 
-use super::{StepError, StoredValue};
+use super::{Asked, StepError, StoredValue};
 use crate::id::{AttemptNo, RunId};
 use crate::plan::StepIx;
 use crate::time::Timestamp;
@@ -98,7 +98,11 @@ pub enum StepState {
     },
     /// A person has been asked for values.
     AwaitingInput {
+        tally: Tally,
         asked_at: Timestamp,
+        /// The attempt whose tool asked. It is over, and had no effect.
+        attempt: Option<AttemptNo>,
+        asked: Box<Asked>,
     },
     /// The run of its sub-plan waits for a person, or is paused.
     AwaitingPlan {
@@ -111,6 +115,11 @@ pub enum StepState {
         class: EffectClass,
         started_at: Timestamp,
         deadline: Option<Timestamp>,
+    },
+    /// Runs once per element: the calls are those of its instances.
+    Looping {
+        opened_at: Timestamp,
+        count: u32,
     },
     /// The last attempt failed and another is due.
     RetryDue {
@@ -151,7 +160,7 @@ pub enum StepState {
     },
 }
 
-/// What can happen to one step. The first three follow from other steps and from the run; the rest are journaled.
+/// What can happen to one step. The first six follow from other steps and from the run; the rest are journaled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepEvent<'a> {
     DependencyDone,
@@ -159,6 +168,18 @@ pub enum StepEvent<'a> {
         root: StepIx,
     },
     RunEnded {
+        reason: &'a str,
+    },
+    /// Another element of the same loop failed: what is not in flight does not begin any more.
+    LoopStopped {
+        reason: &'a str,
+    },
+    ElementFailed {
+        index: u32,
+        error: &'a StepError,
+    },
+    ElementDenied {
+        index: u32,
         reason: &'a str,
     },
     Reused {
@@ -215,6 +236,30 @@ pub enum StepEvent<'a> {
         error: &'a StepError,
     },
     Skipped {
+        reason: &'a str,
+    },
+    LoopOpened {
+        count: u32,
+        at: Timestamp,
+    },
+    LoopClosed {
+        value: &'a StoredValue,
+        at: Timestamp,
+    },
+    InputRequested {
+        attempt: Option<AttemptNo>,
+        asked: &'a Asked,
+        at: Timestamp,
+    },
+    /// What a tool asked was answered: the next attempt knows.
+    QuestionAnswered {
+        attempt: AttemptNo,
+    },
+    InputGiven {
+        value: &'a StoredValue,
+        at: Timestamp,
+    },
+    InputDeclined {
         reason: &'a str,
     },
 }
@@ -312,13 +357,62 @@ impl StepState {
             (Self::Pending { .. } | Self::Ready { .. }, E::Skipped { reason }) => {
                 Self::Skipped { reason: (*reason).into() }
             }
+
+            (Self::Ready { .. }, E::LoopOpened { count, at }) => {
+                Self::Looping { opened_at: *at, count: *count }
+            }
+            (Self::Looping { opened_at, .. }, E::LoopClosed { value, at }) => {
+                let took = at.since(*opened_at);
+                Self::Completed { tally: Tally::default(), took, value: (*value).clone() }
+            }
+            (Self::Looping { .. }, E::ElementFailed { index, error }) => {
+                let message = format!("element {index}: {}", error.message);
+                let error = Box::new(StepError::new(error.code.clone(), message));
+                Self::Failed { tally: Tally::default(), took: Duration::ZERO, error }
+            }
+            (Self::Looping { .. }, E::ElementDenied { index, reason }) => {
+                Self::Denied { reason: format!("element {index}: {reason}").into() }
+            }
+            (Self::Looping { .. }, E::FailedWithoutCall { error }) => {
+                let error = Box::new((*error).clone());
+                Self::Failed { tally: Tally::default(), took: Duration::ZERO, error }
+            }
+
+            (Self::Ready { tally, .. }, E::InputRequested { attempt: None, asked, at }) => {
+                let asked = Box::new((*asked).clone());
+                Self::AwaitingInput { tally: *tally, asked_at: *at, attempt: None, asked }
+            }
+            (Self::Running { tally, .. }, E::InputRequested { attempt: Some(attempt), asked, at })
+                if *attempt == tally.attempts =>
+            {
+                let asked = Box::new((*asked).clone());
+                Self::AwaitingInput { tally: *tally, asked_at: *at, attempt: Some(*attempt), asked }
+            }
+            (Self::AwaitingInput { tally, attempt: Some(asked), .. }, E::QuestionAnswered { attempt })
+                if asked == attempt =>
+            {
+                Self::Ready { tally: *tally, approved: true }
+            }
+            (Self::AwaitingInput { tally, asked_at, attempt: None, .. }, E::InputGiven { value, at }) => {
+                Self::Completed { tally: *tally, took: at.since(*asked_at), value: (*value).clone() }
+            }
+            (Self::AwaitingInput { attempt: None, .. }, E::InputDeclined { reason }) => {
+                Self::Denied { reason: (*reason).into() }
+            }
+
             (
-                Self::Pending { .. } | Self::AwaitingApproval { .. } | Self::AwaitingInput { .. },
-                E::RunEnded { reason },
-            ) => Self::Cancelled { tally: Tally::default(), reason: (*reason).into() },
+                Self::Pending { .. } | Self::AwaitingApproval { .. },
+                E::RunEnded { reason } | E::LoopStopped { reason },
+            )
+            | (Self::Looping { .. }, E::RunEnded { reason }) => {
+                Self::Cancelled { tally: Tally::default(), reason: (*reason).into() }
+            }
             (
-                Self::Ready { tally, .. } | Self::RetryDue { tally, .. } | Self::AwaitingPlan { tally, .. },
-                E::RunEnded { reason },
+                Self::Ready { tally, .. }
+                | Self::RetryDue { tally, .. }
+                | Self::AwaitingInput { tally, .. }
+                | Self::AwaitingPlan { tally, .. },
+                E::RunEnded { reason } | E::LoopStopped { reason },
             ) => Self::Cancelled { tally: *tally, reason: (*reason).into() },
             _ => return None,
         })
@@ -333,7 +427,7 @@ impl StepState {
             Self::AwaitingApproval { .. } => "awaiting_approval",
             Self::AwaitingInput { .. } => "awaiting_input",
             Self::AwaitingPlan { .. } => "awaiting_plan",
-            Self::Running { .. } => "running",
+            Self::Running { .. } | Self::Looping { .. } => "running",
             Self::RetryDue { .. } => "retry_due",
             Self::Completed { .. } => "completed",
             Self::Failed { .. } => "failed",
@@ -362,6 +456,7 @@ impl StepState {
             | Self::AwaitingInput { .. }
             | Self::AwaitingPlan { .. }
             | Self::Running { .. }
+            | Self::Looping { .. }
             | Self::RetryDue { .. }
             | Self::OutcomeUnknown { .. } => false,
         }
@@ -376,12 +471,13 @@ impl StepState {
             | Self::Completed { tally, .. }
             | Self::Failed { tally, .. }
             | Self::Cancelled { tally, .. }
+            | Self::AwaitingInput { tally, .. }
             | Self::OutcomeUnknown { tally, .. }
             | Self::Undone { tally } => *tally,
             Self::Pending { .. }
             | Self::Blocked { .. }
             | Self::AwaitingApproval { .. }
-            | Self::AwaitingInput { .. }
+            | Self::Looping { .. }
             | Self::Denied { .. }
             | Self::Skipped { .. } => Tally::default(),
         }

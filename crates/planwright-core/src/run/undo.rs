@@ -5,7 +5,7 @@
 //! literal text, so that nothing a tool returned is ever read as a reference.
 
 use super::apply::event_name;
-use super::{Corrupt, Refusal, Run, RunEvent, StepEvent, StepState};
+use super::{Corrupt, Parent, Refusal, Run, RunEvent, StepEvent, StepState};
 use crate::digest::Digest;
 use crate::id::{RunId, StepId};
 use crate::journal::Entry;
@@ -110,13 +110,6 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
     let plan = run.plan();
     let why = |ix: StepIx| {
         let step = plan.step(ix);
-        if !matches!(run.step(ix), StepState::Completed { .. }) {
-            return None;
-        }
-        if step.plan.is_some() && step.undo.is_none() {
-            let parent = super::Parent { run: run.id().clone(), step: plan.step_id(ix).clone(), index: None };
-            return Some(Kept::Child { run: parent.child() });
-        }
         let read_only = step
             .tool
             .as_deref()
@@ -126,7 +119,15 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
         }
         (step.undo.is_none() && step.tool.is_some() && !read_only).then_some(Kept::NoUndo)
     };
-    plan.indices().filter_map(|ix| Some((ix, why(ix)?))).collect()
+    let mut kept = Vec::new();
+    for ix in plan.indices().filter(|&ix| matches!(run.step(ix), StepState::Completed { .. })) {
+        if plan.step(ix).plan.is_some() && plan.step(ix).undo.is_none() {
+            kept.extend(run.children(ix).map(|child| (ix, Kept::Child { run: child.child() })));
+        } else {
+            kept.extend(why(ix).map(|why| (ix, why)));
+        }
+    }
+    kept
 }
 
 fn undo_args(plan: &Plan, ix: StepIx, values: &dyn Values) -> Result<Map<String, Value>, ResolveError> {
@@ -218,9 +219,24 @@ impl Run {
         self.finished().iter().rev().copied().filter(completed).filter(told)
     }
 
+    /// The places of the child runs that a step of the plan has: one, or one per element.
+    pub fn children(&self, ix: StepIx) -> impl Iterator<Item = Parent> + '_ {
+        let instances: Vec<StepIx> = match self.open_loop(ix) {
+            Some(opened) => opened.instances().collect(),
+            None => vec![ix],
+        };
+        instances.into_iter().map(|ix| self.child_place(ix))
+    }
+
+    /// The place of the child run that a step or instance has.
+    pub fn child_place(&self, ix: StepIx) -> Parent {
+        let step = self.plan.step_id(self.plan_step(ix)).clone();
+        Parent { run: self.id.clone(), step, index: self.instance(ix).map(|instance| instance.index) }
+    }
+
     /// Whether the value was taken over from another run.
     pub(super) fn is_reused(&self, ix: StepIx) -> bool {
-        self.start.forked_from.is_some() && self.step(ix).tally().attempts == 0
+        self.reused.contains(&ix)
     }
 
     pub(super) fn note_undo(&mut self, entry: &Entry<RunEvent>, run: &RunId) -> Result<(), Corrupt> {

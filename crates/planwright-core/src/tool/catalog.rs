@@ -18,6 +18,7 @@ pub struct KnownTool {
     /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
+    output_validator: OnceLock<Result<Validator, String>>,
 }
 
 impl fmt::Debug for KnownTool {
@@ -38,15 +39,17 @@ impl KnownTool {
             believed: true,
             key_argument: None,
             input_validator: OnceLock::new(),
+            output_validator: OnceLock::new(),
             definition,
         }
     }
 
-    /// A tool of a server in another process. What starts the server is part of what an approval pins, and its
-    /// annotations count only if the server is `believed`.
+    /// A tool of a server in another process. What starts the server is part of what an approval pins, and so is
+    /// whether it is `believed`: its annotations count only then.
     pub fn of_server(definition: ToolDefinition, origin: &Digest, believed: bool) -> Self {
         let class = if believed { definition.annotated_class() } else { EffectClass::Unsafe };
-        let digest = Digest::of_parts(&[definition.digest().as_bytes(), origin.as_bytes()]);
+        let digest =
+            Digest::of_parts(&[definition.digest().as_bytes(), origin.as_bytes(), &[u8::from(believed)]]);
         Self { digest, believed, ..Self::new(definition, class) }
     }
 
@@ -59,6 +62,16 @@ impl KnownTool {
         self.input_validator
             .get_or_init(|| crate::json::compile_schema(&self.definition.input_schema))
             .as_ref()
+            .map_err(String::as_str)
+    }
+
+    /// The compiled output schema if the tool declares one, or why it cannot be compiled. Compiled once.
+    pub fn output_validator(&self) -> Result<Option<&Validator>, &str> {
+        let Some(schema) = &self.definition.output_schema else { return Ok(None) };
+        self.output_validator
+            .get_or_init(|| crate::json::compile_schema(schema))
+            .as_ref()
+            .map(Some)
             .map_err(String::as_str)
     }
 }
@@ -80,13 +93,7 @@ pub struct Catalog {
 
 impl Catalog {
     pub fn new(tools: impl IntoIterator<Item = KnownTool>) -> Self {
-        let mut catalog = Self::default();
-        for tool in tools {
-            let tool = Arc::new(tool);
-            catalog.by_bare_name.entry(tool.name.tool.clone()).or_default().push(Arc::clone(&tool));
-            catalog.tools.insert(tool.name.clone(), tool);
-        }
-        catalog
+        tools.into_iter().map(Arc::new).collect()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownTool>> {
@@ -123,5 +130,17 @@ impl Catalog {
     fn nearest(&self, name: &str) -> Vec<String> {
         let names = self.tools.values().flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
         crate::plan::nearest(name, names)
+    }
+}
+
+/// Catalogs of several sources become one without compiling any schema again.
+impl FromIterator<Arc<KnownTool>> for Catalog {
+    fn from_iter<I: IntoIterator<Item = Arc<KnownTool>>>(tools: I) -> Self {
+        let mut catalog = Self::default();
+        for tool in tools {
+            catalog.by_bare_name.entry(tool.name.tool.clone()).or_default().push(Arc::clone(&tool));
+            catalog.tools.insert(tool.name.clone(), tool);
+        }
+        catalog
     }
 }

@@ -25,7 +25,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The stories whose journals are kept.
-const KEPT: [&str; 20] = [
+const KEPT: [&str; 29] = [
     "chain",
     "diamond",
     "retry",
@@ -46,6 +46,15 @@ const KEPT: [&str; 20] = [
     "fork",
     "undo",
     "child_waits",
+    "when",
+    "loop",
+    "loop_fails",
+    "loop_crash",
+    "loop_gated",
+    "loop_skips",
+    "input",
+    "input_declined",
+    "tool_asks",
 ];
 
 /// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong to another.

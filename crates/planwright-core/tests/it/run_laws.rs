@@ -14,9 +14,11 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
     let plan = run.plan();
     let (mut running, mut waiting, mut startable) = (Vec::new(), Vec::new(), Vec::new());
     let (mut open, mut completed, mut next_timer) = (0, 0, None::<Timestamp>);
-    for ix in plan.indices() {
+    let (mut closable, mut looping) = (Vec::new(), BTreeMap::new());
+    for ix in run.indices() {
         let state = run.step(ix);
-        open += usize::from(!state.is_terminal());
+        let own = ix.index() < plan.len();
+        open += usize::from(own && !state.is_terminal());
         let timer = match state {
             StepState::Running { deadline, .. } => {
                 running.push(ix);
@@ -29,7 +31,7 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
                 Some(*due_at)
             }
             StepState::Ready { approved, .. } => {
-                if *approved || !plan.step(ix).approval_required {
+                if *approved || !run.needs_approval(ix) {
                     startable.push(ix);
                 }
                 None
@@ -42,14 +44,27 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
                 None
             }
             StepState::Completed { .. } => {
-                completed += 1;
+                completed += usize::from(own);
+                None
+            }
+            StepState::Looping { .. } => {
+                looping.insert(ix, true);
                 None
             }
             _ => None,
         };
+        if let Some(instance) = run.instance(ix)
+            && let Some(all_done) = looping.get_mut(&instance.step)
+        {
+            *all_done &= matches!(state, StepState::Completed { .. } | StepState::Skipped { .. });
+        }
         if let Some(at) = timer.filter(|at| *at > now) {
             next_timer = Some(next_timer.map_or(at, |earliest| earliest.min(at)));
         }
+    }
+    closable.extend(looping.into_iter().filter_map(|(ix, all_done)| all_done.then_some(ix)));
+    if !run.state().is_terminal() {
+        assert!(run.closable().eq(closable));
     }
     assert!(run.running().eq(running.iter().copied()));
     assert!(run.waiting().eq(waiting.iter().copied()));
@@ -94,6 +109,12 @@ struct Seen {
     /// Waits for the run of a sub-plan.
     parked: bool,
     undone: bool,
+    /// A person was asked for values, and has not answered.
+    asked: bool,
+    /// How many elements the step runs over, once it does.
+    elements: Option<u32>,
+    /// Began, as an element of a loop.
+    begun: bool,
 }
 
 /// Reads a journal and holds it against the promises.
@@ -106,7 +127,8 @@ pub(crate) fn check_journal(plan: &Plan, entries: &[Entry<RunEvent>]) {
 
 struct Reader<'a> {
     plan: &'a Plan,
-    steps: Vec<Seen>,
+    /// Steps of the plan and elements of loops, by id.
+    steps: BTreeMap<String, Seen>,
     keys: BTreeSet<String>,
     seq: u64,
     begun_at: Timestamp,
@@ -127,7 +149,7 @@ impl<'a> Reader<'a> {
         };
         Self {
             plan,
-            steps: plan.indices().map(|_| Seen::default()).collect(),
+            steps: plan.indices().map(|ix| (plan.step_id(ix).to_string(), Seen::default())).collect(),
             keys: BTreeSet::new(),
             seq: 0,
             begun_at: entries[0].at,
@@ -143,8 +165,34 @@ impl<'a> Reader<'a> {
     }
 
     fn step(&mut self, step: &planwright_core::id::StepId) -> (StepIx, &mut Seen) {
-        let ix = self.plan.find(step.as_str()).expect("the plan has the step");
-        (ix, &mut self.steps[ix.index()])
+        let ix = self.written(step);
+        (ix, self.steps.get_mut(step.as_str()).expect("the step or the element is there"))
+    }
+
+    /// The step of the plan that is named, or is run over.
+    fn written(&self, step: &planwright_core::id::StepId) -> StepIx {
+        let name = step.as_str().split('[').next().unwrap_or_default();
+        self.plan.find(name).expect("the plan has the step")
+    }
+
+    /// The step that runs over the element `step` is about.
+    fn parent(&self, step: &planwright_core::id::StepId) -> Option<planwright_core::id::StepId> {
+        step.as_str().contains('[').then(|| self.plan.step_id(self.written(step)).clone())
+    }
+
+    /// The elements of a step.
+    fn elements(&self, step: &planwright_core::id::StepId) -> impl Iterator<Item = &Seen> {
+        let count = self.steps[step.as_str()].elements.unwrap_or_default();
+        let step = step.clone();
+        (0..count).map(move |index| &self.steps[step.instance(index).as_str()])
+    }
+
+    /// One element failed or was denied: the step that runs over it has ended.
+    fn stop_loop(&mut self, step: &planwright_core::id::StepId) {
+        let Some(parent) = self.parent(step) else { return };
+        if !self.steps[parent.as_str()].ended {
+            self.end_step(&parent, false);
+        }
     }
 
     fn read(&mut self, entry: &Entry<RunEvent>) {
@@ -184,13 +232,15 @@ impl<'a> Reader<'a> {
             }
             RunEvent::AttemptFailed { step, retry_at: None, .. } | RunEvent::StepFailed { step, .. } => {
                 self.end_step(step, false);
-                let ix = self.plan.find(step.as_str()).unwrap();
+                self.stop_loop(step);
+                let ix = self.written(step);
                 let goes_on = self.plan.document().limits.on_failure.is_some();
                 self.stopped |= self.plan.step(ix).is_critical() && !goes_on;
             }
             RunEvent::ApprovalDenied { step, by, .. } => {
                 assert!(by.may_approve());
                 self.end_step(step, false);
+                self.stop_loop(step);
             }
             RunEvent::AttemptCancelled { step, .. } => self.end_step(step, false),
             RunEvent::AttemptInterrupted { step, reason, .. } => {
@@ -222,11 +272,18 @@ impl<'a> Reader<'a> {
                 assert!(!seen.approved && !seen.ended);
                 assert!(self.plan.step(ix).approval_required);
             }
+            RunEvent::LoopOpened { .. }
+            | RunEvent::LoopClosed { .. }
+            | RunEvent::InputRequested { .. }
+            | RunEvent::InputGiven { .. } => self.read_flow(&entry.event),
             RunEvent::RunPaused { .. } => self.paused = true,
             RunEvent::RunResumed { .. } => self.paused = false,
             RunEvent::CancelRequested { .. } => self.stopped = true,
             RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunCancelled { .. } => {
-                assert!(self.steps.iter().all(|seen| !seen.in_flight), "the run ended with calls in flight");
+                assert!(
+                    self.steps.values().all(|seen| !seen.in_flight),
+                    "the run ended with calls in flight"
+                );
                 self.ended = true;
             }
         }
@@ -243,14 +300,71 @@ impl<'a> Reader<'a> {
         assert_eq!(*attempt, seen.attempts + 1);
         assert!(seen.approved || !plan.step(ix).approval_required, "`{step}` started without approval");
         (seen.attempts, seen.in_flight, seen.class) = (*attempt, true, Some(*class));
-        for dependency in plan.graph().dependencies(ix) {
-            let name = plan.step_id(*dependency);
-            assert!(self.steps[dependency.index()].done, "`{step}` started before `{name}` was done");
+        assert!(!seen.asked, "`{step}` started with a question open");
+        seen.begun = true;
+        self.check_dependencies(step, ix);
+        if let Some(parent) = self.parent(step) {
+            assert!(!self.steps[parent.as_str()].ended, "`{step}` started after its loop had ended");
+            let busy = self.elements(&parent).filter(|seen| seen.begun && !seen.ended).count();
+            let limit = plan.step(ix).max_parallel.unwrap_or(u32::MAX) as usize;
+            assert!(busy <= limit, "{busy} elements of `{parent}` at once, {limit} allowed");
         }
-        let in_flight = self.steps.iter().filter(|seen| seen.in_flight).count();
+        let in_flight = self.steps.values().filter(|seen| seen.in_flight).count();
         assert!(in_flight <= self.max_concurrency, "{in_flight} in flight, {} allowed", self.max_concurrency);
         if self.guards {
             self.charge(entry.at, &tool.to_string(), *call);
+        }
+    }
+
+    fn check_dependencies(&self, step: &planwright_core::id::StepId, ix: StepIx) {
+        for dependency in self.plan.graph().dependencies(ix) {
+            let name = self.plan.step_id(*dependency);
+            assert!(self.steps[name.as_str()].done, "`{step}` started before `{name}` was done");
+        }
+    }
+
+    fn read_flow(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::LoopOpened { step, count, .. } => {
+                assert!(!self.paused && !self.stopped, "`{step}` began though nothing may");
+                let (ix, seen) = self.step(step);
+                assert!(!seen.ended && seen.elements.is_none());
+                seen.elements = Some(*count);
+                self.check_dependencies(step, ix);
+                for index in 0..*count {
+                    self.steps.insert(step.instance(index).to_string(), Seen::default());
+                }
+            }
+            RunEvent::LoopClosed { step, value } => {
+                assert!(self.elements(step).all(|seen| seen.done), "`{step}` has elements left");
+                let planwright_core::run::StoredValue::Inline(list) = value else { panic!("small") };
+                let count = self.steps[step.as_str()].elements.unwrap_or_default();
+                assert_eq!(list.as_array().map(Vec::len), Some(count as usize));
+                self.end_step(step, true);
+            }
+            RunEvent::InputRequested { step, attempt, .. } => {
+                let (ix, seen) = self.step(step);
+                assert!(!seen.asked && !seen.ended);
+                assert_eq!(seen.in_flight, attempt.is_some(), "only a call in flight can ask");
+                (seen.in_flight, seen.asked) = (false, true);
+                let approved = seen.approved || !self.plan.step(ix).approval_required;
+                assert!(approved, "`{step}` asked without approval");
+                self.check_dependencies(step, ix);
+            }
+            RunEvent::InputGiven { step, attempt, by, replies } => {
+                assert_eq!(by.kind, planwright_core::principal::PrincipalKind::Person, "{by} answered");
+                let (_, seen) = self.step(step);
+                assert!(seen.asked, "`{step}` asked nothing");
+                seen.asked = false;
+                if attempt.is_none() {
+                    let declined = replies.contains(&planwright_core::run::Reply::Decline);
+                    self.end_step(step, !declined);
+                    if declined {
+                        self.stop_loop(step);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
@@ -275,7 +389,7 @@ impl<'a> Reader<'a> {
         assert!(seen.done && !seen.undone, "`{step}` did nothing that could be taken back");
         seen.undone = true;
         for dependant in plan.graph().dependants(ix) {
-            let later = &self.steps[dependant.index()];
+            let later = &self.steps[plan.step_id(*dependant).as_str()];
             let stands = later.attempts > 0 && later.done && !later.undone;
             let name = plan.step_id(*dependant);
             assert!(

@@ -2,12 +2,12 @@
 
 use crate::run_files::setting;
 use crate::run_laws::check_journal;
-use crate::run_world::{Conduct, History, PlanSpec, StepSpec, World};
+use crate::run_world::{Condition, Conduct, History, PlanSpec, StepSpec, World};
 use planwright_core::digest::Digest;
 use planwright_core::id::StepId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, check_chain, decode, encode};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Command, Resolution, RunEvent, StepError, StoredValue};
+use planwright_core::run::{Asked, Command, Question, Reply, Resolution, RunEvent, StepError, StoredValue};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::EffectClass;
 use proptest::collection::vec;
@@ -25,6 +25,16 @@ fn conduct() -> impl Strategy<Value = Conduct> {
         1 => (1..9_u32).prop_map(Conduct::LosesFirst),
         1 => (1..9_u32).prop_map(Conduct::NotMadeFirst),
         1 => (1..4_u32).prop_map(Conduct::ParksFirst),
+        1 => (1..4_u32).prop_map(Conduct::AsksFirst),
+    ]
+}
+
+fn condition() -> impl Strategy<Value = Condition> {
+    prop_oneof![
+        16 => Just(Condition::Always),
+        1 => Just(Condition::Never),
+        1 => Just(Condition::Undecidable),
+        2 => Just(Condition::EvenElements),
     ]
 }
 
@@ -35,7 +45,8 @@ fn class() -> impl Strategy<Value = EffectClass> {
 fn step() -> impl Strategy<Value = StepSpec> {
     let edges = vec(0..1000_usize, 0..4);
     let flags = (any::<bool>(), 0..8_u8, 0..16_u8, any::<bool>(), any::<bool>(), 0..3_u8);
-    (edges, class(), conduct(), 0..4_u32, option::weighted(0.25, 20..400_u32), flags).prop_map(
+    let flow = (condition(), option::weighted(0.2, 0..5_usize), option::weighted(0.5, 1..4_u32), 0..10_u8);
+    (edges, class(), conduct(), 0..4_u32, option::weighted(0.25, 20..400_u32), flags, flow).prop_map(
         |(
             depends_on,
             class,
@@ -43,6 +54,7 @@ fn step() -> impl Strategy<Value = StepSpec> {
             retries,
             timeout_ms,
             (critical, gated, missing, optional, undo, call),
+            (condition, elements, max_parallel, asks),
         )| {
             let (gated, missing) = (gated == 7, missing == 15);
             StepSpec {
@@ -57,6 +69,10 @@ fn step() -> impl Strategy<Value = StepSpec> {
                 optional,
                 undo,
                 call,
+                condition,
+                elements,
+                max_parallel,
+                asks: asks == 9,
             }
         },
     )
@@ -106,7 +122,7 @@ fn check_replay(history: &History) {
     let replayed = history.fold(history.records.len());
     assert_eq!(replayed.run.steps_digest(), history.run.steps_digest());
     assert_eq!(replayed.run.state(), history.run.state());
-    for ix in history.run.plan().indices() {
+    for ix in history.run.indices() {
         assert_eq!(replayed.run.step(ix), history.run.step(ix));
     }
 }
@@ -188,6 +204,12 @@ proptest! {
     }
 }
 
+fn asked(text: &str, schema: &Value) -> Asked {
+    let url = Some(text.to_owned());
+    let question = Question { key: text.into(), message: text.into(), schema: schema.clone(), url };
+    Asked { questions: vec![question], state: Some(text.into()) }
+}
+
 /// JSON of every kind, with the journal's own words as keys.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -237,7 +259,16 @@ proptest! {
             RunEvent::OutcomeResolved {
                 step: step.clone(), resolution: Resolution::Happened { value: stored() }, by: by.clone(),
             },
-            RunEvent::ApprovalDenied { step, by, reason: text },
+            RunEvent::ApprovalDenied { step: step.clone(), by: by.clone(), reason: text.clone() },
+            RunEvent::LoopOpened { step: step.clone(), items: stored(), count: 7 },
+            RunEvent::LoopClosed { step: step.instance(3), value: stored() },
+            RunEvent::InputRequested {
+                step: step.clone(), attempt: Some(2), asked: Box::new(asked(&text, &value)),
+            },
+            RunEvent::InputGiven {
+                step, attempt: None, by,
+                replies: vec![Reply::Decline, Reply::Values(Map::from_iter([(text, value.clone())]))],
+            },
         ];
         let stream: StreamName = "run/run_x".parse().unwrap();
         for event in events {

@@ -2,12 +2,13 @@
 //!
 //! A story begins with a sentence and the plan: `step <id>` with `after <ids>`, `safe|keyed|unsafe`, `retry <max>`,
 //! `backoff <s>`, `timeout <s>`, `noncritical`, `optional`, `gated`, `missing` (the tool is not there), `tool <name>`,
-//! `undo <tool>`
-//! and `call <letter>` (steps with the same letter make the same call); `limit <n>`, `budget <what> <n>`, `guards off`.
+//! `undo <tool>` and `call <letter>` (steps with the same letter make the same call), `each <n>` (runs over so many elements),
+//! `parallel <n>`, `skipped all|<element>` (its condition is false), `asks` (asks a person instead of calling a tool);
+//! `limit <n>`, `budget <what> <n>`, `guards off`.
 //!
 //! Then lines with `>` say what happens, and the lines below what follows from it: `go`, `answer <step>`,
 //! `fail <step> [retryable] <message>`, `lose <step>`, `not-made <step>`, `late <step>`, `start <step>`, `wait <ms>`,
-//! `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step> happened|did-not-happen|run-again`
+//! `ask <step>` (its tool asks), `give <step> <n>`, `decline <step>`, `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step> happened|did-not-happen|run-again`
 //! (each of these also `… as agent`, approvals also `… version <n>`), `crash`, `fork <step>`, `replay`, and `show`, which
 //! tells where everything stands; `park <step>` and `look-again` are about runs of sub-plans, `undo <run>` and
 //! `undone <step> <run>` about a run that is taken back. After each the run does what it can, as the engine would. The texts below are written
@@ -15,16 +16,17 @@
 
 use crate::run_files;
 use crate::run_laws::check_journal;
-use crate::run_world::{History, person};
+use crate::run_world::{History, asked, person};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Cause, Entry};
-use planwright_core::plan::{Bounds, Document, OnFailure, Plan, Retry, Step, StepIx, Undo};
+use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Command, Fork, Refusal, Resolution, RunEvent, Shown, StepError, StoredValue, reusable_results,
+    Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepState, StoredValue,
+    reusable_results,
 };
 use planwright_core::tool::{EffectClass, ToolName};
-use serde_json::json;
+use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -36,6 +38,8 @@ struct Extra {
     class: EffectClass,
     missing: bool,
     call: String,
+    /// What a false condition skips: the whole step, or one element.
+    skipped: Option<String>,
 }
 
 /// A story being told.
@@ -211,14 +215,17 @@ impl Story {
                 let step = self.find(step);
                 Command::Report { step, attempt: 1, answer: Answer::Succeeded(value_of("late")) }
             }
+            ["ask", step] => self.report(step, Answer::Asked(Box::new(asked()))),
+            ["give", step, number] => self.reply(step, by, values(number)),
+            ["decline", step] => self.reply(step, by, Reply::Decline),
             ["start", step] => self.start(self.find(step)),
             _ => panic!("this line means nothing: {}", words.join(" ")),
         })
     }
 
     fn find(&self, step: &str) -> StepIx {
-        let plan = self.on_paper.as_ref().expect("the story has begun").run.plan();
-        plan.find(step).unwrap_or_else(|| panic!("there is no step {step}"))
+        let run = &self.on_paper.as_ref().expect("the story has begun").run;
+        run.find(step).unwrap_or_else(|| panic!("there is no step {step}"))
     }
 
     fn report(&mut self, step: &str, answer: Answer) -> Command {
@@ -227,13 +234,35 @@ impl Story {
         Command::Report { step, attempt, answer }
     }
 
+    fn written(&self, ix: StepIx) -> &Step {
+        self.on_paper.as_ref().expect("the story has begun").run.definition(ix)
+    }
+
+    fn reply(&mut self, step: &str, by: Principal, reply: Reply) -> Command {
+        let ix = self.find(step);
+        let question = match self.history().run.step(ix) {
+            StepState::AwaitingInput { asked, .. } => asked.digest(),
+            _ => Digest::ZERO,
+        };
+        Command::GiveInput { step: step.to_owned(), by, question, replies: vec![reply] }
+    }
+
     fn extra(&self, ix: StepIx) -> &Extra {
-        &self.extras[self.document.steps[ix.index()].id.as_ref().unwrap().as_str()]
+        &self.extras[self.written(ix).id.as_ref().unwrap().as_str()]
     }
 
     fn start(&self, step: StepIx) -> Command {
         let extra = self.extra(step);
-        let tool = ToolName::try_from(self.document.steps[step.index()].tool.clone().unwrap()).unwrap();
+        let run = &self.on_paper.as_ref().expect("the story has begun").run;
+        if run.loops(step) {
+            let Some(list) = &self.written(step).for_each else { panic!("it loops") };
+            let count = list.as_array().map_or(0, Vec::len);
+            return Command::OpenLoop { step, items: StoredValue::Inline(Arc::new(list.clone())), count };
+        }
+        if run.asks(step) {
+            return Command::AskInput { step, message: Some("How many?".to_owned()) };
+        }
+        let tool = ToolName::try_from(self.written(step).tool.clone().unwrap()).unwrap();
         Command::Start { step, tool, class: extra.class, call: Digest::of_bytes(extra.call.as_bytes()) }
     }
 
@@ -241,6 +270,7 @@ impl Story {
     fn go(&mut self) {
         self.history().give(&Command::Tick, Cause::Timer).unwrap();
         loop {
+            self.close_loops();
             let history = self.history();
             let free = history.run.free_slots();
             let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
@@ -249,7 +279,10 @@ impl Story {
             }
             for ix in startable {
                 let command = match self.extra(ix) {
-                    Extra { missing: true, .. } if self.document.steps[ix.index()].optional => {
+                    Extra { skipped: Some(only), .. } if self.is_skipped(ix, only) => {
+                        Command::Skip { step: ix, reason: "when: it is false".into() }
+                    }
+                    Extra { missing: true, .. } if self.written(ix).optional => {
                         Command::Skip { step: ix, reason: "unknown tool".into() }
                     }
                     Extra { missing: true, .. } => {
@@ -263,6 +296,27 @@ impl Story {
         }
         self.history().give(&Command::AskApprovals, Cause::Schedule).unwrap();
         self.history().give(&Command::Settle, Cause::Schedule).unwrap();
+    }
+
+    fn close_loops(&mut self) {
+        let closable: Vec<StepIx> = self.history().run.closable().collect();
+        for step in closable {
+            let run = &self.history().run;
+            let value = |ix| match run.step(ix).value() {
+                Some(StoredValue::Inline(value)) => (**value).clone(),
+                _ => serde_json::Value::Null,
+            };
+            let list = run.open_loop(step).unwrap().instances().map(value).collect();
+            let value = StoredValue::Inline(Arc::new(serde_json::Value::Array(list)));
+            self.history().give(&Command::CloseLoop { step, value }, Cause::Schedule).unwrap();
+        }
+    }
+
+    /// Whether the condition of the step, or of this element, is false.
+    fn is_skipped(&self, ix: StepIx, only: &str) -> bool {
+        let run = &self.on_paper.as_ref().expect("the story has begun").run;
+        let fresh = run.step(ix).tally().attempts == 0;
+        fresh && (only == "all" && run.instance(ix).is_none() || run.step_id(ix).as_str() == only)
     }
 
     fn fork(&mut self, from: &str) {
@@ -303,6 +357,11 @@ impl Story {
                 calls => format!(", {calls} calls"),
             };
             writeln!(text, "{} {}{calls}{error}", step.id, step.status).unwrap();
+            for item in step.items.into_iter().flatten() {
+                let error =
+                    item.error.map_or(String::new(), |error| format!(" ({}) {}", error.code, error.message));
+                writeln!(text, "  [{}] {}{error}", item.index, item.status).unwrap();
+            }
         }
         text
     }
@@ -310,7 +369,7 @@ impl Story {
 
 fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
     let mut step = Step { id: Some(id.parse().unwrap()), tool: Some("w.tool".into()), ..Step::default() };
-    let mut extra = Extra { class: EffectClass::Safe, missing: false, call: id.to_owned() };
+    let mut extra = Extra { class: EffectClass::Safe, missing: false, call: id.to_owned(), skipped: None };
     let mut retry = Retry::default();
     let mut options = options.iter();
     while let Some(option) = options.next() {
@@ -332,11 +391,27 @@ fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
             }
             "tool" => step.tool = Some(next().to_owned()),
             "call" => extra.call = next().to_owned(),
+            "each" => {
+                let count: usize = next().parse().unwrap();
+                step.for_each = Some(json!((0..count).collect::<Vec<_>>()));
+            }
+            "parallel" => step.max_parallel = next().parse().ok(),
+            "skipped" => extra.skipped = Some(next().to_owned()),
+            "asks" => {
+                let schema =
+                    json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+                (step.tool, step.input) = (None, Some(Box::new(Input { message: None, schema })));
+            }
             other => panic!("step {id} cannot be {other}"),
         }
     }
     step.retry = (retry.max > 0).then(|| Box::new(retry));
     (step, extra)
+}
+
+fn values(number: &str) -> Reply {
+    let number = number.parse::<u32>().map_or_else(|_| json!(number), |number| json!(number));
+    Reply::Values(Map::from_iter([("n".to_owned(), number)]))
 }
 
 fn value_of(step: &str) -> StoredValue {
@@ -381,6 +456,21 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::ApprovalRequested { step } => format!("{step}: approval requested"),
         RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),
         RunEvent::ApprovalDenied { step, by, reason } => format!("{step}: denied by {by} ({reason})"),
+        RunEvent::LoopOpened { step, count, .. } => format!("{step}: runs over {count} elements"),
+        RunEvent::LoopClosed { step, value } => {
+            let StoredValue::Inline(list) = value else { panic!("stories have small values") };
+            let values = list.as_array().into_iter().flatten();
+            let from = values.map(|value| value["from"].as_str().unwrap_or("nothing").to_owned());
+            format!("{step}: closed with the values of {}", from.collect::<Vec<_>>().join(", "))
+        }
+        RunEvent::InputRequested { step, attempt: None, .. } => format!("{step}: asks a person"),
+        RunEvent::InputRequested { step, attempt: Some(attempt), .. } => {
+            format!("{step}: attempt {attempt} asks a person")
+        }
+        RunEvent::InputGiven { step, by, replies, .. } => {
+            let replies = serde_json::to_string(replies).unwrap();
+            format!("{step}: {by} answers {replies}")
+        }
         RunEvent::RunPaused { by } => format!("run paused by {by}"),
         RunEvent::RunResumed { by } => format!("run resumed by {by}"),
         RunEvent::CancelRequested { by } => format!("cancel requested by {by}"),

@@ -1,15 +1,15 @@
 //! The state tables, looked at from outside: what can follow what, which states can be reached, what an ended run says.
 
 use crate::run_files;
-use crate::run_world::{BEGIN, Conduct, History, PlanSpec, StepSpec, World, person, value_of};
+use crate::run_world::{BEGIN, Conduct, History, PlanSpec, StepSpec, World, asked, person, value_of};
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{
-    Answer, Command, Corrupt, Refusal, Resolution, RunEvent, RunState, Shown, StepError, StepEvent,
-    StepState, StoredValue, Tally,
+    Answer, Asked, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState, Shown, StepError,
+    StepEvent, StepState, StoredValue, Tally,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -32,6 +32,12 @@ fn value() -> StoredValue {
 fn states() -> Vec<(&'static str, StepState)> {
     let (tally, none) = (tally(2), Tally::default());
     let error = Box::new(StepError::new("tool_error", "no"));
+    let awaiting_input = |tally, attempt| StepState::AwaitingInput {
+        tally,
+        asked_at: BEGIN,
+        attempt,
+        asked: Box::new(asked()),
+    };
     let running = |class| StepState::Running { tally, class, started_at: BEGIN, deadline: Some(LATER) };
     vec![
         ("pending(1)", StepState::Pending { waits_for: 1 }),
@@ -41,7 +47,9 @@ fn states() -> Vec<(&'static str, StepState)> {
         ("ready, approved", StepState::Ready { tally: none, approved: true }),
         ("ready, again", StepState::Ready { tally, approved: true }),
         ("awaiting_approval", StepState::AwaitingApproval { asked_at: BEGIN }),
-        ("awaiting_input", StepState::AwaitingInput { asked_at: BEGIN }),
+        ("awaiting_input", awaiting_input(none, None)),
+        ("awaiting_input, of a call", awaiting_input(tally, Some(2))),
+        ("looping", StepState::Looping { opened_at: BEGIN, count: 3 }),
         ("awaiting_plan", StepState::AwaitingPlan { tally, run: "run_child".parse().unwrap() }),
         ("running, safe", running(EffectClass::Safe)),
         ("running, keyed", running(EffectClass::Keyed)),
@@ -57,7 +65,11 @@ fn states() -> Vec<(&'static str, StepState)> {
     ]
 }
 
-fn events<'a>(value: &'a StoredValue, error: &'a StepError) -> Vec<(&'static str, StepEvent<'a>)> {
+fn events<'a>(
+    value: &'a StoredValue,
+    error: &'a StepError,
+    asked: &'a Asked,
+) -> Vec<(&'static str, StepEvent<'a>)> {
     static CHILD: std::sync::LazyLock<RunId> = std::sync::LazyLock::new(|| "run_child".parse().unwrap());
     let child: &RunId = &CHILD;
     let started =
@@ -93,6 +105,18 @@ fn events<'a>(value: &'a StoredValue, error: &'a StepError) -> Vec<(&'static str
         ("run again", StepEvent::RunAgain),
         ("failed without call", StepEvent::FailedWithoutCall { error }),
         ("skipped", StepEvent::Skipped { reason: "no tool" }),
+        ("loop stopped", StepEvent::LoopStopped { reason: "another failed" }),
+        ("element failed", StepEvent::ElementFailed { index: 1, error }),
+        ("element denied", StepEvent::ElementDenied { index: 1, reason: "no" }),
+        ("loop opened", StepEvent::LoopOpened { count: 3, at: LATER }),
+        ("loop closed", StepEvent::LoopClosed { value, at: LATER }),
+        ("input requested", StepEvent::InputRequested { attempt: None, asked, at: LATER }),
+        ("attempt 2 asks", StepEvent::InputRequested { attempt: Some(2), asked, at: LATER }),
+        ("attempt 1 asks", StepEvent::InputRequested { attempt: Some(1), asked, at: LATER }),
+        ("attempt 2 is answered", StepEvent::QuestionAnswered { attempt: 2 }),
+        ("attempt 1 is answered", StepEvent::QuestionAnswered { attempt: 1 }),
+        ("input given", StepEvent::InputGiven { value, at: LATER }),
+        ("input declined", StepEvent::InputDeclined { reason: "declined" }),
     ]
 }
 
@@ -113,7 +137,7 @@ fn describe(state: &StepState) -> String {
 
 #[test]
 fn the_step_table_is_what_is_written_down() {
-    let (value, error) = (value(), StepError::new("tool_error", "no"));
+    let (value, error, asked) = (value(), StepError::new("tool_error", "no"), asked());
     let mut text = String::from(
         "What can happen to a step: state, event, the state that follows. Running states have made 2 attempts.\n\
          Every pair that is not listed cannot be in a journal. Rewritten with UPDATE_DOCS=1.\n",
@@ -121,7 +145,7 @@ fn the_step_table_is_what_is_written_down() {
     for (name, state) in states() {
         writeln!(text, "\n{name}").unwrap();
         let mut accepted = 0;
-        for (event_name, event) in events(&value, &error) {
+        for (event_name, event) in events(&value, &error, &asked) {
             if let Some(next) = state.after(&event) {
                 writeln!(text, "  {event_name:<24} -> {}", describe(&next)).unwrap();
                 accepted += 1;
@@ -136,9 +160,9 @@ fn the_step_table_is_what_is_written_down() {
 
 #[test]
 fn a_step_that_has_ended_accepts_nothing() {
-    let (value, error) = (value(), StepError::new("tool_error", "no"));
+    let (value, error, asked) = (value(), StepError::new("tool_error", "no"), asked());
     for (name, state) in states().into_iter().filter(|(_, state)| state.is_terminal()) {
-        for (event_name, event) in events(&value, &error) {
+        for (event_name, event) in events(&value, &error, &asked) {
             // More news about dependencies leaves a blocked step blocked, by the step that failed first.
             // What completed may be taken back.
             if matches!((&state, &event), (StepState::Completed { .. }, StepEvent::Undone)) {
@@ -164,7 +188,7 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
         world.undo(&mut history);
         for count in 1..=history.entries.len() {
             let prefix = history.fold(count);
-            steps.extend(prefix.run.plan().indices().map(|ix| prefix.run.step(ix).name()));
+            steps.extend(prefix.run.indices().map(|ix| prefix.run.step(ix).name()));
             let state = format!("{:?}", prefix.run.state());
             runs.insert(state.split([' ', '{']).next().unwrap_or_default().to_owned());
         }
@@ -176,8 +200,7 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
 fn every_state_can_be_reached() {
     let (steps, runs) = seen_states();
     let all: BTreeSet<&str> = states().iter().map(|(_, state)| state.name()).collect();
-    // Nothing asks for input yet.
-    let later = BTreeSet::from(["awaiting_input"]);
+    let later = BTreeSet::new();
     assert_eq!(steps, &all - &later);
     let all = ["Running", "Paused", "Stopping", "Cancelling", "Completed", "Failed", "Cancelled"];
     assert_eq!(runs, all.into_iter().map(str::to_owned).collect());
@@ -222,6 +245,16 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         report(Answer::Failed(StepError::new("x", "x"))),
         report(Answer::NotMade),
         report(Answer::Lost { reason: "x".into() }),
+        report(Answer::Asked(Box::new(asked()))),
+        Command::OpenLoop { step, items: value(), count: 1 },
+        Command::CloseLoop { step, value: value() },
+        Command::AskInput { step, message: None },
+        Command::GiveInput {
+            step: name.clone(),
+            by: by.clone(),
+            question: asked().digest(),
+            replies: vec![Reply::Decline],
+        },
         Command::Tick,
         Command::Recover,
         Command::AskApprovals,
@@ -274,6 +307,17 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
         RunEvent::ApprovalRequested { step: step.clone() },
         RunEvent::ApprovalGranted { step: step.clone(), by: by.clone(), assurance: Assurance::Terminal },
         RunEvent::ApprovalDenied { step: step.clone(), by: by.clone(), reason },
+        RunEvent::LoopOpened { step: step.clone(), items: value(), count: 1 },
+        RunEvent::LoopClosed { step: step.clone(), value: value() },
+        RunEvent::InputRequested { step: step.clone(), attempt: None, asked: Box::new(asked()) },
+        RunEvent::InputRequested { step: step.clone(), attempt: Some(attempt), asked: Box::new(asked()) },
+        RunEvent::InputGiven {
+            step: step.clone(),
+            attempt: None,
+            by: by.clone(),
+            replies: vec![Reply::Decline],
+        },
+        RunEvent::InputGiven { step, attempt: Some(attempt), by: by.clone(), replies: vec![Reply::Decline] },
         RunEvent::RunPaused { by: by.clone() },
         RunEvent::RunResumed { by: by.clone() },
         RunEvent::CancelRequested { by },
@@ -332,7 +376,7 @@ fn entries_must_follow_each_other_and_name_steps_the_plan_has() {
         let (applied, _) = apply_next(&history, event.clone());
         assert!(matches!(applied, Err(Corrupt::UnknownStep { .. })), "{event:?}: {applied:?}");
     }
-    assert_eq!(named, 19, "every event about a step was tried");
+    assert_eq!(named, 25, "every event about a step was tried");
     let entry = |seq| Entry {
         seq,
         at: BEGIN,
@@ -410,7 +454,7 @@ fn an_end_with_another_digest_is_corrupt() {
             &Command::Report {
                 step: StepIx::new(0),
                 attempt: 1,
-                answer: Answer::Succeeded(value_of(history.run.plan(), StepIx::new(0))),
+                answer: Answer::Succeeded(value_of(&history.run, StepIx::new(0))),
             },
             Cause::Report,
         )

@@ -5,15 +5,18 @@ use crate::run_laws;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, decode, encode};
-use planwright_core::plan::{Bounds, Budget, Document, Limits, OnFailure, Plan, Retry, Step, StepIx, Undo};
+use planwright_core::plan::{
+    Bounds, Budget, Document, Input, Limits, OnFailure, Plan, Retry, Step, StepIx, Undo,
+};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Command, Refusal, Resolution, Run, RunEvent, Shown, StepError, StepState, StoredValue,
-    priorities, unit_estimate,
+    Answer, Asked, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StepState,
+    StoredValue, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +66,19 @@ pub(crate) enum Conduct {
     NotMadeFirst(u32),
     /// The first calls are the run of a sub-plan that waits for a person.
     ParksFirst(u32),
+    /// The first calls ask a person before they do anything.
+    AsksFirst(u32),
+}
+
+/// What the step's `when` comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Always,
+    Never,
+    /// Nobody can tell.
+    Undecidable,
+    /// Only elements with an even number run.
+    EvenElements,
 }
 
 #[derive(Debug, Clone)]
@@ -82,6 +98,12 @@ pub(crate) struct StepSpec {
     pub(crate) undo: bool,
     /// Steps with the same letter make the same call.
     pub(crate) call: u8,
+    pub(crate) condition: Condition,
+    /// The step runs once for each of so many elements.
+    pub(crate) elements: Option<usize>,
+    pub(crate) max_parallel: Option<u32>,
+    /// A person is asked, and no tool is called.
+    pub(crate) asks: bool,
 }
 
 impl StepSpec {
@@ -98,6 +120,10 @@ impl StepSpec {
             optional: false,
             undo: true,
             call: 0,
+            condition: Condition::Always,
+            elements: None,
+            max_parallel: None,
+            asks: false,
         }
     }
 }
@@ -159,8 +185,10 @@ impl PlanSpec {
                     Conduct::FailsForGood
                 }
                 Conduct::ParksFirst(times) => Conduct::ParksFirst(times),
+                Conduct::AsksFirst(times) => Conduct::AsksFirst(times),
                 Conduct::Succeeds | Conduct::LosesFirst(_) | Conduct::NotMadeFirst(_) => Conduct::Succeeds,
             };
+            step.critical &= step.condition != Condition::Undecidable;
             step.optional |= step.missing;
         }
         spec
@@ -212,7 +240,8 @@ impl StepSpec {
             11..=13 => Conduct::FailsFirst(few),
             14 => Conduct::FailsForGood,
             15 => Conduct::Hangs,
-            16 | 17 => Conduct::LosesFirst(few * 3),
+            16 => Conduct::LosesFirst(few * 3),
+            17 => Conduct::AsksFirst(few),
             18 | 19 => Conduct::ParksFirst(few),
             _ => Conduct::NotMadeFirst(few * 3),
         };
@@ -231,15 +260,34 @@ impl StepSpec {
             optional: dice.chance(50),
             undo: dice.chance(70),
             call: u8::try_from(dice.below(3)).expect("small"),
+            condition: match dice.below(20) {
+                0 => Condition::Never,
+                1 => Condition::Undecidable,
+                2 | 3 => Condition::EvenElements,
+                _ => Condition::Always,
+            },
+            elements: dice.chance(20).then(|| dice.below(5)),
+            max_parallel: dice.chance(50).then(|| 1 + u32::try_from(dice.below(3)).expect("small")),
+            asks: dice.chance(10),
         }
     }
 
     fn write(&self, at: usize) -> Step {
         let retry = Retry { max: self.retries, backoff: 0.05, factor: 2.0, jitter: 0.2, ..Retry::default() };
         let timeout_ms = self.timeout_ms.or_else(|| (self.conduct == Conduct::Hangs).then_some(100));
+        let question = Input { message: Some("How many?".into()), schema: json!({"type": "object"}) };
         Step {
             id: Some(format!("s{at}").parse().unwrap()),
-            tool: Some(format!("w.t{}", self.call % 2)),
+            tool: (!self.asks).then(|| format!("w.t{}", self.call % 2)),
+            input: self.asks.then(|| Box::new(question)),
+            for_each: self.elements.map(|count| json!((0..count).collect::<Vec<_>>())),
+            max_parallel: self.max_parallel,
+            when: match self.condition {
+                Condition::Always => None,
+                Condition::Never => Some("1 > 2".into()),
+                Condition::Undecidable => Some("1 / 0 == 1".into()),
+                Condition::EvenElements => self.elements.map(|_| "index % 2 == 0".into()),
+            },
             depends_on: self.depends_on.iter().map(|d| format!("s{d}").parse().unwrap()).collect(),
             retry: (self.retries > 0).then(|| Box::new(retry)),
             timeout_seconds: timeout_ms.map(|ms| f64::from(ms) / 1000.0),
@@ -260,8 +308,32 @@ pub(crate) fn person() -> Principal {
     Principal::person("ada")
 }
 
-pub(crate) fn value_of(plan: &Plan, ix: StepIx) -> StoredValue {
-    StoredValue::Inline(Arc::new(json!({"of": plan.step_id(ix).as_str(), "kind": "v", "n": [1, 2.5, null]})))
+pub(crate) fn value_of(run: &Run, ix: StepIx) -> StoredValue {
+    StoredValue::Inline(Arc::new(json!({"of": run.step_id(ix).as_str(), "kind": "v", "n": [1, 2.5, null]})))
+}
+
+/// What a tool asks.
+pub(crate) fn asked() -> Asked {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let question = Question { key: "n".into(), message: "How many?".into(), schema, url: None };
+    Asked { questions: vec![question], state: Some("halfway".into()) }
+}
+
+/// The values of a loop's elements, as the engine gathers them.
+fn gathered(run: &Run, ix: StepIx) -> StoredValue {
+    let instances = run.open_loop(ix).expect("it was opened").instances();
+    let value = |ix| match run.step(ix).value() {
+        Some(StoredValue::Inline(value)) => (**value).clone(),
+        _ => Value::Null,
+    };
+    StoredValue::Inline(Arc::new(Value::Array(instances.map(value).collect())))
+}
+
+/// What somebody says to the question a step asks.
+fn answer_to(run: &Run, ix: StepIx, by: Principal, reply: Reply) -> Option<Command> {
+    let StepState::AwaitingInput { asked, .. } = run.step(ix) else { return None };
+    let step = run.step_id(ix).to_string();
+    Some(Command::GiveInput { step, by, question: asked.digest(), replies: vec![reply] })
 }
 
 pub(crate) const BEGIN: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -368,13 +440,12 @@ impl History {
 pub(crate) struct World<'a> {
     pub(crate) spec: &'a PlanSpec,
     pub(crate) dice: Dice,
-    /// By position in the plan.
-    pub(crate) calls: Vec<u32>,
+    pub(crate) calls: BTreeMap<StepIx, u32>,
 }
 
 impl<'a> World<'a> {
     pub(crate) fn new(spec: &'a PlanSpec, seed: u64) -> Self {
-        Self { spec, dice: Dice::new(seed), calls: vec![0; spec.len()] }
+        Self { spec, dice: Dice::new(seed), calls: BTreeMap::new() }
     }
 
     /// A world that has already seen the calls in a journal.
@@ -382,8 +453,8 @@ impl<'a> World<'a> {
         let mut world = Self::new(spec, seed);
         for entry in &history.entries {
             if let RunEvent::AttemptStarted { step, .. } = &entry.event {
-                let ix = history.run.plan().find(step.as_str()).unwrap();
-                world.calls[ix.index()] += 1;
+                let ix = history.run.find(step.as_str()).unwrap();
+                *world.calls.entry(ix).or_default() += 1;
             }
         }
         world
@@ -393,6 +464,7 @@ impl<'a> World<'a> {
     pub(crate) fn turn(&mut self, history: &mut History) {
         history.give(&Command::Tick, Cause::Timer).unwrap();
         loop {
+            self.settle_flow(history);
             let free = history.run.free_slots();
             let startable: Vec<StepIx> = history.run.startable(history.now).take(free).collect();
             if startable.is_empty() {
@@ -407,9 +479,60 @@ impl<'a> World<'a> {
         history.give(&Command::Settle, Cause::Schedule).unwrap();
     }
 
+    fn of(&self, run: &Run, ix: StepIx) -> &'a StepSpec {
+        self.spec.step(run.plan_step(ix))
+    }
+
+    /// Closes loops and decides conditions before anybody is asked, until nothing follows any more.
+    fn settle_flow(&mut self, history: &mut History) {
+        loop {
+            let closable: Vec<StepIx> = history.run.closable().collect();
+            let unasked: Vec<StepIx> = history.run.unasked().collect();
+            let mut changed = !closable.is_empty();
+            for step in closable {
+                let value = gathered(&history.run, step);
+                assert_eq!(history.give(&Command::CloseLoop { step, value }, Cause::Schedule), Ok(1));
+            }
+            for ix in unasked {
+                changed |= self.stopped_by_condition(history, ix);
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Skips or fails the step if its condition says so.
+    fn stopped_by_condition(&self, history: &mut History, ix: StepIx) -> bool {
+        let run = &history.run;
+        if run.step(ix).tally().attempts > 0 || !matches!(run.step(ix), StepState::Ready { .. }) {
+            return false;
+        }
+        let instance = run.instance(ix).map(|instance| instance.index);
+        let command = match (self.of(run, ix).condition, instance) {
+            (Condition::Never, None) => Command::Skip { step: ix, reason: "when: 1 > 2 is false".into() },
+            (Condition::EvenElements, Some(index)) if index % 2 == 1 => {
+                Command::Skip { step: ix, reason: "when: index % 2 == 0 is false".into() }
+            }
+            (Condition::Undecidable, None) => {
+                Command::Fail { step: ix, error: StepError::new("condition_failed", "division by zero") }
+            }
+            (
+                Condition::Always | Condition::Never | Condition::Undecidable | Condition::EvenElements,
+                Some(_) | None,
+            ) => return false,
+        };
+        history.give(&command, Cause::Schedule).unwrap();
+        true
+    }
+
     fn start(&mut self, history: &mut History, ix: StepIx) {
-        let step = self.spec.step(ix);
-        if step.missing {
+        if self.stopped_by_condition(history, ix) {
+            return;
+        }
+        let step = self.of(&history.run, ix);
+        let asks = step.asks && !history.run.loops(ix);
+        if step.missing && !step.asks && matches!(history.run.step(ix), StepState::Ready { .. }) {
             let reason = "unknown tool".to_owned();
             let command = if step.optional {
                 Command::Skip { step: ix, reason }
@@ -419,24 +542,39 @@ impl<'a> World<'a> {
             history.give(&command, Cause::Schedule).unwrap();
             return;
         }
+        if asks || history.run.loops(ix) {
+            let items = StoredValue::Inline(Arc::new(json!("the list")));
+            let command = if asks {
+                Command::AskInput { step: ix, message: Some("How many?".into()) }
+            } else {
+                Command::OpenLoop { step: ix, items, count: step.elements.unwrap_or_default() }
+            };
+            // A critical step or another element may have failed in the same turn.
+            let given = history.give(&command, Cause::Schedule);
+            let over = history.run.free_slots() == 0 || history.run.step(ix).is_terminal();
+            assert!(given.is_ok() || over, "{given:?}");
+            return;
+        }
         let call = Digest::of_bytes(&[step.call]);
         let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call };
         match history.give(&command, Cause::Schedule) {
-            // A critical step may have failed in the same turn.
-            Err(Refusal::CannotStart { .. }) => assert_eq!(history.run.free_slots(), 0),
+            // A critical step or another element may have failed in the same turn.
+            Err(Refusal::CannotStart { .. }) => {
+                assert!(history.run.free_slots() == 0 || history.run.step(ix).is_terminal());
+            }
             Err(refusal) => panic!("{refusal}"),
             Ok(_) if matches!(history.run.step(ix), StepState::Running { .. }) => {
-                self.calls[ix.index()] += 1;
+                *self.calls.entry(ix).or_default() += 1;
             }
             Ok(_) => {}
         }
     }
 
     /// What the world says to the call in flight; nothing if it hangs.
-    pub(crate) fn answer(&self, plan: &Plan, ix: StepIx) -> Option<Answer> {
-        let made = self.calls[ix.index()];
-        let value = || Answer::Succeeded(value_of(plan, ix));
-        Some(match self.spec.step(ix).conduct {
+    pub(crate) fn answer(&self, run: &Run, ix: StepIx) -> Option<Answer> {
+        let made = self.calls.get(&ix).copied().unwrap_or_default();
+        let value = || Answer::Succeeded(value_of(run, ix));
+        Some(match self.of(run, ix).conduct {
             Conduct::Succeeds => value(),
             Conduct::FailsFirst(times) if made <= times => {
                 Answer::Failed(StepError::new("tool_error", "not yet").retryable(true))
@@ -446,9 +584,11 @@ impl<'a> World<'a> {
             Conduct::ParksFirst(times) if made <= times => {
                 Answer::Parked { run: "run_child".parse().unwrap() }
             }
+            Conduct::AsksFirst(times) if made <= times => Answer::Asked(Box::new(asked())),
             Conduct::FailsFirst(_)
             | Conduct::LosesFirst(_)
             | Conduct::NotMadeFirst(_)
+            | Conduct::AsksFirst(_)
             | Conduct::ParksFirst(_) => value(),
             Conduct::FailsForGood => Answer::Failed(StepError::new("tool_error", "no")),
             Conduct::Hangs => return None,
@@ -457,11 +597,10 @@ impl<'a> World<'a> {
 
     /// Lets one call in flight come back. Returns false if none can.
     pub(crate) fn let_one_answer(&mut self, history: &mut History) -> bool {
-        let plan = Arc::clone(history.run.plan());
-        let able: Vec<StepIx> =
-            history.run.running().filter(|&ix| self.answer(&plan, ix).is_some()).collect();
+        let run = &history.run;
+        let able: Vec<StepIx> = run.running().filter(|&ix| self.answer(run, ix).is_some()).collect();
         let Some(ix) = self.dice.pick(&able) else { return false };
-        let answer = self.answer(&plan, ix).expect("chosen because it answers");
+        let answer = self.answer(&history.run, ix).expect("chosen because it answers");
         let attempt = history.run.step(ix).tally().attempts;
         history.give(&Command::Report { step: ix, attempt, answer }, Cause::Report).unwrap();
         true
@@ -469,7 +608,8 @@ impl<'a> World<'a> {
 
     /// Brings the run to its end with everybody helping: calls answer, time passes, people say yes and tell the truth.
     pub(crate) fn drain(&mut self, history: &mut History) {
-        let limit = 200 + 60 * self.spec.len();
+        let limit =
+            200 + 60 * self.spec.steps.iter().map(|step| 1 + step.elements.unwrap_or(0)).sum::<usize>();
         for _ in 0..limit {
             self.turn(history);
             if history.ended() {
@@ -511,22 +651,26 @@ impl<'a> World<'a> {
     }
 
     fn let_people_help(&self, history: &mut History) {
-        let plan = Arc::clone(history.run.plan());
         if history.run.status() == "paused" {
             history.give(&Command::Resume { by: person() }, Cause::Command).unwrap();
             return;
         }
         let stuck = || panic!("nothing can happen: {:?}", history.outcome());
         let ix = history.run.waiting().next().unwrap_or_else(stuck);
-        let step = plan.step_id(ix).to_string();
+        let step = history.run.step_id(ix).to_string();
+        let values = Map::from_iter([("n".to_owned(), json!(3))]);
+        let answer = answer_to(&history.run, ix, person(), Reply::Values(values));
         let command = if matches!(history.run.step(ix), StepState::AwaitingApproval { .. }) {
             let shown = Shown::Version(1);
             Command::Approve { step, by: person(), assurance: Assurance::Terminal, shown }
         } else if matches!(history.run.step(ix), StepState::AwaitingPlan { .. }) {
             Command::ResumeChildren
+        } else if let Some(answer) = answer {
+            answer
         } else {
-            let happens = !matches!(self.spec.step(ix).conduct, Conduct::FailsForGood | Conduct::Hangs);
-            let value = value_of(&plan, ix);
+            let conduct = self.of(&history.run, ix).conduct;
+            let happens = !matches!(conduct, Conduct::FailsForGood | Conduct::Hangs);
+            let value = value_of(&history.run, ix);
             let resolution = if happens { Resolution::Happened { value } } else { Resolution::DidNotHappen };
             Command::Resolve { step, by: person(), resolution }
         };
@@ -562,60 +706,71 @@ impl<'a> World<'a> {
 
     /// An answer to an attempt that is not in flight changes nothing.
     fn late_answer(&mut self, history: &mut History) {
-        let steps: Vec<StepIx> = history.run.plan().indices().collect();
+        let steps: Vec<StepIx> = history.run.indices().collect();
         let Some(ix) = self.dice.pick(&steps) else { return };
         let attempts = history.run.step(ix).tally().attempts;
         let in_flight = matches!(history.run.step(ix), StepState::Running { .. });
         let attempt = if in_flight { attempts + 1 } else { attempts };
-        let answer = Answer::Succeeded(value_of(history.run.plan(), ix));
+        let answer = Answer::Succeeded(value_of(&history.run, ix));
         let refused = history.give(&Command::Report { step: ix, attempt, answer }, Cause::Report);
         assert!(matches!(refused, Err(Refusal::NotInFlight { .. })), "a late answer was heard: {refused:?}");
     }
 
     fn some_command(&mut self, history: &mut History) {
         let by = if self.dice.chance(20) { Principal::agent("planner") } else { person() };
-        let plan = Arc::clone(history.run.plan());
         let waiting: Vec<StepIx> = history.run.waiting().collect();
-        let steps: Vec<StepIx> = plan.indices().collect();
+        let steps: Vec<StepIx> = history.run.indices().collect();
         let chosen = if waiting.is_empty() { self.dice.pick(&steps) } else { self.dice.pick(&waiting) };
         let Some(ix) = chosen else { return };
-        let step = plan.step_id(ix).to_string();
+        let step = history.run.step_id(ix).to_string();
+        let spec = self.of(&history.run, ix);
         let shown = if self.dice.chance(90) { Shown::Version(1) } else { Shown::Version(2) };
-        let command = match self.dice.below(12) {
+        let command = match self.dice.below(15) {
             0 | 1 => Command::Pause { by: by.clone() },
             2 | 3 => Command::Resume { by: by.clone() },
             4 if self.dice.chance(25) => Command::Cancel { by: by.clone() },
             5 | 6 => Command::Approve { step, by: by.clone(), assurance: Assurance::CommandLine, shown },
             7 => Command::Deny { step, by: by.clone(), shown, reason: "too risky".into() },
-            8 => self.some_resolution(&plan, ix, &by),
+            8 => self.some_resolution(&history.run, ix, &by),
             9 => {
-                let tool = self.spec.step(ix).tool();
-                let class = self.spec.step(ix).class;
-                let call = Digest::of_bytes(&[self.spec.step(ix).call]);
-                Command::Start { step: ix, tool, class, call }
+                let call = Digest::of_bytes(&[spec.call]);
+                Command::Start { step: ix, tool: spec.tool(), class: spec.class, call }
+            }
+            10..=12 => {
+                let wrong = Map::from_iter([("n".to_owned(), json!("three"))]);
+                let reply = match self.dice.below(4) {
+                    0 => Reply::Decline,
+                    1 => Reply::Values(wrong),
+                    _ => Reply::Values(Map::from_iter([("n".to_owned(), json!(3))])),
+                };
+                answer_to(&history.run, ix, by.clone(), reply).unwrap_or(Command::Tick)
             }
             _ => Command::Tick,
         };
         let given = history.give(&command, Cause::Command);
         match command {
-            Command::Approve { .. } | Command::Deny { .. } | Command::Resolve { .. } => {
+            Command::Approve { .. }
+            | Command::Deny { .. }
+            | Command::Resolve { .. }
+            | Command::GiveInput { .. } => {
                 let by_agent = !by.may_approve();
                 assert!(!by_agent || given.is_err(), "an agent decided: {given:?}");
             }
             Command::Start { step, .. } if matches!(history.run.step(step), StepState::Running { .. }) => {
-                self.calls[step.index()] += u32::try_from(given.unwrap_or_default()).expect("small");
+                *self.calls.entry(step).or_default() +=
+                    u32::try_from(given.unwrap_or_default()).expect("small");
             }
             _ => {}
         }
     }
 
-    fn some_resolution(&mut self, plan: &Plan, ix: StepIx, by: &Principal) -> Command {
+    fn some_resolution(&mut self, run: &Run, ix: StepIx, by: &Principal) -> Command {
         let resolution = match self.dice.below(3) {
-            0 => Resolution::Happened { value: value_of(plan, ix) },
+            0 => Resolution::Happened { value: value_of(run, ix) },
             1 => Resolution::DidNotHappen,
             _ => Resolution::RunAgain,
         };
-        Command::Resolve { step: plan.step_id(ix).to_string(), by: by.clone(), resolution }
+        Command::Resolve { step: run.step_id(ix).to_string(), by: by.clone(), resolution }
     }
 }
 

@@ -202,10 +202,11 @@ fn what_cannot_be_executed_is_listed() {
         {"think": "x"}, {"agent": "x"}, {"input": {"type": "object"}}, {"plan": "x"},
         {"tool": "t", "when": "true", "forEach": [1], "expect": "true", "constraints": ["true"], "args": {"i": "${item}"}},
         {"tool": "t"},
+        {"input": {"type": "object"}, "expect": "true", "constraints": ["true"]},
     ]));
     let names: Vec<&str> = plan.unsupported().iter().map(|(_, name)| *name).collect();
-    assert_eq!(names, ["think", "agent", "input", "when", "forEach", "expect", "constraints"]);
-    assert_eq!(plan.unsupported()[6].0, StepIx::new(4));
+    assert_eq!(names, ["think", "agent", "expect of an input", "constraints of an input"]);
+    assert_eq!(plan.unsupported()[3].0, StepIx::new(6));
 }
 
 #[test]

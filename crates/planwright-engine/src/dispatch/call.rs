@@ -8,7 +8,7 @@ use crate::engine::Environment;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
-use planwright_core::plan::StepIx;
+use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{Answer, StepError, StoredValue};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,6 +33,7 @@ pub(super) fn make(
     step: StepIx,
     mut call: Call,
     permit: Permit,
+    expectation: Option<Expectation>,
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
@@ -56,9 +57,19 @@ pub(super) fn make(
             Ok(value) if !StoredValue::can_keep(&value) => Ok(value),
             outcome => mask_outcome(&redaction, outcome).await,
         };
-        let (answer, large) = answer(&*artifacts, outcome).await;
+        let (answer, large) = match expect(expectation.as_ref(), &outcome) {
+            Some(error) => (Answer::Failed(error), None),
+            None => answer(&*artifacts, outcome).await,
+        };
         Finished { step, attempt, answer, large }
     })
+}
+
+/// Why a value is not what the plan expects: many servers report errors as successes.
+fn expect(expectation: Option<&Expectation>, outcome: &Outcome) -> Option<StepError> {
+    let value = outcome.as_ref().ok()?;
+    let error = expectation?.check(value).err()?;
+    Some(StepError::new("expect_failed", error.to_string()))
 }
 
 /// A tool that panics costs its own call, never the run. Nobody knows how far it got.
@@ -94,9 +105,6 @@ async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<
         }
         Err(CallError::Cancelled) => (Answer::NotMade, None),
         Err(CallError::Lost(reason)) => (Answer::Lost { reason }, None),
-        Err(CallError::InputRequired(_)) => {
-            let message = "the tool asks a person for values, which this version cannot pass on";
-            (Answer::Failed(StepError::new("input_required", message)), None)
-        }
+        Err(CallError::InputRequired(asked)) => (Answer::Asked(asked), None),
     }
 }

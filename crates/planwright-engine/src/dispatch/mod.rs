@@ -1,6 +1,7 @@
 //! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
 
 mod call;
+mod flow;
 mod limiter;
 mod masking;
 mod run_loop;
@@ -13,6 +14,5 @@ pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
-pub(crate) use sealed::SecretValues;
 pub(crate) use values::{LargeValues, LoadValueError, RunValues};
 pub use values::{read_value, store_value};

@@ -19,7 +19,7 @@ use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use planwright_core::tool::Catalog;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -92,6 +92,8 @@ pub(crate) struct RunLoop {
     pub(super) catalog: Catalog,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
+    /// Steps whose `when` was found true: nothing that it looks at changes any more.
+    pub(super) met: BTreeSet<StepIx>,
     /// A ready step was not admitted: wait for a call of any run to end.
     pub(super) starved: bool,
     pub(super) freed: watch::Receiver<u64>,
@@ -100,7 +102,7 @@ pub(crate) struct RunLoop {
     lease: Lease,
     /// Stay while only people can move the run on.
     pub(super) linger: bool,
-    observers: Observers,
+    pub(super) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     /// The journal of the run that this one takes back.
     mirror: Option<Mirror>,
@@ -138,6 +140,7 @@ impl RunLoop {
             catalog,
             large: LargeValues::default(),
             batch: Batch::default(),
+            met: BTreeSet::new(),
             starved: false,
             head,
             lease,
@@ -303,10 +306,10 @@ impl RunLoop {
     }
 
     fn dispatch(&mut self, prepared: Prepared) {
-        let Prepared { step, call, permit } = prepared;
+        let Prepared { step, call, permit, expectation } = prepared;
         crash::point("run: before call");
         self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
-        self.calls.push(call::make(&self.env, step, call, permit));
+        self.calls.push(call::make(&self.env, step, call, permit, expectation));
     }
 
     /// Tells the calls whose answer is not wanted any more.
@@ -315,7 +318,7 @@ impl RunLoop {
             match &entry.event {
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
                     if let Some((_, token)) =
-                        self.run.plan().find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
+                        self.run.find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
                     {
                         token.cancel();
                     }
@@ -375,7 +378,8 @@ impl RunLoop {
         if self.in_flight.get(&step).is_some_and(|(number, _)| *number == attempt) {
             self.in_flight.remove(&step);
         }
-        if let Some(value) = large {
+        // The values of a loop's elements are read again when they are gathered: there may be many.
+        if let Some(value) = large.filter(|_| self.run.instance(step).is_none()) {
             self.large.keep(step, value);
         }
         self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;

@@ -3,11 +3,10 @@
 use super::limiter::{Demand, Permit};
 use super::run_loop::{RunError, RunLoop};
 use super::sealed::SecretValues;
-use super::values::RunValues;
-use crate::port::{Call, ProgressSink};
+use crate::port::Call;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::journal::Cause;
-use planwright_core::plan::StepIx;
+use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{Command, RunEvent, StepError, idempotency_key};
 use planwright_core::tool::{EffectClass, KnownTool, ToolName};
 use serde_json::{Map, Value};
@@ -19,6 +18,7 @@ pub(super) struct Prepared {
     pub(super) step: StepIx,
     pub(super) call: Call,
     pub(super) permit: Permit,
+    pub(super) expectation: Option<Expectation>,
 }
 
 enum Started {
@@ -37,6 +37,7 @@ impl RunLoop {
         self.starved = false;
         let mut passed_over = 0;
         loop {
+            self.settle_flow().await?;
             let now = self.env.clock.now();
             let free = self.run.free_slots();
             let candidates: Vec<StepIx> = self.run.startable(now).skip(passed_over).take(free).collect();
@@ -53,8 +54,23 @@ impl RunLoop {
     }
 
     async fn try_start(&mut self, step: StepIx) -> Result<Started, RunError> {
+        if !self.condition_holds(step).await? {
+            return Ok(Started::Yes);
+        }
+        if self.run.asks(step) && !self.run.loops(step) {
+            self.ask_input(step).await?;
+            return Ok(Started::Yes);
+        }
         let plan = Arc::clone(self.run.plan());
-        let written = plan.step(step);
+        let written = plan.step(self.run.plan_step(step));
+        if self.run.loops(step)
+            && (self.run.asks(step)
+                || written.plan.is_some()
+                || self.catalog.resolve(written.action_label()).is_ok())
+        {
+            self.open_loop(step).await?;
+            return Ok(Started::Yes);
+        }
         if written.plan.is_some() {
             self.start_child(step).await?;
             return Ok(Started::Yes);
@@ -91,11 +107,8 @@ impl RunLoop {
 
     /// The arguments exactly as they are sent, with references in place of secrets, or why they cannot be.
     async fn arguments(&mut self, step: StepIx, tool: &KnownTool) -> Result<Map<String, Value>, StepError> {
-        let plan = Arc::clone(self.run.plan());
-        let referenced = plan.referenced_steps(step);
-        let loaded = self.large.load(&*self.env.artifacts, &self.run, &referenced).await;
-        loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
-        let names = plan.secrets(step);
+        self.load(step).await?;
+        let names = self.run.plan().secrets(self.run.plan_step(step));
         let args = self.resolved(step, tool, &SecretValues::shown(&names))?;
         // With secrets in them they are checked as they are sent.
         if names.is_empty() { check_args(tool, args, Told::Values) } else { Ok(args) }
@@ -107,7 +120,7 @@ impl RunLoop {
         step: StepIx,
         tool: &KnownTool,
     ) -> Result<Option<Map<String, Value>>, StepError> {
-        let names = self.run.plan().secrets(step);
+        let names = self.run.plan().secrets(self.run.plan_step(step));
         if names.is_empty() {
             return Ok(None);
         }
@@ -123,11 +136,11 @@ impl RunLoop {
         tool: &KnownTool,
         secrets: &SecretValues,
     ) -> Result<Map<String, Value>, StepError> {
-        let values = RunValues { run: &self.run, large: &self.large, secrets };
+        let values = self.values(step).with_secrets(secrets);
         let mut args = self
             .run
             .plan()
-            .resolve_args(step, &values)
+            .resolve_args(self.run.plan_step(step), &values)
             .map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
         if let (EffectClass::Keyed, Some(argument)) = (tool.class, &tool.key_argument)
             && !args.contains_key(argument)
@@ -138,7 +151,7 @@ impl RunLoop {
     }
 
     fn key(&self, step: StepIx) -> String {
-        idempotency_key(self.run.id(), &self.run.start().digest, self.run.plan().step_id(step))
+        idempotency_key(self.run.id(), &self.run.start().digest, self.run.step_id(step))
     }
 
     /// Journals the start. The call itself is made once that is durable, and only if the guards agreed.
@@ -150,6 +163,12 @@ impl RunLoop {
         sealed: Option<Map<String, Value>>,
         permit: Permit,
     ) -> Result<(), RunError> {
+        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
+        if let Err(error) = plan.check_constraints(own, &args, &[], &self.values(step)) {
+            self.fail(step, StepError::new("constraint_violated", error.to_string()))?;
+            return Ok(());
+        }
+        let expectation = plan.expectation(own, &args, &self.values(step));
         let args = Value::Object(args);
         let call = call_digest(&tool.name, &args);
         let command = Command::Start { step, tool: tool.name.clone(), class: tool.class, call };
@@ -163,14 +182,15 @@ impl RunLoop {
             args: sealed.unwrap_or(args),
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
-            step: self.run.plan().step_id(step).clone(),
+            step: self.run.step_id(step).clone(),
             attempt,
             idempotency_key: self.key(step),
             cancelled: CancellationToken::new(),
-            answered: Vec::new(),
-            progress: ProgressSink::default(),
+            answered: self.run.answered(step).to_vec(),
+            progress: self.observers.sink(self.run.step_id(step)),
         };
-        self.batch.calls.push(Prepared { step, call, permit });
+        self.met.remove(&step);
+        self.batch.calls.push(Prepared { step, call, permit, expectation });
         Ok(())
     }
 }

@@ -3,15 +3,13 @@
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
-use super::sealed::SecretValues;
-use super::values::RunValues;
-use crate::child::{ChildOrder, Wish};
+use crate::child::{ChildAnswer, ChildOrder, Wish};
 use crate::crash;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry};
-use planwright_core::plan::StepIx;
+use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Command, Parent, RunEvent, StepError};
+use planwright_core::run::{Answer, Command, RunEvent, StepError, StoredValue};
 use planwright_core::tool::{EffectClass, ToolName};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -22,6 +20,7 @@ pub(super) struct PreparedChild {
     step: StepIx,
     attempt: AttemptNo,
     order: ChildOrder,
+    expectation: Option<Expectation>,
 }
 
 /// A child run in flight. Dropping it lets go of the child.
@@ -40,20 +39,28 @@ impl RunLoop {
                 return Ok(());
             }
         };
+        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
+        if let Err(error) = plan.check_constraints(own, &order.variables, &[], &self.values(step)) {
+            let error = StepError::new("constraint_violated", error.to_string());
+            self.execute(&Command::Fail { step, error }, Cause::Schedule)?;
+            return Ok(());
+        }
+        let expectation = plan.expectation(own, &order.variables, &self.values(step));
         let tool = ToolName { server: "plan".into(), tool: order.subplan.plan.id().to_string() };
         let call = call_digest(&tool, &Value::Object(order.variables.clone()));
         // Keyed: the id of the child run is the key under which a repeated call finds what was begun.
         let command = Command::Start { step, tool, class: EffectClass::Keyed, call };
         if let Some(RunEvent::AttemptStarted { attempt, .. }) = self.execute(&command, Cause::Schedule)? {
             let attempt = *attempt;
-            self.batch.children.push(PreparedChild { step, attempt, order });
+            self.met.remove(&step);
+            self.batch.children.push(PreparedChild { step, attempt, order, expectation });
         }
         Ok(())
     }
 
     async fn child_order(&mut self, step: StepIx) -> Result<ChildOrder, StepError> {
         let plan = Arc::clone(self.run.plan());
-        let Some(subplan) = plan.subplan_of(step) else {
+        let Some(subplan) = plan.subplan_of(self.run.plan_step(step)) else {
             return Err(StepError::new("plan_unavailable", "the plan that this step runs is not there"));
         };
         let inputs = self.inputs(step).await?;
@@ -64,7 +71,7 @@ impl RunLoop {
             StepError::new("invalid_inputs", message)
         })?;
         Ok(ChildOrder {
-            parent: Parent { run: self.run.id().clone(), step: plan.step_id(step).clone(), index: None },
+            parent: self.run.child_place(step),
             subplan: subplan.clone(),
             variables,
             by: self.run.start().by.clone(),
@@ -74,25 +81,20 @@ impl RunLoop {
     }
 
     async fn inputs(&mut self, step: StepIx) -> Result<Map<String, Value>, StepError> {
-        let plan = Arc::clone(self.run.plan());
-        let referenced = plan.referenced_steps(step);
-        let loaded = self.large.load(&*self.env.artifacts, &self.run, &referenced).await;
-        loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+        self.load(step).await?;
         // Secrets are not given to other plans.
-        let secrets = SecretValues::default();
-        let values = RunValues { run: &self.run, large: &self.large, secrets: &secrets };
-        let resolved = plan.resolve_inputs(step, &values);
+        let resolved = self.run.plan().resolve_inputs(self.run.plan_step(step), &self.values(step));
         resolved.map_err(|error| StepError::new("unresolved_reference", error.to_string()))
     }
 
     pub(super) fn dispatch_child(&mut self, prepared: PreparedChild) {
-        let PreparedChild { step, attempt, order } = prepared;
+        let PreparedChild { step, attempt, order, expectation } = prepared;
         crash::point("run: before child");
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.children.insert(step, Child { attempt, wish });
         let running = self.engine.run_child(order, wishes);
         self.calls.push(Box::pin(async move {
-            let (answer, large) = running.await;
+            let (answer, large) = expected(expectation.as_ref(), running.await);
             crash::point("child: answered");
             Finished { step, attempt, answer, large }
         }));
@@ -110,9 +112,7 @@ impl RunLoop {
                 // It took too long.
                 RunEvent::AttemptFailed { step, .. } => {
                     let by: Principal = self.run.start().by.clone();
-                    if let Some(child) =
-                        self.run.plan().find(step.as_str()).and_then(|ix| self.children.get(&ix))
-                    {
+                    if let Some(child) = self.run.find(step.as_str()).and_then(|ix| self.children.get(&ix)) {
                         child.wish.send_replace(Wish::Cancel(by));
                     }
                 }
@@ -132,5 +132,22 @@ impl RunLoop {
         if self.children.get(&step).is_some_and(|child| child.attempt == attempt) {
             self.children.remove(&step);
         }
+    }
+}
+
+/// What the child came to, unless that is not what the plan expects.
+fn expected(expectation: Option<&Expectation>, (answer, large): ChildAnswer) -> ChildAnswer {
+    let value = match &answer {
+        Answer::Succeeded(StoredValue::Inline(value)) => Some(value),
+        Answer::Succeeded(StoredValue::Artifact(_)) => large.as_ref(),
+        Answer::Failed(_)
+        | Answer::Asked(_)
+        | Answer::NotMade
+        | Answer::Parked { .. }
+        | Answer::Lost { .. } => None,
+    };
+    match expectation.zip(value).and_then(|(expectation, value)| expectation.check(value).err()) {
+        Some(error) => (Answer::Failed(StepError::new("expect_failed", error.to_string())), None),
+        None => (answer, large),
     }
 }

@@ -9,7 +9,7 @@ mod validation;
 
 pub use log::LogLine;
 pub use plan::{Imported, PlanDetails, PlanLine, RunLine};
-pub use run::{DryRunStep, ErrorWire, RunResult, StepResult, dry_run_result};
+pub use run::{DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
 pub use template::{TemplateInput, TemplateLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;

@@ -1,7 +1,9 @@
 //! The result of a run, and of one that was only tried on paper.
 
 use planwright_core::plan::Plan;
-use planwright_core::run::{Preview, PreviewStep, Run, RunReport, StepReport, StoredValue};
+use planwright_core::run::{
+    ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport, StoredValue,
+};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ArtifactError, Artifacts};
 use planwright_engine::read_value;
@@ -46,12 +48,35 @@ pub struct StepResult {
     /// The run of a sub-plan that waits for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
+    /// Present for steps that run once per element, once they have begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<ItemResult>>,
+}
+
+/// What a step that runs once per element came to for one of them.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemResult {
+    pub index: u32,
+    pub status: String,
+    pub attempts: u32,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorWire>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ErrorWire {
     pub code: String,
     pub message: String,
+}
+
+impl From<StepError> for ErrorWire {
+    fn from(error: StepError) -> Self {
+        Self { code: error.code, message: error.message }
+    }
 }
 
 /// A step of a dry run: what would be called, and what consent and the guards say.
@@ -93,10 +118,17 @@ impl RunResult {
 
 impl StepResult {
     async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        let StepReport { id, title, tool, status, attempts, duration, value, error, waits_for } = report;
-        let value = match value {
-            Some(StoredValue::Inline(value)) => Some((*value).clone()),
-            Some(stored @ StoredValue::Artifact(_)) => Some(read_value(artifacts, &stored).await?),
+        let StepReport { id, title, tool, status, attempts, duration, value, error, items, waits_for } =
+            report;
+        let value = read(value, artifacts).await?;
+        let items = match items {
+            Some(reports) => {
+                let mut items = Vec::with_capacity(reports.len());
+                for report in reports {
+                    items.push(ItemResult::read(report, artifacts).await?);
+                }
+                Some(items)
+            }
             None => None,
         };
         Ok(Self {
@@ -107,9 +139,32 @@ impl StepResult {
             attempts,
             duration_ms: millis(duration),
             value,
-            error: error.map(|error| ErrorWire { code: error.code, message: error.message }),
+            error: error.map(ErrorWire::from),
+            items,
             waits_for: waits_for.map(|run| run.to_string()),
         })
+    }
+}
+
+impl ItemResult {
+    async fn read(report: ItemReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+        let ItemReport { index, status, attempts, duration, value, error } = report;
+        Ok(Self {
+            index,
+            status: status.to_owned(),
+            attempts,
+            duration_ms: millis(duration),
+            value: read(value, artifacts).await?,
+            error: error.map(ErrorWire::from),
+        })
+    }
+}
+
+async fn read(value: Option<StoredValue>, artifacts: &dyn Artifacts) -> Result<Option<Value>, ArtifactError> {
+    match value {
+        Some(StoredValue::Inline(value)) => Ok(Some((*value).clone())),
+        Some(stored @ StoredValue::Artifact(_)) => Ok(Some(read_value(artifacts, &stored).await?)),
+        None => Ok(None),
     }
 }
 
@@ -140,6 +195,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 value: None,
                 error: None,
                 waits_for: None,
+                items: None,
             },
             args: args.clone(),
             verdict: verdict.as_str().to_owned(),

@@ -4,6 +4,7 @@ use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
 use crate::projections::project;
+use crate::servers::Need;
 use crate::target::{StepTarget, how_to_go_on, step_target};
 use crate::variables::VariableFlags;
 use crate::wire_up::{App, Setting, user};
@@ -72,6 +73,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let (id, variables) = (review.id(), args.variables.read()?);
+    app.start_servers(&review.current().document, Need::Use).await?;
     let digest = app.engine.candidate(review, &variables).await?.digest;
     let shown = args.shown.read("approve", id, (review.current().number, digest))?;
     let review = app.engine.approve(id, &variables, shown, &user(), Assurance::CommandLine).await?;

@@ -3,6 +3,7 @@
 use crate::config::{self, Config};
 use crate::exit::{Exit, Failure, chain};
 use crate::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::servers::Servers;
 use crate::wire_up::{Access, App, Setting, Workspace};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::review::ReviewState;
@@ -58,8 +59,9 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>) -> Result<Exit, Fa
             permissions(&mut diagnosis, &workspace);
             free_space(&mut diagnosis, &workspace);
             if let Some(config) = configuration(&mut diagnosis, &workspace) {
-                let setting = Setting { workspace, config, printer };
+                let setting = Setting { workspace, config, printer, servers: Servers::default() };
                 secrets(&mut diagnosis, &setting).await;
+                servers(&mut diagnosis, &setting);
                 exit = store(&mut diagnosis, &setting).await;
             }
         }
@@ -141,6 +143,27 @@ async fn secrets(diagnosis: &mut Diagnosis, setting: &Setting) {
         let hint = Some("planwright secrets list says where each is looked for".to_owned());
         diagnosis.note("secrets", Verdict::Warn, format!("{message}: {}", problems.join("; ")), hint);
     }
+}
+
+/// Which servers may be started. None is: that is what `servers check` is for.
+fn servers(diagnosis: &mut Diagnosis, setting: &Setting) {
+    let roster = setting.roster();
+    for problem in &roster.problems {
+        diagnosis.note("servers", Verdict::Warn, problem.clone(), None);
+    }
+    let mut ready = 0;
+    for server in roster.effective() {
+        match server.obstacle() {
+            None => ready += 1,
+            Some((reason, hint)) => diagnosis.note("servers", Verdict::Warn, reason, hint),
+        }
+    }
+    let message = match ready {
+        0 => "none is ready: docs/servers.md says how to add one".to_owned(),
+        1 => "1 is ready; planwright servers check starts it".to_owned(),
+        ready => format!("{ready} are ready; planwright servers check starts them"),
+    };
+    diagnosis.note("servers", Verdict::Ok, message, None);
 }
 
 /// Looks at the store and says with which exit code its failure ends.

@@ -6,6 +6,7 @@ use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id, pick_run};
 use crate::printer::line;
+use crate::servers::Need;
 use crate::wire_up::Setting;
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             .hint(format!("planwright run {id} --dry-run shows what the whole plan would do")));
     }
     refuse_while_executing(&app, &review).await?;
+    app.start_servers(&review.current().document, Need::Use).await?;
     let candidate = app.engine.runnable(&review, &variables).await?;
     let mut from = Vec::new();
     for step in &args.from {

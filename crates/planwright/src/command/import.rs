@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{PlanSource, check, read_document};
 use crate::projections::project;
+use crate::servers::Need;
 use crate::standing::standing;
 use crate::wire_up::{Access, App, Setting, user};
 use planwright_core::plan::Document;
@@ -40,6 +41,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 async fn import(app: &App, document: Document) -> Result<(), Failure> {
+    app.start_servers(&document, Need::Look).await?;
     let (review, findings) = app.engine.propose(document, &user()).await?;
     project(app, &review).await;
     let current = review.current();

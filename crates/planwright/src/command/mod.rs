@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod import;
+pub(crate) mod input;
 pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod new;
@@ -20,6 +21,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod secrets;
+pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod template;
 pub(crate) mod tools;
@@ -30,6 +32,7 @@ pub(crate) mod verify;
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
+use crate::servers::Servers;
 use crate::wire_up::Setting;
 
 /// Runs the command that was named.
@@ -43,8 +46,13 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Doctor => return on_runtime(doctor::run(printer, dir)),
         other => other,
     };
-    let setting = Setting::new(dir, printer)?;
-    on_runtime(with_workspace(command, setting))
+    let servers = Servers::new(cli.global.trust_project_servers);
+    let setting = Setting::new(dir, printer, servers.clone())?;
+    on_runtime(async move {
+        let done = with_workspace(command, setting).await;
+        servers.close().await;
+        done
+    })
 }
 
 async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Failure> {
@@ -62,6 +70,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Cancel(args) => cancel::run(&setting, &args).await,
         Command::Approve(args) => approve::run(&setting, &args).await,
         Command::Reject(args) => reject::run(&setting, &args).await,
+        Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
         Command::Undo(args) => Box::pin(undo::run(&setting, &args)).await,
@@ -70,8 +79,9 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Log(args) => log::run(&setting, &args).await,
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
-        Command::Tools(args) => tools::run(&setting, &args),
         Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Tools(args) => tools::run(&setting, &args).await,
+        Command::Servers(command) => servers::run(&setting, &command).await,
     }
 }
 

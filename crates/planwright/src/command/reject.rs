@@ -5,6 +5,7 @@ use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
 use crate::projections::project;
+use crate::servers::Need;
 use crate::target::step_target;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::review::{Review, ReviewState};
@@ -42,6 +43,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let id = review.id();
+    app.start_servers(&review.current().document, Need::Look).await?;
     let digest = app.engine.candidate(review, &Map::new()).await?.digest;
     let shown = args.shown.read("reject", id, (review.current().number, digest))?;
     let review = app.engine.reject(id, shown, &user(), &args.reason).await?;

@@ -3,6 +3,7 @@
 use crate::execution::{Begin, Order, RunFlags, execute};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
+use crate::servers::Need;
 use crate::target::{Target, named_run};
 use crate::wire_up::{Access, App, Setting};
 use planwright_core::id::RunId;
@@ -44,6 +45,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     if args.flags.max_concurrency.is_some() {
         app.printer().warn("a resumed run keeps the concurrency it began with");
     }
+    let version = review.version(opened.version).unwrap_or_else(|| review.current());
+    app.start_servers(&version.document, Need::Use).await?;
     let steps = review.version(opened.version).map_or(0, |version| version.document.steps.len());
     execute(&app, Order { begin: Begin::Resume(id), approval: None, variables: given, steps }, &args.flags)
         .await

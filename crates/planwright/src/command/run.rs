@@ -6,6 +6,7 @@ use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{self, PlanSource};
 use crate::printer::{Printer, YELLOW, line};
+use crate::servers::Need;
 use crate::wire_up::{Access, App, Setting, user};
 use planwright_core::plan::{Finding, Plan};
 use planwright_core::review::Review;
@@ -39,6 +40,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         PlanSource::File(_) | PlanSource::Stdin => import(setting, &source).await?,
     };
     refuse_while_executing(&app, &review).await?;
+    app.start_servers(&review.current().document, Need::Use).await?;
     let candidate = app.engine.runnable(&review, &variables).await?;
     let typed = args.flags.variables.as_typed();
     let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, typed };
@@ -65,6 +67,7 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
     let (candidate, version) = match source {
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(app, id).await?;
+            app.start_servers(&review.current().document, Need::Use).await?;
             (app.engine.candidate(&review, variables).await?, review.current().number)
         }
         PlanSource::File(_) | PlanSource::Stdin => {
@@ -73,6 +76,7 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
             document.identify();
             let version = version_of(app, &document).await?;
             document.variables.extend(variables.clone());
+            app.start_servers(&document, Need::Use).await?;
             (app.engine.tolerant_candidate(document).await?, version)
         }
     };

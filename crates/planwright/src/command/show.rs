@@ -5,6 +5,7 @@ use crate::dag;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
 use crate::printer::{BOLD, YELLOW, block, line};
+use crate::servers::Need;
 use crate::standing::{Standing, standing};
 use crate::wire_up::{Access, App, Setting};
 use planwright_core::id::RunId;
@@ -27,6 +28,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let app = setting.open(Access::Read)?;
     let (review, _) = load_for_reading(&app, &args.plan).await?;
     let standing = standing(&app, &review).await?;
+    app.start_servers(&review.current().document, Need::Look).await?;
     let candidate = app.engine.candidate(&review, &serde_json::Map::new()).await?;
     let runs = run_lines(&app, &review).await?;
     if setting.printer.json {

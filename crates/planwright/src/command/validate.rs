@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{self, PlanSource, read_text, unreadable};
+use crate::servers::Need;
 use crate::variables::VariableFlags;
 use crate::wire_up::{Access, Setting};
 use planwright_core::plan::{Document, Validated, validate_with};
@@ -41,6 +42,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     let mut document = document;
     document.variables.extend(args.variables.read()?);
+    app.start_servers(&document, Need::Look).await?;
     let catalog = app.engine.catalog();
     let plans = app.engine.known_plans(&document).await?;
     let Validated { plan, findings } = validate_with(document, &catalog, &plans, &bounds);

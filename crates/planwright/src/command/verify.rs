@@ -146,6 +146,8 @@ impl Verification {
             match entry.event {
                 RunEvent::AttemptSucceeded { value: StoredValue::Artifact(artifact), .. }
                 | RunEvent::ResultReused { value: StoredValue::Artifact(artifact), .. }
+                | RunEvent::LoopOpened { items: StoredValue::Artifact(artifact), .. }
+                | RunEvent::LoopClosed { value: StoredValue::Artifact(artifact), .. }
                 | RunEvent::OutcomeResolved {
                     resolution: Resolution::Happened { value: StoredValue::Artifact(artifact) },
                     ..

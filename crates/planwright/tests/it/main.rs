@@ -14,6 +14,7 @@ mod lifecycle;
 mod processes;
 mod resume;
 mod secrets;
+mod servers;
 mod templates;
 mod terminal;
 mod undo;

@@ -3,7 +3,7 @@
 #[path = "../../../planwright-core/tests/it/spellings.rs"]
 mod spellings;
 
-use crate::workbench::{Bench, Said, call, step, wait_until};
+use crate::workbench::{Bench, Said, call, step};
 use planwright_core::secret::{Redactor, SecretName, SecretText};
 use serde_json::{Value, json};
 use spellings::{encodings, standard};
@@ -11,6 +11,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// What is looked for: one as tokens are, one as passwords are.
 const TOKEN: &str = "ghp_Zk3vQ8sTn5LwX2yRb7Hd";
@@ -64,10 +65,16 @@ impl Canaries {
         Self { spelt, redactor: Redactor::new(known.iter().map(|(name, text)| (name, text))) }
     }
 
-    fn hit(&self, bytes: &[u8]) -> Option<String> {
+    /// A spelling that was put into the run, as it was put in.
+    fn known_hit(&self, bytes: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(bytes);
         let spelt = self.spelt.iter().find(|(_, needle)| text.contains(needle)).map(|(name, _)| name.clone());
-        spelt.or_else(|| self.redactor.finds(bytes).then(|| "some other spelling".to_owned()))
+        spelt
+    }
+
+    fn hit(&self, bytes: &[u8]) -> Option<String> {
+        let other = || self.redactor.finds(bytes).then(|| "some other spelling".to_owned());
+        self.known_hit(bytes).or_else(other)
     }
 
     #[track_caller]
@@ -220,7 +227,12 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
         let log = bench.log("p");
         log.iter().any(|entry| entry["kind"] == "attempt_started" && entry["step"] == step)
     };
-    wait_until("all echoes to end", || started("hold") || child.try_wait().unwrap().is_some());
+    // Hundreds of processes, and none of them hurried by being watched too closely.
+    let since = Instant::now();
+    while !started("hold") && child.try_wait().unwrap().is_none() {
+        assert!(since.elapsed() < Duration::from_secs(240), "the echoes do not end");
+        std::thread::sleep(Duration::from_millis(250));
+    }
     assert!(child.try_wait().unwrap().is_none(), "it ended: {:?}", bench.log("p").last());
     assert!(
         std::fs::metadata(bench.path(".plans/planwright.db-wal")).unwrap().len() > 0,
@@ -319,6 +331,28 @@ fn a_file_that_others_can_read_is_no_secret() {
     let doctor = run(&bench, &["doctor", "--json"]).ends(0).json();
     let check = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "secrets").unwrap();
     assert_eq!(check["message"], "2 of 2 available");
+}
+
+#[test]
+fn a_secret_that_cannot_be_read_says_why() {
+    let bench = Bench::new();
+    let nothing = json!([]);
+    assert_eq!(bench.run(&["secrets", "list", "--json"]).ends(0).json(), nothing);
+    bench.write(
+        "planwright.toml",
+        "[secrets]\nA = { file = \"gone\" }\nB = { file = \"/dev/null\" }\nC = { file = \"binary\" }\n\
+         D = { file = \"long\" }\nE = { keyring = \"planwright/nobody\" }\n",
+    );
+    std::fs::write(bench.path("binary"), b"\xff\xfe\xff\xfe").unwrap();
+    private(&bench.path("binary"));
+    private(&bench.write("long", &"x".repeat(20_000)));
+    let list = bench.run(&["secrets", "check", "--json"]).ends(2).json();
+    let problems = ["there is no file", "is not a file", "not UTF-8", "longer than", "keyring"];
+    for (secret, problem) in list.as_array().unwrap().iter().zip(problems) {
+        assert!(secret["problem"].as_str().unwrap().contains(problem), "{secret}");
+    }
+    assert_eq!(list.as_array().unwrap().len(), problems.len());
+    bench.run(&["secrets", "check", "a b"]).complains(2, "no name of a secret");
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn a_template_is_saved_listed_shown_and_used() {
     let shown = bench.run(&["template", "show", "greet"]).ends(0).out;
     assert!(shown.contains("required") && shown.contains("default 2") && shown.contains("who"), "{shown}");
 
-    let made = bench.run(&["template", "use", "greet", "--input", "name=Ada", "--id", "ada", "--json"]).ends(0).json();
+    let made = bench
+        .run(&["template", "use", "greet", "--input", "name=Ada", "--id", "ada", "--json"])
+        .ends(0)
+        .json();
     assert_eq!((made["id"].as_str(), made["status"].as_str()), (Some("ada"), Some("proposed")));
     let plan = bench.run(&["show", "ada", "--json"]).json();
     assert_eq!(plan["variables"], json!({ "name": "Ada", "times": 2 }));
@@ -75,7 +78,9 @@ fn a_template_replaces_templates_only() {
     bench.run(&["import", &plain]).ends(0);
     bench.run(&["template", "save", &file, "--name", "plain"]).complains(3, "without inputs");
     bench.run(&["template", "save", &file, "--name", "greet"]).ends(0);
-    bench.run(&["template", "use", "greet", "--input", "name=x", "--id", "greet"]).complains(3, "is a template");
+    bench
+        .run(&["template", "use", "greet", "--input", "name=x", "--id", "greet"])
+        .complains(3, "is a template");
     let mut changed = greet();
     changed["title"] = json!("Greet better");
     bench.document(changed);

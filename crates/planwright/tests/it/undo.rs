@@ -30,7 +30,8 @@ fn a_run_is_taken_back_last_step_first() {
     let plan = noted(&bench, &["a", "b", "c"]);
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let paper = bench.run(&["undo", "p", "--dry-run", "--json"]).ends(0).json();
-    let order: Vec<&str> = paper["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
+    let order: Vec<&str> =
+        paper["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
     assert_eq!(order, ["c", "b", "a"]);
     assert_eq!(bench.read("undone.txt"), "", "nothing was called");
     bench.run(&["undo", "p"]).complains(3, "nobody agreed");
@@ -57,7 +58,12 @@ fn what_stays_is_said_before_anybody_agrees() {
     let mut terminal = Terminal::start(&bench, &["undo", "p"]);
     terminal.wait_for("Take it back?");
     let seen = terminal.seen();
-    assert!(seen.contains("b cannot be taken back") && seen.contains("append_file") && seen.contains("digest sha256:"), "{seen}");
+    assert!(
+        seen.contains("b cannot be taken back")
+            && seen.contains("append_file")
+            && seen.contains("digest sha256:"),
+        "{seen}"
+    );
     terminal.types("n\n");
     assert_eq!(terminal.ends(), Some(3));
     assert_eq!(bench.read("undone.txt"), "");
@@ -77,7 +83,10 @@ fn an_undo_that_fails_says_what_is_left_and_goes_on_there() {
     bench.write(&plan, &document.to_string());
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let said = bench.run(&["undo", "p", "--yes"]).ends(1);
-    assert!(said.err.contains("undo-b did not succeed") && said.err.contains("not taken back: b, a"), "{said:#?}");
+    assert!(
+        said.err.contains("undo-b did not succeed") && said.err.contains("not taken back: b, a"),
+        "{said:#?}"
+    );
     assert!(said.err.contains("planwright undo"), "{said:#?}");
     bench.write("needed.txt", "now it is here");
     bench.run(&["undo", "p", "--yes"]).ends(0);
@@ -123,10 +132,13 @@ fn a_plan_runs_another_one_and_waits_where_it_waits() {
     let child = bench.document(json!({ "id": "child", "inputs": { "type": "object", "required": ["word"],
         "properties": { "word": { "type": "string" } } },
         "steps": [call("say", "demo.echo", json!({ "value": "${word}" }), &[]), gate] }));
-    let parent = bench.plan("p", json!([
-        { "id": "sub", "plan": { "id": "child", "inputs": { "word": "hello" } }, "result": "got" },
-        call("after", "append_file", json!({ "path": "effects.txt", "content": "${got.say}\n" }), &[]),
-    ]));
+    let parent = bench.plan(
+        "p",
+        json!([
+            { "id": "sub", "plan": { "id": "child", "inputs": { "word": "hello" } }, "result": "got" },
+            call("after", "append_file", json!({ "path": "effects.txt", "content": "${got.say}\n" }), &[]),
+        ]),
+    );
     bench.run(&["validate", &parent]).complains(2, "there is no plan `child`");
     bench.run(&["import", &child]).ends(0);
     bench.run(&["validate", &parent]).ends(0);
@@ -156,7 +168,11 @@ fn what_a_sub_plan_does_is_shown_and_a_change_of_it_needs_a_new_yes() {
     bench.run(&["import", &child, &parent]).ends(0);
     let mut terminal = Terminal::start(&bench, &["run", "p"]);
     terminal.wait_for("Approve and run?");
-    assert!(terminal.seen().contains("plan child, version 1") && terminal.seen().contains("inner"), "{}", terminal.seen());
+    assert!(
+        terminal.seen().contains("plan child, version 1") && terminal.seen().contains("inner"),
+        "{}",
+        terminal.seen()
+    );
     terminal.types("n\n");
     assert_eq!(terminal.ends(), Some(3));
     bench.run(&["approve", "p", "--digest", &bench.digest("p")]).ends(0);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long another process may take to get somewhere.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Bench {
     directory: TempDir,
@@ -97,7 +97,7 @@ impl Bench {
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running { child: Some(command.spawn().unwrap()) }
+        Running::of(command)
     }
 
     /// Waits until the journal of the plan's latest run has an entry of this kind for this step.
@@ -122,7 +122,7 @@ impl Bench {
     }
 }
 
-fn said(output: std::process::Output) -> Said {
+pub(crate) fn said(output: std::process::Output) -> Said {
     Said {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -136,9 +136,18 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn of(mut command: Command) -> Self {
+        Self { child: Some(command.spawn().unwrap()) }
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let id = i32::try_from(self.child.as_ref().unwrap().id()).unwrap();
         rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.child.as_mut().unwrap().try_wait().unwrap().is_some()
     }
 
     pub(crate) fn interrupt(&self) {
@@ -158,7 +167,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
+        if self.child.is_some() && !self.is_over() {
+            let child = self.child.as_mut().unwrap();
             drop(child.kill());
             drop(child.wait());
         }
@@ -216,15 +226,18 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(bench: &Bench, args: &[&str]) -> Self {
+        Self::of(bench.command(args))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
-        let mut command = bench.command(args);
         command.stdin(slave()).stderr(slave()).stdout(Stdio::null());
-        let child = command.spawn().unwrap();
+        let running = Running::of(command);
         let keyboard = std::fs::File::from(master);
         let screen: Arc<Mutex<String>> = Arc::default();
         let (mut reader, seen) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
@@ -235,7 +248,7 @@ impl Terminal {
                 seen.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
             }
         });
-        Self { running: Running { child: Some(child) }, keyboard, screen }
+        Self { running, keyboard, screen }
     }
 
     pub(crate) fn seen(&self) -> String {

@@ -167,7 +167,8 @@ fn a_plan_that_runs_another_one_killed_anywhere_does_everything_once() {
                             settle(&place, "killed", id, id, "effects.log");
                         }
                         if let Some(child) = step["waitsFor"].as_str() {
-                            let log = String::from_utf8(place.must(&["log", child, "--json"]).stdout).unwrap();
+                            let log =
+                                String::from_utf8(place.must(&["log", child, "--json"]).stdout).unwrap();
                             let lost = log.lines().rfind(|line| line.contains("outcome_lost")).unwrap();
                             let lost: Value = serde_json::from_str(lost).unwrap();
                             let id = lost["step"].as_str().unwrap();

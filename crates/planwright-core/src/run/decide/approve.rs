@@ -6,7 +6,7 @@ use crate::run::{Refusal, Run, RunEvent, Shown, StepState};
 
 impl Run {
     pub(super) fn decide_ask_approvals(&self) -> Vec<RunEvent> {
-        self.unasked().map(|ix| RunEvent::ApprovalRequested { step: self.plan.step_id(ix).clone() }).collect()
+        self.unasked().map(|ix| RunEvent::ApprovalRequested { step: self.step_id(ix).clone() }).collect()
     }
 
     pub(super) fn decide_approve(
@@ -17,7 +17,7 @@ impl Run {
         shown: Shown,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let ix = self.awaiting_approval(step, by, shown)?;
-        Ok(vec![RunEvent::ApprovalGranted { step: self.plan.step_id(ix).clone(), by: by.clone(), assurance }])
+        Ok(vec![RunEvent::ApprovalGranted { step: self.step_id(ix).clone(), by: by.clone(), assurance }])
     }
 
     pub(super) fn decide_deny(
@@ -28,7 +28,7 @@ impl Run {
         reason: &str,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let ix = self.awaiting_approval(step, by, shown)?;
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         Ok(vec![RunEvent::ApprovalDenied { step, by: by.clone(), reason: reason.to_owned() }])
     }
 

@@ -2,6 +2,8 @@
 
 mod approve;
 mod cancel;
+mod input;
+mod loops;
 mod pause;
 mod recover;
 mod report;
@@ -12,7 +14,7 @@ mod start;
 mod tick;
 mod undo;
 
-use super::{Refusal, Resolution, Run, RunEvent, Shown, StepError, StoredValue};
+use super::{Asked, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, RunId};
 use crate::plan::StepIx;
@@ -39,6 +41,30 @@ pub enum Command {
     Skip {
         step: StepIx,
         reason: String,
+    },
+    /// Run the step once for each element of this list.
+    OpenLoop {
+        step: StepIx,
+        items: StoredValue,
+        count: usize,
+    },
+    /// Every element had its turn: these are their values.
+    CloseLoop {
+        step: StepIx,
+        value: StoredValue,
+    },
+    /// Ask a person what the step wants to know.
+    AskInput {
+        step: StepIx,
+        message: Option<String>,
+    },
+    /// A person answers what was asked.
+    GiveInput {
+        step: String,
+        by: Principal,
+        /// What was on the screen: [`Asked::digest`].
+        question: Digest,
+        replies: Vec<Reply>,
     },
     /// A call came back, or will not.
     Report {
@@ -107,6 +133,8 @@ pub enum Answer {
     Parked {
         run: RunId,
     },
+    /// The tool asks a person first; it had no effect.
+    Asked(Box<Asked>),
     /// Nobody knows.
     Lost {
         reason: String,
@@ -123,6 +151,12 @@ impl Run {
             Command::Start { step, tool, class, call } => self.decide_start(*step, tool, *class, *call, now),
             Command::Fail { step, error } => self.decide_fail(*step, error),
             Command::Skip { step, reason } => self.decide_skip(*step, reason),
+            Command::OpenLoop { step, items, count } => self.decide_open_loop(*step, items, *count),
+            Command::CloseLoop { step, value } => self.decide_close_loop(*step, value),
+            Command::AskInput { step, message } => self.decide_ask_input(*step, message.as_deref()),
+            Command::GiveInput { step, by, question, replies } => {
+                self.decide_give_input(step, by, *question, replies)
+            }
             Command::Report { step, attempt, answer } => self.decide_report(*step, *attempt, answer, now),
             Command::Tick => Ok(self.decide_tick(now)),
             Command::Recover => Ok(self.decide_recover()),
@@ -157,6 +191,10 @@ impl Run {
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
+            | Command::OpenLoop { .. }
+            | Command::CloseLoop { .. }
+            | Command::AskInput { .. }
+            | Command::GiveInput { .. }
             | Command::Report { .. }
             | Command::Approve { .. }
             | Command::Deny { .. }
@@ -168,6 +206,6 @@ impl Run {
     }
 
     fn find_step(&self, step: &str) -> Result<StepIx, Refusal> {
-        self.plan.find(step).ok_or_else(|| Refusal::UnknownStep(step.to_owned()))
+        self.find(step).ok_or_else(|| Refusal::UnknownStep(step.to_owned()))
     }
 }

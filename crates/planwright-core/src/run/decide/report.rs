@@ -16,7 +16,7 @@ impl Run {
         answer: &Answer,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         let Some((tally, class)) = self.in_flight(ix).filter(|(tally, _)| tally.attempts == attempt) else {
             return Err(Refusal::NotInFlight { step: step.to_string(), attempt });
         };
@@ -28,6 +28,7 @@ impl Run {
                 RunEvent::AttemptCancelled { step, attempt }
             }
             Answer::Parked { run } => RunEvent::ChildParked { step, attempt, run: run.clone() },
+            Answer::Asked(asked) => self.decide_asked(ix, tally, asked, now),
             Answer::NotMade if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }
@@ -47,18 +48,13 @@ impl Run {
 
     /// A failed attempt: tried again if the plan says so and the run still goes on.
     pub(super) fn failed(&self, ix: StepIx, tally: Tally, error: StepError, now: Timestamp) -> RunEvent {
-        let goes_on = matches!(self.state, RunState::Running | RunState::Paused);
+        let goes_on = matches!(self.state, RunState::Running | RunState::Paused) && !self.is_stopped(ix);
         let retry_at = if goes_on { self.retry_at(ix, tally, &error, now) } else { None };
-        RunEvent::AttemptFailed {
-            step: self.plan.step_id(ix).clone(),
-            attempt: tally.attempts,
-            error,
-            retry_at,
-        }
+        RunEvent::AttemptFailed { step: self.step_id(ix).clone(), attempt: tally.attempts, error, retry_at }
     }
 
     fn retry_at(&self, ix: StepIx, tally: Tally, error: &StepError, now: Timestamp) -> Option<Timestamp> {
-        let retry = self.plan.step(ix).retry.as_deref()?;
+        let retry = self.definition(ix).retry.as_deref()?;
         let worth_it = if retry.on.is_empty() { error.retryable } else { retry.on.contains(&error.code) };
         if !worth_it || u32::from(tally.failures) >= retry.max {
             return None;
@@ -79,7 +75,7 @@ impl Run {
 
     /// A lost outcome: what may be repeated is repeated, within limits; for the rest a person is asked.
     pub(super) fn interrupted(&self, ix: StepIx, tally: Tally, class: EffectClass, reason: &str) -> RunEvent {
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         let attempt = tally.attempts;
         match class {
             EffectClass::Unsafe => RunEvent::OutcomeLost { step, attempt, reason: reason.to_owned() },

@@ -20,7 +20,7 @@ impl Run {
             return Err(Refusal::NothingToResolve { step: step.to_owned(), state: self.step(ix).name() });
         };
         let resolved = RunEvent::OutcomeResolved {
-            step: self.plan.step_id(ix).clone(),
+            step: self.step_id(ix).clone(),
             resolution: resolution.clone(),
             by: by.clone(),
         };

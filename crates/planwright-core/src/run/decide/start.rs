@@ -15,7 +15,7 @@ impl Run {
         call: Digest,
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         if !self.may_start(ix, now) {
             return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
         }
@@ -28,7 +28,7 @@ impl Run {
     }
 
     pub(super) fn decide_fail(&self, ix: StepIx, error: &StepError) -> Result<Vec<RunEvent>, Refusal> {
-        let step = self.plan.step_id(ix).clone();
+        let step = self.step_id(ix).clone();
         match self.step(ix).after(&StepEvent::FailedWithoutCall { error }) {
             Some(_) => Ok(vec![RunEvent::StepFailed { step, error: error.clone() }]),
             None => Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() }),
@@ -36,13 +36,13 @@ impl Run {
     }
 
     fn may_start(&self, ix: StepIx, now: Timestamp) -> bool {
-        if self.state != RunState::Running || self.free_slots() == 0 {
+        if self.state != RunState::Running || self.free_slots() == 0 || self.loops(ix) || self.asks(ix) {
             return false;
         }
         if let StepState::RetryDue { due_at, .. } = self.step(ix) {
             return *due_at <= now;
         }
-        let gated = self.plan.step(ix).approval_required;
+        let gated = self.needs_approval(ix);
         matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated)
     }
 }

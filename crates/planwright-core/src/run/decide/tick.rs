@@ -9,7 +9,7 @@ impl Run {
         let due = self.index.timers.iter().take_while(|&&(at, _)| at <= now);
         due.filter_map(|&(_, ix)| {
             let StepState::Running { tally, class, .. } = self.step(ix) else { return None };
-            let seconds = self.plan.step(ix).timeout_seconds.unwrap_or_default();
+            let seconds = self.definition(ix).timeout_seconds.unwrap_or_default();
             let message = format!("timeout: no answer within {seconds} s");
             Some(match class {
                 EffectClass::Safe | EffectClass::Keyed => {

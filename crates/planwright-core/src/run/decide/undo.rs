@@ -44,6 +44,6 @@ impl Run {
 
     pub(super) fn decide_resume_children(&self) -> Vec<RunEvent> {
         let waiting = self.waiting().filter(|&ix| matches!(self.step(ix), StepState::AwaitingPlan { .. }));
-        waiting.map(|ix| RunEvent::ChildResumed { step: self.plan.step_id(ix).clone() }).collect()
+        waiting.map(|ix| RunEvent::ChildResumed { step: self.step_id(ix).clone() }).collect()
     }
 }

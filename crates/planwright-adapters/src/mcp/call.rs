@@ -1,0 +1,397 @@
+//! One call: sent, watched, and its answer understood.
+
+use super::Era;
+use super::answer::{self, Meaning, failed, shortened};
+use super::connection::{Connection, plain};
+use super::http::HttpError;
+use super::message::MALFORMED;
+use super::questions;
+use super::server::Server;
+use super::wire::{End, Ticket};
+use planwright_core::run::{Answered, Asked};
+use planwright_core::tool::KnownTool;
+use planwright_engine::port::{Call, CallError, Outcome};
+use reqwest::StatusCode;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorCode,
+    ErrorData, InputResponses, RequestMetaObject, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a call may go on after its server was told to stop it.
+const AFTER_CANCEL: Duration = Duration::from_secs(2);
+/// How long a call may go on after its server was told that nobody answers its question now.
+const AFTER_QUESTION: Duration = Duration::from_secs(10);
+/// How long the reason for a broken connection may take to be known.
+const REASON_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often a server may ask to be asked again before it answers.
+const MAX_ROUNDS: usize = 3;
+/// Where servers find the idempotency key.
+const KEY_META: &str = "planwright/idempotencyKey";
+/// The code of an error that sends a person to a page first.
+const URL_ELICITATION_REQUIRED: i32 = -32042;
+
+type Answer = Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
+
+/// How one exchange with the server went.
+enum Exchange {
+    Done(Outcome),
+    Asks(Asked),
+    /// The server refused its own note about its questions: it was started again since it wrote that.
+    Forgotten(CallError),
+    /// The server has not seen the call.
+    NotSent(String),
+}
+
+/// Makes the call on the server's connection, which is opened if need be.
+pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, mut call: Call) -> Outcome {
+    // A promise that cannot be checked is noticed before the call, not after it.
+    tool.output_validator().map_err(|problem| {
+        failed("invalid_tool", &format!("the output schema of {} cannot be used: {problem}", tool.name))
+    })?;
+    if let Some(argument) = &tool.key_argument
+        && !call.args.contains_key(argument)
+    {
+        call.args.insert(argument.clone(), Value::String(call.idempotency_key.clone()));
+    }
+    let mut given = call.answered.last().map(Given::of).unwrap_or_default();
+    let mut resent = false;
+    let mut forgotten = false;
+    let mut rounds = 0;
+    loop {
+        let connection = connected(&server, &tool, &call).await?;
+        match exchange(&server, &connection, &tool, &call, &given).await {
+            Exchange::Done(outcome) => return outcome,
+            Exchange::Asks(asked) => {
+                rounds += 1;
+                let known = if asked.questions.is_empty() {
+                    Some(given.responses)
+                } else {
+                    forgotten.then(|| questions::known_responses(&call.answered, &asked)).flatten()
+                };
+                match known {
+                    Some(responses) if rounds <= MAX_ROUNDS + call.answered.len() => {
+                        given = Given { responses, state: asked.state };
+                    }
+                    Some(_) => return Err(CallError::transient("the server keeps asking to be asked again")),
+                    None => return Err(CallError::InputRequired(Box::new(asked))),
+                }
+            }
+            // It is asked from the beginning, and told again what a person said to the same questions.
+            Exchange::Forgotten(_) if !forgotten => (forgotten, given) = (true, Given::default()),
+            Exchange::Forgotten(error) => return Err(error),
+            Exchange::NotSent(_) if !resent => resent = true,
+            Exchange::NotSent(reason) => return Err(unavailable(&server, &reason)),
+        }
+    }
+}
+
+/// What a modern server gets beside the arguments.
+#[derive(Default)]
+struct Given {
+    responses: InputResponses,
+    /// The server's own note about what it asked.
+    state: Option<String>,
+}
+
+impl Given {
+    fn of(answered: &Answered) -> Self {
+        Self { responses: questions::responses(answered), state: answered.asked.state.clone() }
+    }
+}
+
+/// The tool as it is known now. A server that was never reached is asked first.
+pub(super) async fn tool(server: &Arc<Server>, call: &Call) -> Result<Option<Arc<KnownTool>>, CallError> {
+    if !server.is_known() {
+        connection(server, call).await?;
+    }
+    Ok(server.table().tools.get(&call.tool).cloned())
+}
+
+/// A connection whose server still defines the tool as the caller knows it.
+async fn connected(
+    server: &Arc<Server>,
+    tool: &KnownTool,
+    call: &Call,
+) -> Result<Arc<Connection>, CallError> {
+    let connection = connection(server, call).await?;
+    match server.table().tools.get(&tool.name) {
+        Some(now) if now.digest == tool.digest => Ok(connection),
+        Some(_) => {
+            Err(CallError::Unavailable(format!("{} changed while its server was started again", tool.name)))
+        }
+        None => {
+            Err(CallError::Unavailable(format!("{} is gone since its server was started again", tool.name)))
+        }
+    }
+}
+
+async fn connection(server: &Arc<Server>, call: &Call) -> Result<Arc<Connection>, CallError> {
+    tokio::select! {
+        biased;
+        () = call.cancelled.cancelled() => Err(CallError::Cancelled),
+        connection = server.connection() => connection.map_err(|failure| {
+            let said = if failure.stderr.is_empty() { String::new() } else { format!(" (it said: {})", failure.stderr) };
+            unavailable(server, &format!("{}{said}", failure.reason))
+        }),
+    }
+}
+
+async fn exchange(
+    server: &Server,
+    connection: &Connection,
+    tool: &KnownTool,
+    call: &Call,
+    given: &Given,
+) -> Exchange {
+    let ticket = connection.wire.begin(call, tool.is_read_only());
+    let sending = connection.peer.send_request_with_option(
+        ClientRequest::CallToolRequest(CallToolRequest::new(params(connection, call, given))),
+        PeerRequestOptions::no_options().with_meta(meta(call)),
+    );
+    let sent = tokio::select! {
+        biased;
+        // What was not handed over when it is dropped never will be.
+        () = call.cancelled.cancelled() => return Exchange::Done(Err(CallError::Cancelled)),
+        sent = sending => sent,
+    };
+    let Ok(mut handle) = sent else { return Exchange::NotSent("the connection is closed".into()) };
+    ticket.sent_as(handle.id.clone(), handle.progress_token.clone());
+    let waited = tokio::select! {
+        biased;
+        answer = &mut handle.rx => Waited::answered(answer),
+        () = ticket.too_large() => Waited::TooLarge,
+        () = connection.wire.ended() => after_the_end(&mut handle).await,
+        () = call.cancelled.cancelled() => after_cancel(connection, &mut handle).await,
+        () = ticket.has_asked() => after_question(connection, &mut handle, call).await,
+    };
+    match waited {
+        Waited::Answered(answer) => {
+            let asked = ticket.asked();
+            if !asked.is_empty() {
+                return Exchange::Asks(Asked { questions: asked, state: None });
+            }
+            if let (Some(_), Ok(Err(ServiceError::McpError(error)))) = (&given.state, &*answer)
+                && error.code == ErrorCode::INVALID_PARAMS
+            {
+                ticket.was_answered();
+                return Exchange::Forgotten(refusal(error));
+            }
+            settle(server, connection, tool, &ticket, *answer).await
+        }
+        Waited::TooLarge => Exchange::Done(Err(too_large("the answer is too large"))),
+        Waited::Broken => broken(connection, &ticket).await,
+        Waited::Unstoppable => {
+            if connection.is_child {
+                connection.wire.retire();
+            }
+            Exchange::Done(Err(CallError::Lost(
+                "the server was told to stop the call and did not answer".into(),
+            )))
+        }
+    }
+}
+
+/// What the wait for an answer came to.
+enum Waited {
+    Answered(Box<Answer>),
+    TooLarge,
+    Broken,
+    Unstoppable,
+}
+
+impl Waited {
+    fn answered(answer: Answer) -> Self {
+        Self::Answered(Box::new(answer))
+    }
+}
+
+/// The last words of a server may be the answer.
+async fn after_the_end(handle: &mut RequestHandle<RoleClient>) -> Waited {
+    match tokio::time::timeout(Duration::from_millis(200), &mut handle.rx).await {
+        Ok(Ok(Ok(result))) => Waited::answered(Ok(Ok(result))),
+        Ok(Ok(Err(error @ ServiceError::McpError(_)))) => Waited::answered(Ok(Err(error))),
+        Ok(_) | Err(_) => Waited::Broken,
+    }
+}
+
+/// Tells the server to stop. What it still answers is the outcome.
+async fn after_cancel(connection: &Connection, handle: &mut RequestHandle<RoleClient>) -> Waited {
+    tell_to_stop(connection, handle).await;
+    if connection.closes_streams {
+        return Waited::Unstoppable;
+    }
+    let ended = async {
+        connection.wire.ended().await;
+        Waited::Broken
+    };
+    tokio::select! {
+        biased;
+        answer = &mut handle.rx => Waited::answered(answer),
+        waited = ended => waited,
+        () = tokio::time::sleep(AFTER_CANCEL) => Waited::Unstoppable,
+    }
+}
+
+/// The question was refused for now, so the call should end by itself.
+async fn after_question(
+    connection: &Connection,
+    handle: &mut RequestHandle<RoleClient>,
+    call: &Call,
+) -> Waited {
+    tokio::select! {
+        biased;
+        answer = &mut handle.rx => return Waited::answered(answer),
+        () = connection.wire.ended() => return after_the_end(handle).await,
+        () = call.cancelled.cancelled() => {}
+        () = tokio::time::sleep(AFTER_QUESTION) => {}
+    }
+    after_cancel(connection, handle).await
+}
+
+/// The machinery drops the answer of a request once it passed on a cancellation that it recognizes, so it is not shown one
+/// where an answer may still come.
+async fn tell_to_stop(connection: &Connection, handle: &RequestHandle<RoleClient>) {
+    let params = json!({"requestId": handle.id, "reason": "the call is no longer wanted"});
+    let notification = if connection.closes_streams {
+        match serde_json::from_value(params) {
+            Ok(params) => {
+                ClientNotification::CancelledNotification(rmcp::model::CancelledNotification::new(params))
+            }
+            Err(_) => return,
+        }
+    } else {
+        ClientNotification::CustomNotification(CustomNotification::new(
+            "notifications/cancelled",
+            Some(params),
+        ))
+    };
+    // A server that does not even take this is dealt with by the caller.
+    let telling = connection.peer.send_notification(notification);
+    if let Ok(Err(error)) = tokio::time::timeout(Duration::from_millis(500), telling).await {
+        tracing::debug!(%error, "a server could not be told to stop a call");
+    }
+}
+
+fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolRequestParams {
+    let mut params = CallToolRequestParams::new(call.tool.tool.clone()).with_arguments(call.args.clone());
+    if connection.agreed.era == Era::Modern {
+        params.input_responses = Some(given.responses.clone()).filter(|responses| !responses.is_empty());
+        params.request_state.clone_from(&given.state);
+    }
+    params
+}
+
+fn meta(call: &Call) -> RequestMetaObject {
+    let mut meta = RequestMetaObject::new();
+    meta.insert(KEY_META.to_owned(), Value::String(call.idempotency_key.clone()));
+    meta
+}
+
+async fn settle(
+    server: &Server,
+    connection: &Connection,
+    tool: &KnownTool,
+    ticket: &Ticket,
+    answer: Answer,
+) -> Exchange {
+    let error = match answer {
+        Ok(Ok(result)) => {
+            ticket.was_answered();
+            return match answer::meaning(plain(result), tool, &*server.options.artifacts).await {
+                Meaning::Done(outcome) => Exchange::Done(outcome),
+                Meaning::Asks(asked) => Exchange::Asks(asked),
+            };
+        }
+        Ok(Err(error)) => error,
+        Err(_) => return broken(connection, ticket).await,
+    };
+    match error {
+        ServiceError::McpError(error) => {
+            ticket.was_answered();
+            refused(&error)
+        }
+        ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
+        ServiceError::TransportClosed if connection.is_child || connection.wire.how_it_ended().is_some() => {
+            broken(connection, ticket).await
+        }
+        other => Exchange::Done(Err(CallError::Lost(shortened(&other.to_string())))),
+    }
+}
+
+/// The server answered with an error: it is definite, and trying again does not help.
+fn refused(error: &ErrorData) -> Exchange {
+    if error.code == MALFORMED {
+        return Exchange::Done(Err(failed("invalid_output", &error.message)));
+    }
+    if error.code.0 == URL_ELICITATION_REQUIRED
+        && let Some(asked) = error.data.as_ref().and_then(questions::of_error)
+    {
+        return Exchange::Asks(asked);
+    }
+    Exchange::Done(Err(refusal(error)))
+}
+
+fn refusal(error: &ErrorData) -> CallError {
+    failed("tool_error", &format!("{} ({})", shortened(&error.message), error.code.0))
+}
+
+/// The connection is over. Whether the server saw the call decides what is known of it.
+async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange {
+    tokio::time::timeout(REASON_TIMEOUT, connection.wire.ended()).await.unwrap_or_default();
+    let end = connection.wire.how_it_ended();
+    let reason = end.map_or("the connection broke", End::reason);
+    match end {
+        Some(End::TooLarge(reason)) => Exchange::Done(Err(too_large(reason))),
+        _ if ticket.was_sent() => {
+            Exchange::Done(Err(CallError::Lost(format!("the server was lost during the call: {reason}"))))
+        }
+        _ => Exchange::NotSent(reason.to_owned()),
+    }
+}
+
+/// The request did not get an answer of its own from the transport.
+async fn unsent(connection: &Connection, ticket: &Ticket, error: &DynamicTransportError) -> Exchange {
+    let Some(error) = error.error.downcast_ref::<StreamableHttpError<HttpError>>() else {
+        return broken(connection, ticket).await;
+    };
+    let done = |error| Exchange::Done(Err(error));
+    match error {
+        StreamableHttpError::Client(HttpError::Unreachable(reason)) => Exchange::NotSent(reason.clone()),
+        StreamableHttpError::Client(HttpError::TooLarge) => done(too_large("the answer is too large")),
+        StreamableHttpError::Client(HttpError::Status { status, excerpt }) => {
+            done(by_status(*status, excerpt))
+        }
+        // The server did not look at the call: it no longer knows the session.
+        StreamableHttpError::SessionExpired => {
+            connection.wire.end(End::Gone("the session expired".into()));
+            Exchange::NotSent("the session expired".into())
+        }
+        other => done(CallError::Lost(shortened(&other.to_string()))),
+    }
+}
+
+fn by_status(status: StatusCode, excerpt: &str) -> CallError {
+    let message = format!("the server answered {status}{excerpt}");
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed("unauthorized", &message),
+        StatusCode::TOO_MANY_REQUESTS => CallError::transient(message),
+        // It may have broken down in the middle of the call.
+        _ if status.is_server_error() => CallError::Lost(message),
+        _ => failed("http_status", &message),
+    }
+}
+
+fn too_large(reason: &str) -> CallError {
+    failed("output_too_large", reason)
+}
+
+fn unavailable(server: &Server, reason: &str) -> CallError {
+    CallError::Unavailable(format!("the server {} is not available: {reason}", server.spec.name))
+}

@@ -1,0 +1,199 @@
+//! One connection: how it is opened, what was agreed, and how it is kept up to date.
+
+use super::child::{self, Launch};
+use super::client::Client;
+use super::http;
+use super::lines::Lines;
+use super::server::Server;
+use super::watched::Watched;
+use super::wire::{End, Wire};
+use super::{Era, Transport};
+use planwright_core::plan::printable;
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, Implementation, ProtocolVersion, ServerResult, SubscriptionFilter,
+    SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RequestHandle, RunningService,
+    serve_client_with_lifecycle,
+};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+pub(super) type Peer = rmcp::service::Peer<RoleClient>;
+type Service = RunningService<RoleClient, Client>;
+
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// An open connection. Dropping it ends it, and the process behind it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) wire: Arc<Wire>,
+    pub(super) agreed: Agreed,
+    pub(super) peer: Peer,
+    /// Whether cancelling means to close the stream of the answer.
+    pub(super) closes_streams: bool,
+    /// Whether the server is a process of ours, which can be ended if it does not stop.
+    pub(super) is_child: bool,
+    reaped: Option<CancellationToken>,
+    _service: Service,
+    /// Keeps the request for news of the tool list open.
+    _listening: Option<RequestHandle<RoleClient>>,
+}
+
+/// What was agreed with the server.
+#[derive(Debug, Clone)]
+pub(super) struct Agreed {
+    pub(super) era: Era,
+    pub(super) protocol_version: String,
+    pub(super) calls_itself: Option<String>,
+}
+
+impl Connection {
+    /// Waits until the process is gone too. It is killed if it takes too long, so this is bounded.
+    pub(super) async fn gone(&self) {
+        if let Some(reaped) = &self.reaped {
+            reaped.cancelled().await;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.wire.end(End::Closed);
+    }
+}
+
+/// Opens a connection in the server's era, which is found out if it is not known.
+pub(super) async fn open(server: &Server) -> Result<Connection, String> {
+    let wire = Arc::new(Wire::default());
+    let known = server.era();
+    let opened = tokio::time::timeout(server.spec.start_timeout, negotiate(server, &wire, known)).await;
+    let problem = match opened {
+        Ok(Ok(connection)) => return Ok(connection),
+        Ok(Err(problem)) => problem,
+        Err(_) => format!("it did not answer within {} s", server.spec.start_timeout.as_secs()),
+    };
+    if wire.late_discover.load(Ordering::Relaxed) && known != Some(Era::Modern) {
+        server.learn_era(Era::Modern);
+        return Box::pin(open(server)).await;
+    }
+    // The process knows best why it ended, and says so within moments.
+    if wire.silent.is_cancelled() {
+        tokio::time::timeout(Duration::from_secs(1), wire.ended()).await.unwrap_or_default();
+    }
+    let reason = match wire.how_it_ended() {
+        Some(End::Closed) | None => problem,
+        Some(end) => end.reason().to_owned(),
+    };
+    wire.end(End::Closed);
+    Err(reason)
+}
+
+async fn negotiate(server: &Server, wire: &Arc<Wire>, known: Option<Era>) -> Result<Connection, String> {
+    let client = Client::new(Arc::clone(wire), server.options.workspace.clone());
+    let patient = known == Some(Era::Modern);
+    let mut reaped = None;
+    let served = match &server.spec.transport {
+        Transport::Stdio { command, args, env, cwd } => {
+            let cwd = cwd.as_deref().or(server.options.workspace.as_deref());
+            let launch = Launch { command, args, env, cwd };
+            let started = child::start(&launch, &server.log, &server.watchdog, wire)
+                .map_err(|error| format!("`{command}` cannot be started: {error}"))?;
+            reaped = Some(started.reaped.clone());
+            let lines = Lines::new(started.stdin, started.stdout, Arc::clone(wire), started.reaped);
+            let transport = Watched::new(lines, Arc::clone(wire), patient);
+            Box::pin(serve_client_with_lifecycle(client, transport, lifecycle(known))).await
+        }
+        Transport::Http { url, headers } => {
+            let transport = Watched::new(http::transport(url, headers, wire)?, Arc::clone(wire), true);
+            Box::pin(serve_client_with_lifecycle(client, transport, lifecycle(known))).await
+        }
+    };
+    let service = served.map_err(|error| describe(&error))?;
+    wire.settled.store(true, Ordering::Relaxed);
+    let agreed = agreed(&service)?;
+    let peer = service.peer().clone();
+    let mut connection = Connection {
+        wire: Arc::clone(wire),
+        closes_streams: reaped.is_none() && agreed.era == Era::Modern,
+        is_child: reaped.is_some(),
+        reaped,
+        agreed,
+        peer,
+        _service: service,
+        _listening: None,
+    };
+    server.list(&connection.peer).await?;
+    connection._listening = listen(&connection).await;
+    Ok(connection)
+}
+
+fn lifecycle(known: Option<Era>) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match known {
+        Some(Era::Modern) => ClientLifecycleMode::Discover { preferred_versions },
+        Some(Era::Earlier) => ClientLifecycleMode::Initialize,
+        None => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+    }
+}
+
+fn agreed(service: &Service) -> Result<Agreed, String> {
+    let info = service.peer().peer_info().ok_or("it did not say what it speaks")?;
+    let version = info.protocol_version.as_str();
+    if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
+        return Err(format!("it speaks the unknown protocol version `{}`", shown(version)));
+    }
+    let era = if info.protocol_version.has_initialize() { Era::Earlier } else { Era::Modern };
+    let name = |itself: &Implementation| shown(&format!("{} {}", itself.name, itself.version));
+    Ok(Agreed {
+        era,
+        protocol_version: version.to_owned(),
+        calls_itself: info.server_info.as_ref().map(name),
+    })
+}
+
+/// Modern servers tell of a changed tool list only those who asked. One that does not listen is no worse for it.
+async fn listen(connection: &Connection) -> Option<RequestHandle<RoleClient>> {
+    let info = connection.peer.peer_info()?;
+    let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+    if connection.agreed.era == Era::Earlier || !tells {
+        return None;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
+    let request = ClientRequest::SubscriptionsListenRequest(request);
+    connection.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await.ok()
+}
+
+/// An answer as plain JSON. What the machinery took it for does not matter.
+pub(super) fn plain(result: ServerResult) -> Value {
+    match result {
+        ServerResult::CustomResult(custom) => custom.0,
+        other => serde_json::to_value(other).unwrap_or_default(),
+    }
+}
+
+fn describe(error: &ClientInitializeError) -> String {
+    let text = match error {
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
+        ClientInitializeError::JsonRpcError(error) => format!("it refused the connection: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return describe(fallback),
+        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        ClientInitializeError::ExpectedInitResult(_) => "its answer to initialize cannot be read".to_owned(),
+        other => other.to_string(),
+    };
+    shown(&text)
+}
+
+/// A server's text for people, short and in one line.
+fn shown(text: &str) -> String {
+    printable(text).chars().take(MAX_SHOWN_CHARS).collect()
+}

@@ -1,0 +1,346 @@
+//! Messages over HTTP: one bounded client under the protocol's own transport.
+
+use super::message::{self, MAX_BYTES};
+use super::wire::Wire;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, redirect};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::FixedInterval;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use std::collections::{BTreeMap, HashMap};
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_REDIRECTS: usize = 5;
+const MAX_CONCURRENT: usize = 64;
+const SESSION: &str = "mcp-session-id";
+const EVENT_STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
+/// What is shown of the body of an error.
+const EXCERPT_CHARS: usize = 300;
+
+/// Why a request over HTTP has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpError {
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the server answered {status}{excerpt}")]
+    Status { status: StatusCode, excerpt: String },
+    #[error("the answer is too large")]
+    TooLarge,
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<HttpError> for StreamableHttpError<HttpError> {
+    fn from(error: HttpError) -> Self {
+        Self::Client(error)
+    }
+}
+
+/// The protocol's transport over our client.
+pub(super) fn transport(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+    wire: &Arc<Wire>,
+) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
+    let url = checked_url(url)?;
+    crate::tls::install_provider();
+    let plain = url.scheme() == "http";
+    let mut builder = Client::builder()
+        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")))
+        .default_headers(custom_headers(headers)?)
+        .redirect(redirect::Policy::custom(same_origin_only))
+        .referer(false)
+        .connect_timeout(CONNECT_TIMEOUT);
+    if plain {
+        builder = builder.no_proxy().tls_certs_only([]);
+    } else {
+        builder = builder.https_only(true);
+    }
+    let client = builder.build().map_err(|error| format!("no HTTP client: {}", chain(&error)))?;
+    let client = BoundedClient { client, wire: Arc::clone(wire) };
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .max_concurrent_requests(MAX_CONCURRENT)
+        .control_request_timeout(Duration::from_secs(2))
+        .max_sse_event_size(MAX_BYTES)
+        // The machinery would answer calls under way as failed, though nobody knows what became of them.
+        .reinit_on_expired_session(false);
+    let mut retry = FixedInterval::default();
+    retry.max_times = Some(3);
+    retry.duration = Duration::from_millis(500);
+    config.retry_config = Arc::new(retry);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// What is sent may hold secrets, so it leaves the machine only encrypted.
+fn checked_url(url: &str) -> Result<Url, String> {
+    let url = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let loopback =
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if loopback => Ok(url),
+        "http" => Err("its URL is plain http, which is allowed to this machine only: use https".into()),
+        other => Err(format!("its URL is neither https nor http but `{other}`")),
+    }
+}
+
+/// The operator's headers, without those the protocol sets itself.
+fn custom_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    const OURS: [&str; 7] = [
+        "accept",
+        "content-type",
+        "content-length",
+        "host",
+        "connection",
+        "transfer-encoding",
+        "last-event-id",
+    ];
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let usable = HeaderName::try_from(name)
+            .ok()
+            .filter(|name| !OURS.contains(&name.as_str()) && !name.as_str().starts_with("mcp-"));
+        // The value may be a secret, so it is not shown.
+        let (Some(name), Ok(mut value)) = (usable, HeaderValue::try_from(value)) else {
+            return Err(format!("the header {name:?} cannot be sent"));
+        };
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// A redirect that keeps the method and the origin, such as to a path with a slash at its end, harms nobody.
+fn same_origin_only(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps_method =
+        matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+    let same = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+    if keeps_method && same && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+/// An HTTP client that reads no more than fits.
+#[derive(Debug, Clone)]
+pub(super) struct BoundedClient {
+    client: Client,
+    wire: Arc<Wire>,
+}
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type PostResult = Result<StreamableHttpPostResponse, StreamableHttpError<HttpError>>;
+
+impl StreamableHttpClient for BoundedClient {
+    type Error = HttpError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> PostResult {
+        let in_session = session_id.is_some();
+        let body = serde_json::to_vec(&message)?;
+        let request = self.client.post(uri.as_ref()).header(CONTENT_TYPE, JSON).body(body);
+        let response = send(request, session_id, custom_headers).await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let id = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        if !status.is_success() {
+            return refused(response, &message, id).await;
+        }
+        let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
+        let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        if is_type(&response, EVENT_STREAM) {
+            let events = self.events(response, Some(id));
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let body = bounded_body(response).await?;
+        let answer = serde_json::from_slice(&body)
+            .map_err(|error| HttpError::Broken(format!("the answer is no message: {error}")))?;
+        Ok(StreamableHttpPostResponse::Json(answer, session))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), StreamableHttpError<Self::Error>> {
+        send(self.client.delete(uri.as_ref()), Some(session_id), custom_headers).await?;
+        Ok(())
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<Self::Error>> {
+        let mut request = self.client.get(uri.as_ref());
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = send(request, session_id, custom_headers).await?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED || !is_type(&response, EVENT_STREAM) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        if !response.status().is_success() {
+            return Err(HttpError::Status { status: response.status(), excerpt: String::new() }.into());
+        }
+        Ok(self.events(response, None))
+    }
+}
+
+impl BoundedClient {
+    /// The events of an answer. One that is too large ends the stream, and the call it was for.
+    fn events(&self, response: Response, id: Option<RequestId>) -> BoxStream<'static, Result<Sse, SseError>> {
+        let wire = Arc::clone(&self.wire);
+        let bytes = bytes_of(response).map_err(|error| std::io::Error::other(chain(&error)));
+        let mut size = EventSize::default();
+        let bounded = bytes.and_then(move |chunk| {
+            let fits = size.fits(&chunk);
+            if !fits && let Some(id) = &id {
+                wire.too_large(id);
+            }
+            futures::future::ready(if fits {
+                Ok(chunk)
+            } else {
+                Err(std::io::Error::other(HttpError::TooLarge))
+            })
+        });
+        SseStream::from_bytes_stream(bounded).boxed()
+    }
+}
+
+/// Counts the bytes of the event that is being received.
+#[derive(Debug, Default)]
+struct EventSize {
+    bytes: usize,
+    line_is_empty: bool,
+}
+
+impl EventSize {
+    fn fits(&mut self, chunk: &[u8]) -> bool {
+        for byte in chunk {
+            self.bytes += 1;
+            match byte {
+                b'\n' if self.line_is_empty => self.bytes = 0,
+                b'\n' => self.line_is_empty = true,
+                b'\r' => {}
+                _ => self.line_is_empty = false,
+            }
+            if self.bytes > MAX_BYTES {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+async fn send(
+    request: RequestBuilder,
+    session: Option<Arc<str>>,
+    headers: Headers,
+) -> Result<Response, HttpError> {
+    let mut request = request.header(ACCEPT, format!("{JSON}, {EVENT_STREAM}"));
+    if let Some(session) = session {
+        request = request.header(SESSION, session.as_ref());
+    }
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    request.send().await.map_err(|error| {
+        if error.is_connect() || error.is_builder() {
+            HttpError::Unreachable(chain(&error))
+        } else {
+            HttpError::Broken(chain(&error))
+        }
+    })
+}
+
+/// An answer that is no success may still hold the server's own error. It belongs to the request, whatever number it has.
+async fn refused(response: Response, message: &ClientJsonRpcMessage, id: Option<RequestId>) -> PostResult {
+    let status = response.status();
+    let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let body = bounded_body(response).await.unwrap_or_default();
+    let discovers = matches!(message, ClientJsonRpcMessage::Request(request)
+        if matches!(request.request, ClientRequest::DiscoverRequest(_)));
+    if let Some(id) = id.filter(|_| !unauthorized) {
+        if let Ok(ServerJsonRpcMessage::Error(error)) = serde_json::from_slice(&body) {
+            let answer = ServerJsonRpcMessage::error(error.error, Some(id));
+            return Ok(StreamableHttpPostResponse::Json(answer, None));
+        }
+        if discovers && status.is_client_error() {
+            let error = ErrorData::new(ErrorCode::INVALID_REQUEST, format!("HTTP {status}"), None);
+            let answer = ServerJsonRpcMessage::error(error, Some(id));
+            return Ok(StreamableHttpPostResponse::Json(answer, None));
+        }
+    }
+    let text: String = String::from_utf8_lossy(&body).trim().chars().take(EXCERPT_CHARS).collect();
+    let excerpt = if text.is_empty() { text } else { format!(": {text}") };
+    Err(HttpError::Status { status, excerpt }.into())
+}
+
+async fn bounded_body(response: Response) -> Result<Vec<u8>, HttpError> {
+    let mut bytes = std::pin::pin!(bytes_of(response));
+    let mut body = Vec::new();
+    while let Some(chunk) = bytes.next().await {
+        let chunk = chunk.map_err(|error| HttpError::Broken(chain(&error)))?;
+        if body.len() + chunk.len() > MAX_BYTES {
+            return Err(HttpError::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    message::measure(&body).map_err(|_| HttpError::TooLarge)?;
+    Ok(body)
+}
+
+fn bytes_of(response: Response) -> impl Stream<Item = reqwest::Result<bytes::Bytes>> + Send + 'static {
+    futures::stream::try_unfold(response, |mut response| async move {
+        Ok(response.chunk().await?.map(|chunk| (chunk, response)))
+    })
+}
+
+fn is_type(response: &Response, mime: &str) -> bool {
+    response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|given| given.as_bytes().to_ascii_lowercase().starts_with(mime.as_bytes()))
+}
+
+/// What went wrong, down to the first cause, without the URL, which may hold a secret.
+fn chain(error: &reqwest::Error) -> String {
+    let causes: Vec<String> =
+        std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string).collect();
+    if causes.is_empty() { "the request failed".into() } else { causes.join(": ") }
+}

@@ -1,0 +1,183 @@
+//! Messages as lines over the pipes of a child process.
+
+use super::message::{self, Heard, MAX_BYTES};
+use super::wire::{End, Wire};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Messages between a pipe and the machinery. Few, since one may be large.
+const BUFFERED: usize = 8;
+const PIPE_BUFFER: usize = 64 << 10;
+/// From here on a line is read on a thread that may block.
+const LARGE: usize = 256 << 10;
+/// How long closing waits for the process to be gone. It is killed well before.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendLineError {
+    #[error("the message cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the server is gone")]
+    Gone,
+}
+
+/// The pipes of one child as a transport.
+pub(super) struct Lines {
+    heard: mpsc::Receiver<ServerJsonRpcMessage>,
+    to_write: mpsc::Sender<Vec<u8>>,
+    wire: Arc<Wire>,
+    /// The process is gone and reaped.
+    reaped: CancellationToken,
+}
+
+impl Lines {
+    /// Takes the pipes. Both are let go when the connection ends, which is how the child learns of it.
+    pub(super) fn new(
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        wire: Arc<Wire>,
+        reaped: CancellationToken,
+    ) -> Self {
+        let (heard_sender, heard) = mpsc::channel(BUFFERED);
+        let (to_write, lines) = mpsc::channel(BUFFERED);
+        tokio::spawn(listen(stdout, heard_sender, Arc::clone(&wire)));
+        tokio::spawn(write(stdin, lines, Arc::clone(&wire)));
+        Self { heard, to_write, wire, reaped }
+    }
+}
+
+impl Transport<RoleClient> for Lines {
+    type Error = SendLineError;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let line = serde_json::to_vec(&item).map(|mut line| {
+            line.push(b'\n');
+            line
+        });
+        let to_write = self.to_write.clone();
+        async move { to_write.send(line?).await.map_err(|_| SendLineError::Gone) }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.heard.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        // A server that fell silent is being asked why; otherwise it is we who close.
+        if !self.wire.silent.is_cancelled() {
+            self.wire.end(End::Closed);
+        }
+        // An elapsed timeout changes nothing: whoever watches the process goes on.
+        tokio::time::timeout(CLOSE_TIMEOUT, self.reaped.cancelled()).await.unwrap_or_default();
+        Ok(())
+    }
+}
+
+async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>, wire: Arc<Wire>) {
+    let writing = async {
+        while let Some(line) = lines.recv().await {
+            if let Err(error) = write_line(&mut stdin, &line).await {
+                // A server that ends closes its input as well; why it ends is the better reason.
+                tokio::time::timeout(Duration::from_millis(500), wire.ended()).await.unwrap_or_default();
+                return wire.end(End::Gone(format!("it does not read its input: {error}")));
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => {}
+        () = wire.ended() => {}
+    }
+}
+
+async fn write_line(stdin: &mut (impl AsyncWrite + Unpin), line: &[u8]) -> std::io::Result<()> {
+    stdin.write_all(line).await?;
+    stdin.flush().await
+}
+
+async fn listen(stdout: ChildStdout, heard: mpsc::Sender<ServerJsonRpcMessage>, wire: Arc<Wire>) {
+    let listening = async {
+        let mut lines = BoundedLines::new(BufReader::with_capacity(PIPE_BUFFER, stdout));
+        loop {
+            match lines.next().await {
+                Next::Line(line) => match understand(line, &wire).await {
+                    Heard::Message(message) => {
+                        if heard.send(*message).await.is_err() {
+                            return;
+                        }
+                    }
+                    Heard::Garbage => wire.ignore(),
+                    Heard::TooLarge(why) => {
+                        return wire.end(End::TooLarge(format!("its message is too large: {why}")));
+                    }
+                },
+                Next::TooLong => {
+                    let limit = MAX_BYTES >> 20;
+                    return wire.end(End::TooLarge(format!("its message is larger than {limit} MiB")));
+                }
+                Next::End => return wire.silent.cancel(),
+            }
+        }
+    };
+    tokio::select! {
+        () = listening => {}
+        () = wire.ended() => {}
+    }
+}
+
+async fn understand(line: Vec<u8>, wire: &Wire) -> Heard {
+    let handshake = !wire.settled.load(Ordering::Relaxed);
+    if line.len() < LARGE {
+        return message::read(&line, handshake);
+    }
+    // A reader that panicked would be a bug of ours; the line then counts as unreadable.
+    tokio::task::spawn_blocking(move || message::read(&line, handshake)).await.unwrap_or(Heard::Garbage)
+}
+
+enum Next {
+    Line(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// Lines of bytes, none of them longer than is read.
+struct BoundedLines<R> {
+    reader: R,
+    line: Vec<u8>,
+}
+
+impl<R: AsyncBufRead + Unpin> BoundedLines<R> {
+    fn new(reader: R) -> Self {
+        Self { reader, line: Vec::new() }
+    }
+
+    /// The next line. A last line without its end is no line: it was cut.
+    async fn next(&mut self) -> Next {
+        loop {
+            let chunk = match self.reader.fill_buf().await {
+                Ok([]) | Err(_) => return Next::End,
+                Ok(chunk) => chunk,
+            };
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let taken = end.unwrap_or(chunk.len());
+            if self.line.len() + taken > MAX_BYTES {
+                return Next::TooLong;
+            }
+            self.line.extend_from_slice(&chunk[..taken]);
+            self.reader.consume(taken + usize::from(end.is_some()));
+            if end.is_some() {
+                return Next::Line(std::mem::take(&mut self.line));
+            }
+        }
+    }
+}

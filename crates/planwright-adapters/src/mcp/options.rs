@@ -1,0 +1,26 @@
+//! What the operator decided about all servers.
+
+use crate::toolbox::ToolboxOptions;
+use planwright_engine::port::Artifacts;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What all servers have in common.
+#[derive(Debug, Clone)]
+pub struct McpOptions {
+    /// Effect classes, key arguments and limits. They may also speak of servers that are not here.
+    pub tools: ToolboxOptions,
+    /// Where images, audio and other bytes of results are kept.
+    pub artifacts: Arc<dyn Artifacts>,
+    /// The directory of `<server>.log`: what the servers wrote to their standard error. Made when needed.
+    pub logs: PathBuf,
+    /// The directory servers are told about when they ask for roots, and the one they are started in unless their
+    /// specification names another.
+    pub workspace: Option<PathBuf>,
+}
+
+impl McpOptions {
+    pub fn new(artifacts: Arc<dyn Artifacts>, logs: impl Into<PathBuf>) -> Self {
+        Self { tools: ToolboxOptions::default(), artifacts, logs: logs.into(), workspace: None }
+    }
+}

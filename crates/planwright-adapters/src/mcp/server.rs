@@ -1,0 +1,293 @@
+//! One configured server: its one connection, its tools as last listed, and how it is started again.
+
+use super::connection::{self, Connection, Peer};
+use super::listing::{self, Listed};
+use super::stderr_log::StderrLog;
+use super::watchdog::Watchdog;
+use super::wire::End;
+use super::{Connected, Era, McpOptions, RefusedTool, ServerSpec, ServerState, ServerStatus};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+use planwright_core::tool::{KnownTool, ToolDefinition, ToolName};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+/// How much time a server gets to calm down between two changes of its tool list.
+const BETWEEN_LISTS: Duration = Duration::from_millis(250);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why there is no connection.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) reason: String,
+    pub(super) stderr: String,
+}
+
+type Opening = Shared<BoxFuture<'static, Result<Arc<Connection>, Arc<Failure>>>>;
+
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) spec: ServerSpec,
+    pub(super) options: Arc<McpOptions>,
+    pub(super) log: StderrLog,
+    pub(super) watchdog: Watchdog,
+    /// Counts the changes of all servers' tools.
+    changes: Arc<AtomicU64>,
+    slot: Mutex<Slot>,
+    /// Kept for the next start: finding it out costs a silent server's time.
+    era: Mutex<Option<Era>>,
+    /// As last listed. They stay known while the server is down: a plan that names them is no worse for it.
+    table: Mutex<Arc<Table>>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    state: State,
+    /// Starts in a row that came to nothing.
+    failures: u32,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Idle,
+    Opening(Opening),
+    Open(Arc<Connection>),
+    Failed(Arc<Failure>),
+}
+
+/// The tools of one server.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) tools: BTreeMap<ToolName, Arc<KnownTool>>,
+    pub(super) refused: Vec<RefusedTool>,
+}
+
+impl Server {
+    pub(super) fn new(
+        spec: ServerSpec,
+        options: Arc<McpOptions>,
+        watchdog: Watchdog,
+        changes: Arc<AtomicU64>,
+    ) -> Self {
+        Self {
+            log: StderrLog::new(&options.logs, &spec.name),
+            spec,
+            options,
+            watchdog,
+            changes,
+            slot: Mutex::default(),
+            era: Mutex::default(),
+            table: Mutex::default(),
+        }
+    }
+
+    /// The connection, opened if there is none. Whoever comes while it is being opened waits for the same one.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Arc<Failure>> {
+        let opening = {
+            let mut slot = lock(&self.slot);
+            match &slot.state {
+                State::Open(connection) if connection.wire.is_usable() => return Ok(Arc::clone(connection)),
+                State::Opening(opening) => opening.clone(),
+                State::Idle | State::Open(_) | State::Failed(_) => {
+                    slot.note_break();
+                    let opening = self.start_opening(slot.backoff());
+                    slot.state = State::Opening(opening.clone());
+                    opening
+                }
+            }
+        };
+        opening.await
+    }
+
+    /// Opens in a task of its own, so that whoever gives up waiting does not leave it half open.
+    fn start_opening(self: &Arc<Self>, backoff: Duration) -> Opening {
+        let server = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            tokio::time::sleep(backoff).await;
+            let opened = connection::open(&server).await;
+            server.opened(opened)
+        });
+        let given_up = |error: tokio::task::JoinError| {
+            Err(Arc::new(Failure {
+                reason: format!("starting it was given up: {error}"),
+                stderr: String::new(),
+            }))
+        };
+        task.map(move |opened| opened.unwrap_or_else(given_up)).boxed().shared()
+    }
+
+    fn opened(self: &Arc<Self>, opened: Result<Connection, String>) -> Result<Arc<Connection>, Arc<Failure>> {
+        let mut slot = lock(&self.slot);
+        match opened {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                self.learn_era(connection.agreed.era);
+                slot.state = State::Open(Arc::clone(&connection));
+                tokio::spawn(keep_listed(Arc::clone(self), Arc::downgrade(&connection)));
+                Ok(connection)
+            }
+            Err(reason) => {
+                // An era that did not work out is found out anew.
+                *lock(&self.era) = None;
+                let failure = Arc::new(Failure { reason, stderr: self.log.tail() });
+                slot.failures = slot.failures.saturating_add(1);
+                slot.state = State::Failed(Arc::clone(&failure));
+                Err(failure)
+            }
+        }
+    }
+
+    pub(super) fn era(&self) -> Option<Era> {
+        *lock(&self.era)
+    }
+
+    pub(super) fn learn_era(&self, era: Era) {
+        *lock(&self.era) = Some(era);
+    }
+
+    /// Lists the tools again. The table is replaced as a whole.
+    pub(super) async fn list(&self, peer: &Peer) -> Result<(), String> {
+        let listed = tokio::time::timeout(LIST_TIMEOUT, listing::list(peer, &self.spec.name)).await;
+        let listed = listed
+            .map_err(|_| format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs()))??;
+        *lock(&self.table) = Arc::new(self.decide(listed));
+        self.changes.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Lists the tools again if there is a connection.
+    pub(super) async fn refresh(&self) {
+        let connection = match &lock(&self.slot).state {
+            State::Open(connection) if connection.wire.is_usable() => Arc::clone(connection),
+            State::Open(_) | State::Idle | State::Opening(_) | State::Failed(_) => return,
+        };
+        if let Err(reason) = self.list(&connection.peer).await {
+            connection.wire.end(End::Gone(reason));
+        }
+    }
+
+    /// The tools with the operator's decisions.
+    fn decide(&self, mut listed: Listed) -> Table {
+        let origin = self.spec.origin();
+        let mut tools = BTreeMap::new();
+        for definition in std::mem::take(&mut listed.definitions) {
+            let name = definition.tool_name();
+            let full = name.to_string();
+            let key_argument = self.options.tools.key_arguments.get(&full).cloned();
+            if let Some(argument) = &key_argument
+                && !takes(&definition, argument)
+            {
+                let reason =
+                    format!("it is to take its idempotency key as `{argument}`, which it does not take");
+                listed.refuse(&self.spec.name, &name.tool, reason);
+                continue;
+            }
+            let mut tool = KnownTool::of_server(definition, &origin, self.spec.believed);
+            tool.key_argument = key_argument;
+            if let Some(class) = self.options.tools.classes.get(&full) {
+                tool.class = *class;
+            }
+            tools.insert(name, Arc::new(tool));
+        }
+        Table { tools, refused: listed.refused }
+    }
+
+    pub(super) fn table(&self) -> Arc<Table> {
+        Arc::clone(&lock(&self.table))
+    }
+
+    /// Whether its tools are known: it was connected at least once.
+    pub(super) fn is_known(&self) -> bool {
+        self.era().is_some()
+    }
+
+    pub(super) fn status(&self) -> ServerStatus {
+        let state = match &lock(&self.slot).state {
+            State::Idle | State::Opening(_) => ServerState::Idle,
+            State::Failed(failure) => {
+                ServerState::Failed { reason: failure.reason.clone(), stderr: failure.stderr.clone() }
+            }
+            State::Open(connection) => match connection.wire.how_it_ended() {
+                Some(end) => ServerState::Failed { reason: end.reason().to_owned(), stderr: self.log.tail() },
+                None => {
+                    let table = self.table();
+                    let agreed = connection.agreed.clone();
+                    ServerState::Connected(Connected {
+                        era: agreed.era,
+                        protocol_version: agreed.protocol_version,
+                        calls_itself: agreed.calls_itself,
+                        tools: table.tools.len(),
+                        refused: table.refused.clone(),
+                        ignored: connection.wire.ignored(),
+                    })
+                }
+            },
+        };
+        ServerStatus { name: self.spec.name.clone(), state }
+    }
+
+    /// Ends the connection and waits for the process to be gone.
+    pub(super) async fn close(&self) {
+        let state = std::mem::take(&mut lock(&self.slot).state);
+        let connection = match state {
+            State::Open(connection) => connection,
+            State::Opening(opening) => match opening.await {
+                Ok(connection) => {
+                    lock(&self.slot).state = State::Idle;
+                    connection
+                }
+                Err(_) => return,
+            },
+            State::Idle | State::Failed(_) => return,
+        };
+        connection.wire.end(End::Closed);
+        connection.gone().await;
+    }
+}
+
+impl Slot {
+    /// A connection that broke without having been of any use counts as a start that came to nothing.
+    fn note_break(&mut self) {
+        if let State::Open(connection) = &self.state {
+            self.failures = if connection.wire.is_useful() { 0 } else { self.failures.saturating_add(1) };
+        }
+    }
+
+    fn backoff(&self) -> Duration {
+        match self.failures {
+            0 => Duration::ZERO,
+            failures => FIRST_BACKOFF.saturating_mul(1 << (failures - 1).min(8)).min(LONGEST_BACKOFF),
+        }
+    }
+}
+
+/// Lists the tools again whenever the server says that they changed, as long as the connection lives.
+async fn keep_listed(server: Arc<Server>, connection: std::sync::Weak<Connection>) {
+    loop {
+        let Some(open) = connection.upgrade() else { return };
+        let (wire, peer) = (Arc::clone(&open.wire), open.peer.clone());
+        drop(open);
+        tokio::select! {
+            () = wire.ended() => return,
+            () = wire.list_changed.notified() => {}
+        }
+        tokio::time::sleep(BETWEEN_LISTS).await;
+        // Tools that cannot be listed cannot be checked against what was approved.
+        if let Err(reason) = server.list(&peer).await {
+            return wire.end(End::Gone(reason));
+        }
+    }
+}
+
+fn takes(definition: &ToolDefinition, argument: &str) -> bool {
+    definition.input_schema.get("properties").is_some_and(|properties| properties.get(argument).is_some())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

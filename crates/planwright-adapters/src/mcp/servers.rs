@@ -1,0 +1,159 @@
+//! All configured servers as one set of tools.
+
+use super::server::Server;
+use super::watchdog::Watchdog;
+use super::{McpOptions, RefusedTool, ServerSpec, ServerStatus, call};
+use crate::toolbox::{BuildToolboxError, check_args};
+use futures::future;
+use planwright_core::tool::{Catalog, ToolName};
+use planwright_engine::port::{BoxFuture, Call, CallError, Outcome, Tools};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The configured servers, each with at most one connection. Cloning shares them.
+#[derive(Debug, Clone)]
+pub struct McpServers(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    servers: Vec<Arc<Server>>,
+    options: Arc<McpOptions>,
+    /// Counts the changes of the servers' tools, to know when the catalog is out of date.
+    changes: Arc<AtomicU64>,
+    catalog: Mutex<(u64, Catalog)>,
+}
+
+impl McpServers {
+    /// Starts nothing yet.
+    pub fn new(specs: Vec<ServerSpec>, options: McpOptions) -> Result<Self, BuildToolboxError> {
+        let mut names = BTreeSet::new();
+        for spec in &specs {
+            if !is_name(&spec.name) {
+                return Err(BuildToolboxError::BadServerName(spec.name.clone()));
+            }
+            if !names.insert(&spec.name) {
+                return Err(BuildToolboxError::DuplicateServer(spec.name.clone()));
+            }
+        }
+        let options = Arc::new(options);
+        let changes = Arc::new(AtomicU64::new(0));
+        let watchdog = Watchdog::default();
+        let servers = specs
+            .into_iter()
+            .map(|spec| {
+                Arc::new(Server::new(spec, Arc::clone(&options), watchdog.clone(), Arc::clone(&changes)))
+            })
+            .collect();
+        Ok(Self(Arc::new(Shared { servers, options, changes, catalog: Mutex::default() })))
+    }
+
+    /// Connects to all servers that are not connected, in parallel. A server that fails is reported and does not keep the
+    /// others from working.
+    pub async fn connect(&self) -> Vec<ServerStatus> {
+        future::join_all(self.0.servers.iter().map(|server| async move {
+            // Why it failed is part of its status.
+            server.connection().await.map(drop).unwrap_or_default();
+        }))
+        .await;
+        self.status()
+    }
+
+    /// Connects to one server. `None` if there is none of that name.
+    pub async fn connect_one(&self, name: &str) -> Option<ServerStatus> {
+        let server = self.server(name)?;
+        server.connection().await.map(drop).unwrap_or_default();
+        Some(server.status())
+    }
+
+    /// The names of all servers, in the order of their specifications.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.servers.iter().map(|server| server.spec.name.as_str())
+    }
+
+    /// How every server is doing, in the order of their specifications.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.0.servers.iter().map(|server| server.status()).collect()
+    }
+
+    /// Tools that servers list and that cannot be called, each with the reason.
+    pub fn refused_tools(&self) -> Vec<RefusedTool> {
+        self.0.servers.iter().flat_map(|server| server.table().refused.clone()).collect()
+    }
+
+    /// Whether the operator's settings fit the servers that were connected: a decision about a tool that does not exist
+    /// protects nobody.
+    pub fn check_settings(&self) -> Result<(), BuildToolboxError> {
+        let settings = &self.0.options.tools;
+        for named in settings.classes.keys().chain(settings.key_arguments.keys()) {
+            let Ok(name) = ToolName::try_from(named.clone()) else {
+                return Err(BuildToolboxError::UnknownTool(named.clone()));
+            };
+            let Some(server) = self.server(&name.server).filter(|server| server.is_known()) else { continue };
+            if server.table().tools.contains_key(&name) {
+                continue;
+            }
+            let refused = server.table().refused.iter().any(|refused| refused.tool == name.tool);
+            return Err(match settings.key_arguments.get(named).filter(|_| refused) {
+                Some(argument) => {
+                    BuildToolboxError::UnknownKeyArgument { tool: named.clone(), argument: argument.clone() }
+                }
+                None => BuildToolboxError::UnknownTool(named.clone()),
+            });
+        }
+        Ok(())
+    }
+
+    /// Lists the tools of all connected servers again.
+    pub async fn refresh(&self) -> Vec<ServerStatus> {
+        future::join_all(self.0.servers.iter().map(|server| server.refresh())).await;
+        self.status()
+    }
+
+    /// Ends all connections and the processes behind them, within about two seconds. Later calls connect again.
+    pub async fn close(&self) {
+        future::join_all(self.0.servers.iter().map(|server| server.close())).await;
+    }
+
+    fn server(&self, name: &str) -> Option<&Arc<Server>> {
+        self.0.servers.iter().find(|server| server.spec.name == name)
+    }
+}
+
+impl Tools for McpServers {
+    /// The tools of every server that was connected at least once, as last listed.
+    fn catalog(&self) -> Catalog {
+        let changes = self.0.changes.load(Ordering::Acquire);
+        let mut cached = self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.0 != changes {
+            let tables: Vec<_> = self.0.servers.iter().map(|server| server.table()).collect();
+            *cached = (changes, tables.iter().flat_map(|table| table.tools.values().cloned()).collect());
+        }
+        cached.1.clone()
+    }
+
+    fn call(&self, mut call: Call) -> BoxFuture<'static, Outcome> {
+        let server = self.server(&call.tool.server).cloned();
+        Box::pin(async move {
+            let unknown = CallError::Unavailable(format!("there is no tool {}", call.tool));
+            let Some(server) = server else { return Err(unknown) };
+            let tool = call::tool(&server, &call).await?.ok_or(unknown)?;
+            check_args(&tool, &mut call)?;
+            call::make(server, tool, call).await
+        })
+    }
+
+    fn server_limit(&self, server: &str) -> Option<usize> {
+        self.0.options.tools.limits.get(server).copied()
+    }
+
+    fn serial_writes(&self, server: &str) -> bool {
+        self.0.options.tools.serial_writes.get(server).copied().unwrap_or(true)
+    }
+}
+
+/// The name is part of tool names and of file names.
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}

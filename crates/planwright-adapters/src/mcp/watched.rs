@@ -1,0 +1,178 @@
+//! The filter between a transport and the protocol machinery.
+//!
+//! It bounds what a server can make us do. Notifications never reach the machinery, which would start a task for each.
+//! Answers nobody waits for are dropped. A server that does not know `server/discover`, in whatever way it shows that, is
+//! taken for one of the earlier era.
+
+use super::wire::{End, Wire};
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse,
+    ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+};
+use rmcp::transport::Transport;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a server may take to answer `server/discover` before it is asked the earlier way.
+const DISCOVER_TIMEOUT: Duration = Duration::from_millis(1500);
+/// How many requests of the server may wait for our answers.
+const MAX_UNANSWERED: usize = 64;
+
+pub(super) struct Watched<T> {
+    inner: T,
+    wire: Arc<Wire>,
+    discover: Option<Discover>,
+    given_up: Option<RequestId>,
+    patience: Option<Duration>,
+}
+
+struct Discover {
+    id: RequestId,
+    deadline: Option<Instant>,
+}
+
+impl<T> Watched<T> {
+    /// `patient` for a server that is known to be modern: it gets all the time it needs.
+    pub(super) fn new(inner: T, wire: Arc<Wire>, patient: bool) -> Self {
+        let patience = (!patient).then_some(DISCOVER_TIMEOUT);
+        Self { inner, wire, discover: None, given_up: None, patience }
+    }
+
+    /// What the machinery is to see of a message, if anything.
+    fn sift(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+        match message {
+            ServerJsonRpcMessage::Notification(heard) => {
+                self.notified(heard.notification);
+                None
+            }
+            ServerJsonRpcMessage::Response(response) => self.answer(response),
+            ServerJsonRpcMessage::Error(error) => self.error(error),
+            request @ ServerJsonRpcMessage::Request(_) => {
+                if self.wire.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
+                    self.wire.end(End::Gone("it asks more than it waits for answers to".into()));
+                    return None;
+                }
+                Some(request)
+            }
+        }
+    }
+
+    fn notified(&self, notification: ServerNotification) {
+        match notification {
+            ServerNotification::ProgressNotification(progress) => self.wire.progressed(progress.params),
+            ServerNotification::ToolListChangedNotification(_) => self.wire.list_changed.notify_one(),
+            _ => self.wire.ignore(),
+        }
+    }
+
+    fn answer(&mut self, response: JsonRpcResponse<ServerResult>) -> Option<ServerJsonRpcMessage> {
+        if !self.wire.answered(&response.id) {
+            let discovered = matches!(response.result, ServerResult::DiscoverResult(_));
+            if discovered && self.given_up.as_ref() == Some(&response.id) {
+                self.wire.late_discover.store(true, Ordering::Relaxed);
+                self.wire.end(End::Gone("it answered server/discover late".into()));
+            }
+            self.wire.ignore();
+            return None;
+        }
+        match self.discover.take() {
+            Some(discover) if discover.id == response.id && !speaks_modern(&response.result) => {
+                Some(unknown_method(discover.id))
+            }
+            _ => Some(ServerJsonRpcMessage::Response(response)),
+        }
+    }
+
+    fn error(&mut self, error: JsonRpcError) -> Option<ServerJsonRpcMessage> {
+        let known = match &error.id {
+            Some(id) => self.wire.answered(id),
+            // A server of the earlier era may fail to read the request, its number included.
+            None => self.discover.is_some(),
+        };
+        if !known {
+            self.wire.ignore();
+            return None;
+        }
+        self.discover = None;
+        Some(ServerJsonRpcMessage::Error(error))
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let mut replies = false;
+        match &item {
+            ClientJsonRpcMessage::Request(request) => {
+                self.wire.handed_over(&request.id);
+                if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
+                    let deadline = self.patience.map(|patience| Instant::now() + patience);
+                    self.discover = Some(Discover { id: request.id.clone(), deadline });
+                }
+            }
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => replies = true,
+            ClientJsonRpcMessage::Notification(_) => {}
+        }
+        let sending = self.inner.send(item);
+        let wire = Arc::clone(&self.wire);
+        async move {
+            let sent = sending.await;
+            if replies {
+                let one_less = |count: usize| Some(count.saturating_sub(1));
+                wire.unanswered
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+                    .unwrap_or_default();
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let deadline = self.discover.as_ref().and_then(|discover| discover.deadline);
+            let given_up = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let message = tokio::select! {
+                biased;
+                // What was said before the end still counts.
+                message = self.inner.receive() => message?,
+                () = self.wire.ended() => return None,
+                () = given_up => {
+                    let id = self.discover.take().map(|discover| discover.id)?;
+                    self.wire.answered(&id);
+                    self.given_up = Some(id.clone());
+                    return Some(unknown_method(id));
+                }
+            };
+            if let Some(message) = self.sift(message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+/// A server that knows the modern way and offers only earlier versions is spoken to the earlier way.
+fn speaks_modern(result: &ServerResult) -> bool {
+    matches!(result, ServerResult::DiscoverResult(discovered)
+        if discovered.supported_versions.contains(&ProtocolVersion::V_2026_07_28))
+}
+
+fn unknown_method(id: RequestId) -> ServerJsonRpcMessage {
+    let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no usable answer to server/discover", None);
+    ServerJsonRpcMessage::error(error, Some(id))
+}

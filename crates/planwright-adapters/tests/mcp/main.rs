@@ -1,0 +1,12 @@
+//! The MCP client against servers that behave, and against servers that do not.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+
+mod hostile;
+mod http;
+mod killed;
+mod lifecycle;
+mod questions;
+mod scene;
+mod tools;
+mod values;

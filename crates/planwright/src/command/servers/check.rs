@@ -1,0 +1,145 @@
+//! `servers check`: starts servers and says what they are.
+
+use super::find;
+use crate::exit::{Exit, Failure};
+use crate::printer::{BOLD, DIM, GREEN, Printer, RED, duration, line};
+use crate::wire_up::{Access, App, Setting};
+use futures::future::join_all;
+use planwright_adapters::mcp::{Connected, RefusedTool, ServerState, ServerStatus};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The servers, as their files name them.
+    names: Vec<String>,
+}
+
+/// Lines of a server's standard error that are shown when it failed.
+const SHOWN_LINES: usize = 8;
+
+struct Checked {
+    status: ServerStatus,
+    took: Duration,
+}
+
+impl Checked {
+    fn works(&self) -> bool {
+        matches!(self.status.state, ServerState::Connected(_))
+    }
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let (app, printer) = (setting.open(Access::Read)?, setting.printer);
+    let wanted = wanted(&app, args)?;
+    if wanted.is_empty() {
+        printer.hint("no server is ready: planwright servers list says why");
+    }
+    let checked = start(&app, &wanted).await?;
+    let exit = if checked.iter().all(Checked::works) { Exit::Done } else { Exit::RunFailed };
+    if printer.json {
+        printer.document(&checked.iter().map(describe).collect::<Vec<Value>>())?;
+    } else {
+        for server in &checked {
+            show(printer, server)?;
+        }
+    }
+    // Settings about tools that are not there protect nobody.
+    let settings = app.tools.remote().check_settings();
+    settings.map_err(|error| Failure::usage(format!("{}: {error}", crate::config::FILE)))?;
+    Ok(exit)
+}
+
+/// A server that was named must be ready; of the others, those that are.
+fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
+    if args.names.is_empty() {
+        for (reason, hint) in app.roster.effective().filter_map(crate::servers::Listed::obstacle) {
+            let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
+            app.printer().warn(&format!("{reason}{hint}"));
+        }
+        return Ok(app.roster.ready().map(|spec| spec.name.clone()).collect());
+    }
+    for name in &args.names {
+        if let Some((reason, hint)) = find(&app.roster, name)?.obstacle() {
+            return Err(Failure { hint, ..Failure::refused(reason) });
+        }
+    }
+    Ok(args.names.iter().cloned().collect())
+}
+
+/// All at once, each with its own time.
+async fn start(app: &App, wanted: &BTreeSet<String>) -> Result<Vec<Checked>, Failure> {
+    let remote = app.tools.remote();
+    app.setting.servers.remember(remote);
+    let all = wanted.iter().map(|name| async move {
+        let since = Instant::now();
+        let status = remote.connect_one(name).await?;
+        Some(Checked { status, took: since.elapsed() })
+    });
+    Ok(join_all(all).await.into_iter().flatten().collect())
+}
+
+fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
+    let name = printer.out(BOLD, &format!("{:16}", server.status.name));
+    let took = printer.out(DIM, &duration(server.took));
+    match &server.status.state {
+        ServerState::Connected(Connected {
+            era,
+            protocol_version,
+            calls_itself,
+            tools,
+            refused,
+            ignored,
+        }) => {
+            let itself =
+                calls_itself.as_deref().map_or_else(String::new, |text| format!("  “{}”", line(text)));
+            let (ok, version) = (printer.out(GREEN, "ok  "), line(protocol_version));
+            printer.data(&format!("{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"))?;
+            if *ignored > 0 {
+                printer.data(&format!("{:16}  ignored  {ignored} messages that fit nowhere", ""))?;
+            }
+            for RefusedTool { tool, reason, .. } in refused {
+                printer.data(&format!("{:16}  refused  {}: {}", "", line(tool), line(reason)))?;
+            }
+        }
+        ServerState::Failed { reason, stderr } => {
+            printer.data(&format!("{name}  {}  {}  {took}", printer.out(RED, "fail"), line(reason)))?;
+            let lines: Vec<&str> = stderr.lines().filter(|text| !text.trim().is_empty()).collect();
+            for text in lines.iter().skip(lines.len().saturating_sub(SHOWN_LINES)) {
+                printer.data(&format!("{:16}  stderr  {}", "", line(text)))?;
+            }
+        }
+        ServerState::Idle => {
+            printer.data(&format!("{name}  {}  it was not started", printer.out(RED, "fail")))?;
+        }
+    }
+    Ok(())
+}
+
+fn describe(server: &Checked) -> Value {
+    let millis = u64::try_from(server.took.as_millis()).unwrap_or(u64::MAX);
+    let name = &server.status.name;
+    match &server.status.state {
+        ServerState::Connected(Connected {
+            era,
+            protocol_version,
+            calls_itself,
+            tools,
+            refused,
+            ignored,
+        }) => json!({
+            "name": name, "ok": true, "era": era.to_string(), "protocolVersion": protocol_version,
+            "callsItself": calls_itself, "tools": tools, "ignoredMessages": ignored, "millis": millis,
+            "refusedTools": refused.iter().map(|refused| json!({
+                "name": refused.tool, "reason": refused.reason,
+            })).collect::<Vec<_>>(),
+        }),
+        ServerState::Failed { reason, stderr } => json!({
+            "name": name, "ok": false, "reason": reason, "stderr": stderr, "millis": millis,
+        }),
+        ServerState::Idle => {
+            json!({ "name": name, "ok": false, "reason": "it was not started", "millis": millis })
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `servers list`: what the files say, without starting anything.
+
+use crate::exit::{Exit, Failure};
+use crate::printer::{BOLD, DIM, GREEN, YELLOW, line};
+use crate::servers::{Listed, Standing, Verdict};
+use crate::wire_up::Setting;
+use serde_json::{Value, json};
+
+pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
+    let (roster, printer) = (setting.roster(), setting.printer);
+    for problem in &roster.problems {
+        printer.warn(problem);
+    }
+    if printer.json {
+        printer.document(&roster.servers.iter().map(describe).collect::<Vec<Value>>())?;
+        return Ok(Exit::Done);
+    }
+    for server in &roster.servers {
+        let standing = server.standing();
+        let style = if matches!(standing, Standing::Ready(_)) { GREEN } else { YELLOW };
+        let name = printer.out(BOLD, &format!("{:16}", line(&server.name)));
+        let word = printer.out(style, &format!("{:9}", standing.word()));
+        printer.data(&format!("{name}  {word}  {:18}  {}", server.source, line(&server.launch.line())))?;
+        if let Some((reason, _)) = server.obstacle() {
+            printer.data(&format!("{:16}  {}", "", printer.out(DIM, &line(&reason))))?;
+        }
+    }
+    if roster.servers.is_empty() {
+        printer.hint("no file names a server: add [servers.NAME] to planwright.toml, or a .mcp.json");
+    } else if let Some(first) = roster.untrusted().next() {
+        printer.hint(&format!("planwright servers trust {} shows what it runs, and asks", first.name));
+    }
+    Ok(Exit::Done)
+}
+
+fn describe(server: &Listed) -> Value {
+    let launch = &server.launch;
+    json!({
+        "name": server.name,
+        "source": server.source.to_string(),
+        "transport": launch.transport(),
+        "launch": launch.line(),
+        "environment": launch.env.keys().collect::<Vec<_>>(),
+        "headers": launch.headers.keys().collect::<Vec<_>>(),
+        "digest": server.digest,
+        "trusted": server.trusted == Verdict::Trusted,
+        "enabled": server.enabled,
+        "status": server.standing().word(),
+        "reason": server.obstacle().map(|(reason, _)| reason),
+    })
+}

@@ -1,0 +1,119 @@
+//! `servers trust` and `servers untrust`: the user's word about a server that a project brings.
+
+use super::find;
+use crate::consent::{Answer, ask};
+use crate::exit::{Exit, Failure};
+use crate::printer::{BOLD, Printer, YELLOW, line};
+use crate::servers::{Launch, Listed, Source};
+use crate::wire_up::Setting;
+use serde_json::json;
+use std::path::Path;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TrustArgs {
+    /// The server, as its file names it.
+    name: String,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UntrustArgs {
+    /// The server, as its file names it.
+    name: String,
+}
+
+pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
+    let (roster, printer) = (setting.roster(), setting.printer);
+    let server = find(&roster, &args.name)?;
+    if server.source == Source::User {
+        printer.talk("it is in your own planwright.toml, so it is trusted already");
+        return said(printer, server, true);
+    }
+    server.launch.check().map_err(|problem| {
+        Failure::usage(format!("the server `{}` cannot be used: {problem}", line(&server.name)))
+    })?;
+    show(printer, server, &setting.workspace.root);
+    if !args.yes {
+        if !printer.can_ask() {
+            return Err(Failure::refused("a person has to see this and agree").hint(format!(
+                "repeat it at a terminal, or planwright servers trust {} --yes",
+                server.name
+            )));
+        }
+        match ask(printer, "Trust it?")? {
+            Answer::Yes => {}
+            Answer::No | Answer::Neither => return Err(Failure::refused("not trusted")),
+        }
+    }
+    roster.trust.grant(&server.name, server.digest, &server.launch.line())?;
+    said(printer, server, true)
+}
+
+pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
+    let (roster, printer) = (setting.roster(), setting.printer);
+    // What is trusted and no longer named by any file can be taken back too.
+    let found = roster.trust.revoke(&args.name)?;
+    if !found {
+        find(&roster, &args.name)?;
+    }
+    if printer.json {
+        printer.document(&json!({ "name": args.name, "trusted": false, "wasTrusted": found }))?;
+    } else if found {
+        printer.data(&format!("{}  no longer trusted", line(&args.name)))?;
+    } else {
+        printer.data(&format!("{}  was not trusted", line(&args.name)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn said(printer: Printer, server: &Listed, trusted: bool) -> Result<Exit, Failure> {
+    if printer.json {
+        printer.document(&json!({ "name": server.name, "trusted": trusted, "digest": server.digest }))?;
+    } else {
+        printer.data(&format!("{}  trusted  {}", line(&server.name), server.digest))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Exactly what would be started, on stderr: it is what the person agrees to.
+fn show(printer: Printer, server: &Listed, workspace: &Path) {
+    let Launch { kind: _, command, args, env, cwd, url, headers } = &server.launch;
+    let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
+    printer.talk(&format!("the server `{}` of {}", line(&server.name), server.source));
+    if let Some(url) = url {
+        printer.talk(&format!("{}{}", label("address"), line(url)));
+    }
+    if let Some(command) = command {
+        let quoted = |word: &String| line(&json!(word).to_string());
+        printer.talk(&format!("{}{}", label("command"), quoted(command)));
+        for arg in args {
+            printer.talk(&format!("{}{}", label("argument"), quoted(arg)));
+        }
+        let directory = cwd.as_deref().unwrap_or(".");
+        printer.talk(&format!("{}{}", label("directory"), line(directory)));
+    }
+    for name in env.keys() {
+        printer.talk(&format!("{}{}", label("variable"), line(name)));
+    }
+    for name in headers.keys() {
+        printer.talk(&format!("{}{}", label("header"), line(name)));
+    }
+    let own = command.iter().chain(args).filter(|word| is_of_project(workspace, cwd.as_deref(), word));
+    for word in own {
+        let file = line(word);
+        printer.talk(&format!(
+            "{} `{file}` is a file of this project: who can change it decides what runs",
+            printer.err(YELLOW, "!")
+        ));
+    }
+    printer.talk(&format!("{}{}", label("digest"), server.digest));
+}
+
+/// Whether a word of the launch line names a file of the workspace.
+fn is_of_project(workspace: &Path, cwd: Option<&str>, word: &str) -> bool {
+    let from = workspace.join(cwd.unwrap_or("."));
+    let looks_like_a_path = word.contains('/') || word.contains('.');
+    looks_like_a_path && from.join(word).is_file() && from.join(word).starts_with(workspace)
+}

@@ -1,0 +1,200 @@
+//! What is started or connected to, exactly as a file says it. Trust is bound to this text.
+
+use super::expand::Scope;
+use planwright_adapters::mcp::Transport;
+use planwright_core::digest::Digest;
+use planwright_core::plan::printable;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A launch line or an address as it was written, variables and all.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Launch {
+    /// `stdio` or `http`; follows from the rest if absent.
+    pub(crate) kind: Option<String>,
+    pub(crate) command: Option<String>,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) url: Option<String>,
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
+/// Servers that are part of the program.
+const RESERVED: [&str; 2] = ["local", "demo"];
+
+/// More arguments, variables or headers than this are a mistake.
+const MAX_PARTS: usize = 1_000;
+
+pub(super) fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+}
+
+/// The names of servers are parts of tool names.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if (1..=64).contains(&name.len()) && name.chars().all(good) {
+        return Ok(());
+    }
+    Err("a server's name has 1 to 64 letters, digits, `_` or `-`".to_owned())
+}
+
+impl Launch {
+    /// Whether it says one thing, and nothing that could not be shown to a person.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match (&self.command, &self.url) {
+            (Some(_), Some(_)) => return Err("it has both a `command` and a `url`".to_owned()),
+            (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+            (Some(_), None) if !self.headers.is_empty() => {
+                return Err("it has `headers`, which belong to a `url`".to_owned());
+            }
+            (None, Some(_)) if !self.args.is_empty() || !self.env.is_empty() || self.cwd.is_some() => {
+                return Err("it has a `url`, so `args`, `env` and `cwd` mean nothing".to_owned());
+            }
+            (Some(command), None) if command.trim().is_empty() => {
+                return Err("its `command` is empty".to_owned());
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+        }
+        self.check_kind()?;
+        if self.args.len().max(self.env.len()).max(self.headers.len()) > MAX_PARTS {
+            return Err(format!("it has more than {MAX_PARTS} arguments, variables or headers"));
+        }
+        let shown =
+            std::iter::once(self.line()).chain(self.names().map(str::to_owned)).chain(self.cwd.clone());
+        if shown.into_iter().any(|text| printable(&text) != text) {
+            return Err("it contains characters that cannot be shown".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_kind(&self) -> Result<(), String> {
+        let wanted = if self.command.is_some() { "stdio" } else { "http" };
+        match self.kind.as_deref() {
+            None => Ok(()),
+            Some("streamable-http" | "streamableHttp" | "streamable_http") if wanted == "http" => Ok(()),
+            Some(kind) if kind == wanted => Ok(()),
+            Some(kind @ ("sse" | "ws")) => {
+                Err(format!("its type is `{kind}`: only `stdio` and streamable `http` are supported"))
+            }
+            Some(kind @ ("stdio" | "http")) => Err(format!("its type is `{kind}`, which it is not")),
+            Some(kind) => Err(format!("its type `{kind}` is unknown: `stdio` and `http` are known")),
+        }
+    }
+
+    /// The digest of exactly this text: a value of a variable can change, the launch line cannot.
+    pub(crate) fn digest(&self) -> Digest {
+        let Self { kind: _, command, args, env, cwd, url, headers } = self;
+        Digest::of_json(&json!({
+            "command": command, "args": args, "env": env, "cwd": cwd, "url": url, "headers": headers,
+        }))
+    }
+
+    /// The launch line or the address, for people: what is one argument looks like one.
+    pub(crate) fn line(&self) -> String {
+        match (&self.command, &self.url) {
+            (Some(command), _) => {
+                let words = std::iter::once(command).chain(&self.args).map(|word| quoted(word));
+                words.collect::<Vec<_>>().join(" ")
+            }
+            (None, Some(url)) => quoted(url),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The names of its variables and headers. Their values may be secrets.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.env.keys().chain(self.headers.keys()).map(String::as_str)
+    }
+
+    pub(crate) fn transport(&self) -> &'static str {
+        if self.url.is_some() { "http" } else { "stdio" }
+    }
+
+    /// With its variables put in.
+    pub(crate) fn expand(&self, scope: &Scope<'_>) -> Result<Transport, String> {
+        let all = |values: &BTreeMap<String, String>| -> Result<BTreeMap<String, String>, String> {
+            values.iter().map(|(name, value)| Ok((name.clone(), scope.expand(value)?))).collect()
+        };
+        if let Some(url) = &self.url {
+            return Ok(Transport::Http { url: scope.expand(url)?, headers: all(&self.headers)? });
+        }
+        let command = scope.expand(self.command.as_deref().unwrap_or_default())?;
+        if command.trim().is_empty() {
+            return Err("its `command` is empty once its variables are put in".to_owned());
+        }
+        let args = self.args.iter().map(|arg| scope.expand(arg)).collect::<Result<_, _>>()?;
+        // A directory is meant from the workspace, wherever the program was started.
+        let cwd = self.cwd.as_deref().map(|cwd| scope.expand(cwd)).transpose()?;
+        let cwd = cwd.map(|cwd| scope.workspace.join(cwd));
+        Ok(Transport::Stdio { command, args, env: all(&self.env)?, cwd })
+    }
+}
+
+/// Values of variables and headers may be secrets: only their names are shown.
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launch").field("line", &self.line()).finish_non_exhaustive()
+    }
+}
+
+/// A word as it would be typed; quoted like JSON if it could be taken for several, or for none.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "_-./:=@%+,${}~?&#".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    Value::from(word).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> Launch {
+        let mut words = words.iter().map(|&word| word.to_owned());
+        Launch { command: words.next(), args: words.collect(), ..Launch::default() }
+    }
+
+    #[test]
+    fn a_launch_line_shows_where_an_argument_ends() {
+        assert_eq!(command(&["node", "a b", "", "${HOME}/x"]).line(), r#"node "a b" "" ${HOME}/x"#);
+        assert_ne!(command(&["a", "b c"]).line(), command(&["a", "b", "c"]).line());
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_refused() {
+        assert!(command(&["sh", "-c", "one\ntwo"]).check().is_ok());
+        assert!(command(&["sh", "-c", "rm -rf x\u{202e}"]).check().is_err());
+        assert!(command(&["  "]).check().is_err());
+    }
+
+    #[test]
+    fn the_digest_covers_the_text_and_not_the_values() {
+        let mut one = command(&["node", "${ENTRY}"]);
+        one.env.insert("TOKEN".into(), "${TOKEN}".into());
+        let mut other = one.clone();
+        assert_eq!(one.digest(), other.digest());
+        other.env.insert("NODE_OPTIONS".into(), "--require ./x.js".into());
+        assert_ne!(one.digest(), other.digest());
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let both = Launch { url: Some("http://localhost".into()), ..command(&["node"]) };
+        assert!(both.check().unwrap_err().contains("both"));
+        let sse = Launch { kind: Some("sse".into()), url: Some("http://x".into()), ..Launch::default() };
+        assert!(sse.check().unwrap_err().contains("only `stdio`"));
+        let wrong = Launch { kind: Some("http".into()), ..command(&["node"]) };
+        assert!(wrong.check().unwrap_err().contains("which it is not"));
+    }
+
+    #[test]
+    fn names_of_servers_are_strict() {
+        assert!(check_name("git_hub-2").is_ok());
+        for name in ["", "a.b", "a b", "ä", &"x".repeat(65)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

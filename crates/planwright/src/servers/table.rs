@@ -1,0 +1,56 @@
+//! `[servers.NAME]` of `planwright.toml`: strict, because a misspelt setting protects nobody.
+
+use super::launch::{Launch, check_name, is_reserved};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// What the operator wrote about one server. With a `command` or a `url` it is the server; without, these are settings
+/// of a server that another file names, or of one that is part of the program.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServerTable {
+    pub(crate) serial_writes: Option<bool>,
+    pub(crate) max_calls: Option<usize>,
+    /// Whether the annotations of its tools are taken at their word.
+    pub(crate) trust_annotations: Option<bool>,
+    pub(crate) start_timeout_seconds: Option<u64>,
+    pub(crate) enabled: Option<bool>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+}
+
+/// No server needs longer than this to start.
+const LONGEST_START: u64 = 600;
+
+impl ServerTable {
+    /// What is started or connected to, unless these are settings only.
+    pub(crate) fn launch(&self) -> Option<Launch> {
+        let Self { kind, command, args, env, cwd, url, headers, .. } = self.clone();
+        let launch = Launch { kind, command, args, env, cwd, url, headers };
+        (launch != Launch::default()).then_some(launch)
+    }
+
+    /// What is wrong with it, in words.
+    pub(crate) fn check(&self, name: &str) -> Result<(), String> {
+        check_name(name)?;
+        if let Some(launch) = self.launch() {
+            if is_reserved(name) {
+                return Err(format!("the name `{name}` belongs to a server that is part of the program"));
+            }
+            launch.check()?;
+        }
+        match self.start_timeout_seconds {
+            Some(0) => Err("`start_timeout_seconds` is 0, so it could never start".to_owned()),
+            Some(seconds) if seconds > LONGEST_START => {
+                Err(format!("`start_timeout_seconds` is at most {LONGEST_START}"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Servers that files name: which count, which are trusted, and that no other is ever started.
+
+use crate::workbench::{Bench, Said, Terminal, call, said};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A workspace, and a user whose own files lie elsewhere.
+struct Project {
+    bench: Bench,
+    home: TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        Self { bench: Bench::new(), home: tempfile::tempdir().unwrap() }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.command(args);
+        command.env("XDG_CONFIG_HOME", self.home.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        said(self.command(args).output().unwrap())
+    }
+
+    fn run_with(&self, name: &str, value: &str, args: &[&str]) -> Said {
+        said(self.command(args).env(name, value).output().unwrap())
+    }
+
+    fn trust_file(&self) -> PathBuf {
+        self.home.path().join("planwright/trust.json")
+    }
+
+    /// A `.mcp.json` with these servers.
+    fn servers(&self, servers: Value) {
+        self.bench.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+    }
+
+    /// A server that leaves a mark when it is started.
+    fn marking(&self) {
+        self.servers(json!({ "mark": { "command": "sh", "args": ["-c", "echo started >> started.txt"] } }));
+    }
+
+    fn was_started(&self) -> bool {
+        self.bench.path("started.txt").exists()
+    }
+
+    #[track_caller]
+    fn standing(&self, name: &str) -> String {
+        find(&self.run(&["servers", "list", "--json"]).ends(0).json(), name)["status"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+#[track_caller]
+fn find(servers: &Value, name: &str) -> Value {
+    let servers = servers.as_array().unwrap();
+    servers
+        .iter()
+        .find(|server| server["name"] == name)
+        .unwrap_or_else(|| panic!("no {name} in {servers:#?}"))
+        .clone()
+}
+
+#[test]
+fn servers_of_all_files_are_listed_with_how_they_stand() {
+    let project = Project::new();
+    project.bench.write(
+        "planwright.toml",
+        "[servers.one]\ncommand = 'first'\nargs = ['a b']\n[servers.off]\ncommand = 'x'\nenabled = false\n\
+         [servers.tuned]\nmax_calls = 3\n[servers.nowhere]\nmax_calls = 3\n[servers.local]\nmax_calls = 5\n",
+    );
+    project.servers(json!({
+        "one": { "command": "second" },
+        "tuned": { "command": "node", "args": ["${ENTRY:-index.js}"], "env": { "TOKEN": "s3cret" } },
+        "unset": { "command": "${MISSING}" },
+        "old": { "type": "sse", "url": "https://example.org/sse" },
+        "a.b": { "command": "x" },
+        "demo": { "command": "x" },
+    }));
+    project.bench.write(
+        ".vscode/mcp.json",
+        r#"{"inputs":[{"id":"key"}],"servers":{"asks":{"url":"https://example.org/mcp","headers":{"X-Key":"${input:key}"}}}}"#,
+    );
+    let listed = project.run(&["servers", "list", "--json"]).ends(0);
+    assert!(!listed.out.contains("s3cret"), "{}", listed.out);
+    let listed = listed.json();
+    let standing = |name: &str| find(&listed, name)["status"].as_str().unwrap().to_owned();
+    let reason = |name: &str| find(&listed, name)["reason"].as_str().unwrap().to_owned();
+    assert_eq!(find(&listed, "one")["launch"], r#"first "a b""#);
+    let shadowed = listed.as_array().unwrap().iter().find(|server| server["launch"] == "second").unwrap();
+    assert_eq!((&shadowed["status"], &shadowed["source"]), (&json!("shadowed"), &json!(".mcp.json")));
+    assert_eq!(find(&listed, "tuned")["environment"], json!(["TOKEN"]));
+    for (name, status, words) in [
+        ("one", "untrusted", "not trusted"),
+        ("off", "disabled", "turned off"),
+        ("tuned", "untrusted", "not trusted"),
+        ("nowhere", "unusable", "neither a `command` nor a `url`"),
+        ("unset", "unusable", "`MISSING` is not set"),
+        ("old", "unusable", "only `stdio`"),
+        ("a.b", "unusable", "1 to 64 letters"),
+        ("demo", "unusable", "part of the program"),
+        ("asks", "unusable", "the input `key`"),
+    ] {
+        assert_eq!(standing(name), status, "{name}");
+        assert!(reason(name).contains(words), "{name}: {}", reason(name));
+    }
+    let text = project.run(&["servers", "list"]).ends(0);
+    assert!(text.out.contains("hidden by that of planwright.toml"), "{text:#?}");
+    let diagnosis = project.run(&["doctor", "--json"]).ends(0).json();
+    assert!(diagnosis["checks"].as_array().unwrap().iter().any(|check| check["name"] == "servers"));
+}
+
+#[test]
+fn trust_is_bound_to_the_launch_line_and_not_to_values() {
+    let project = Project::new();
+    let launch =
+        |args: Value| json!({ "tool": { "command": "echo", "args": args, "env": { "T": "${T:-x}" } } });
+    project.servers(launch(json!(["${WORD:-a}"])));
+    assert_eq!(project.standing("tool"), "untrusted");
+    let refused = project.run(&["servers", "trust", "tool"]).complains(3, "a person has to see this");
+    for words in ["\"echo\"", "\"${WORD:-a}\"", "variable", "T", "sha256:"] {
+        assert!(refused.err.contains(words), "{words}: {}", refused.err);
+    }
+    assert!(!project.trust_file().exists());
+    project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
+    assert_eq!(project.standing("tool"), "ready");
+    let mode = std::fs::metadata(project.trust_file()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let other_value = project.run_with("WORD", "b", &["servers", "list", "--json"]).json();
+    assert_eq!(find(&other_value, "tool")["status"], "ready");
+
+    project.servers(launch(json!(["${WORD:-a}", "--more"])));
+    assert_eq!(project.standing("tool"), "changed");
+    project.servers(launch(json!(["${WORD:-a}"])));
+    assert_eq!(project.standing("tool"), "ready");
+    project.run(&["servers", "untrust", "tool"]).ends(0);
+    assert_eq!(project.standing("tool"), "untrusted");
+    project.run(&["servers", "untrust", "tool"]).ends(0);
+    project.run(&["servers", "trust", "tol"]).complains(2, "no file names a server `tol`");
+}
+
+#[test]
+fn trust_does_not_travel_to_another_workspace() {
+    let (project, other) = (Project::new(), Project::new());
+    project.servers(json!({ "tool": { "command": "echo" } }));
+    other.servers(json!({ "tool": { "command": "echo" } }));
+    project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
+    let path = project.trust_file();
+    let elsewhere =
+        other.run_with("PLANWRIGHT_TRUST_FILE", path.to_str().unwrap(), &["servers", "list", "--json"]);
+    assert_eq!(find(&elsewhere.json(), "tool")["status"], "untrusted");
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_everything_and_decides() {
+    let project = Project::new();
+    project.bench.write("server.js", "");
+    project.servers(json!({ "tool": { "command": "node", "args": ["server.js", "x\u{1b}[2Jy"] } }));
+    project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
+    project.run(&["servers", "untrust", "tool"]).ends(0);
+    for (answer, code, standing) in [("n\n", 3, "untrusted"), ("y\n", 0, "ready")] {
+        let mut terminal = Terminal::of(project.command(&["servers", "trust", "tool"]));
+        terminal.wait_for("Trust it?");
+        assert!(terminal.seen().contains("`server.js` is a file of this project"), "{}", terminal.seen());
+        assert!(terminal.seen().contains(r#""x\u001b[2Jy""#), "{}", terminal.seen());
+        terminal.types(answer);
+        assert_eq!(terminal.ends(), Some(code));
+        assert_eq!(project.standing("tool"), standing);
+    }
+}
+
+#[test]
+fn a_trust_file_that_a_project_could_write_does_not_count() {
+    let project = Project::new();
+    project.servers(json!({ "tool": { "command": "echo" } }));
+    project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
+    let inside = project.bench.write("trust.json", &std::fs::read_to_string(project.trust_file()).unwrap());
+    let named = inside.to_str().unwrap();
+    let listed = project.run_with("PLANWRIGHT_TRUST_FILE", named, &["servers", "list", "--json"]).ends(0);
+    assert_eq!(find(&listed.json(), "tool")["status"], "untrusted");
+    assert!(listed.err.contains("lies in the workspace"), "{}", listed.err);
+    let args = ["servers", "trust", "tool", "--yes"];
+    project.run_with("PLANWRIGHT_TRUST_FILE", named, &args).complains(3, "trust cannot be recorded");
+
+    std::fs::set_permissions(project.trust_file(), PermissionsExt::from_mode(0o666)).unwrap();
+    assert_eq!(project.standing("tool"), "untrusted");
+    std::fs::set_permissions(project.trust_file(), PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(project.standing("tool"), "ready");
+    std::fs::write(project.trust_file(), "{").unwrap();
+    assert_eq!(project.standing("tool"), "untrusted");
+    project.run(&["servers", "trust", "tool", "--yes"]).complains(3, "trust cannot be recorded");
+}
+
+#[test]
+fn the_users_own_servers_are_trusted_and_a_misspelt_key_is_named() {
+    let project = Project::new();
+    let own = project.trust_file().with_file_name("planwright.toml");
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    std::fs::write(&own, "[servers.mine]\ncommand = 'echo'\n[servers.both]\ncommand = 'echo'\n").unwrap();
+    project.servers(json!({ "both": { "command": "evil" } }));
+    assert_eq!(project.standing("mine"), "ready");
+    let listed = project.run(&["servers", "list", "--json"]).json();
+    assert_eq!(
+        (&find(&listed, "both")["launch"], &find(&listed, "both")["status"]),
+        (&json!("echo"), &json!("ready"))
+    );
+    // The workspace's own file is nearer, and has to be trusted.
+    project.bench.write("planwright.toml", "[servers.both]\ncommand = 'other'\n");
+    assert_eq!(project.standing("both"), "untrusted");
+    std::fs::write(&own, "[servers.mine]\ncomand = 'echo'\n").unwrap();
+    let said = project.run(&["servers", "list"]).complains(2, "line 2: the key `comand` is unknown");
+    assert!(said.err.contains("did you mean `command`?"), "{said:#?}");
+}
+
+#[test]
+fn no_command_starts_a_server_that_is_not_trusted() {
+    let project = Project::new();
+    project.marking();
+    let plan = project.bench.plan("uses", json!([call("a", "mark.it", json!({}), &[])]));
+    let bare = project.bench.plan("bare", json!([call("a", "it", json!({}), &[])]));
+    for command in [
+        &["run", &plan, "--yes"][..],
+        &["run", &bare, "--yes"],
+        &["run", &plan, "--dry-run"],
+        &["approve", "uses", "--version", "1"],
+        &["servers", "check", "mark"],
+        &["tools", "mark.it"],
+    ] {
+        let said = project.run(command).ends(3);
+        assert!(said.err.contains("not trusted"), "{said:#?}");
+        assert!(said.err.contains("planwright servers trust mark"), "{said:#?}");
+    }
+    for command in [&["validate", &plan][..], &["import", &plan], &["show", "uses"], &["servers", "check"]] {
+        let said = project.run(command);
+        assert!(said.err.contains("not trusted"), "{said:#?}");
+    }
+    for command in [&["tools"][..], &["list"], &["doctor"], &["verify"]] {
+        project.run(command).ends(0);
+    }
+    assert!(!project.was_started());
+    let optional = json!([{ "id": "a", "tool": "mark.it", "optional": true }, call("b", "demo.echo", json!({"value": 1}), &[])]);
+    let optional = project.bench.plan("optional", optional);
+    project.run(&["run", &optional, "--yes"]).ends(0);
+    assert!(!project.was_started());
+}
+
+#[test]
+fn automation_can_trust_what_a_project_brings() {
+    let project = Project::new();
+    project.servers(json!({ "tool": { "command": "echo" } }));
+    let listed = project.run(&["servers", "list", "--json", "--trust-project-servers"]).ends(0).json();
+    assert_eq!(find(&listed, "tool")["status"], "ready");
+    for (value, status) in [("1", "ready"), ("true", "ready"), ("0", "untrusted"), ("", "untrusted")] {
+        let listed =
+            project.run_with("PLANWRIGHT_TRUST_PROJECT_SERVERS", value, &["servers", "list", "--json"]);
+        assert_eq!(find(&listed.ends(0).json(), "tool")["status"], status, "{value:?}");
+    }
+    assert!(!project.trust_file().exists());
+}
+
+#[test]
+fn a_broken_file_of_another_program_is_said_and_stops_nothing_else() {
+    let project = Project::new();
+    project.bench.write(".mcp.json", "{ not json");
+    project.bench.write(".vscode/mcp.json", r#"{"servers":{"tool":{"command":"echo"}}}"#);
+    let listed = project.run(&["servers", "list", "--json"]).ends(0);
+    assert!(listed.err.contains(".mcp.json: it is not JSON"), "{listed:#?}");
+    assert_eq!(find(&listed.json(), "tool")["status"], "untrusted");
+    let plan = project.bench.plan("plain", json!([call("a", "demo.echo", json!({ "value": 1 }), &[])]));
+    project.run(&["run", &plan, "--yes"]).ends(0);
+}

@@ -1,0 +1,13 @@
+//! The real program with servers nobody here wrote, installed by `cargo xtask peers`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+
+mod calls;
+mod crash;
+mod listing;
+mod peers;
+mod questions;
+mod trouble;
+#[path = "../it/workbench.rs"]
+#[expect(dead_code, reason = "the other tests use the rest")]
+mod workbench;

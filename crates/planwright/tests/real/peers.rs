@@ -1,0 +1,166 @@
+//! The installed servers, and workspaces that use them.
+
+use crate::workbench::{Bench, Running, Said, said, wait_until};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Every server the tests know.
+pub(crate) const ALL: [&str; 7] = ["everything", "filesystem", "memory", "git", "time", "sqlite", "workshop"];
+
+/// A variable that every server started here carries, so that what is left behind can be found.
+const MARK: &str = "PLANWRIGHT_REAL_TEST";
+
+/// A workspace with servers, and a user whose own files lie elsewhere.
+pub(crate) struct Project {
+    pub(crate) bench: Bench,
+    home: TempDir,
+}
+
+impl Project {
+    /// A workspace whose `.mcp.json` names these servers. Automation trusts them.
+    pub(crate) fn with(servers: &[&str]) -> Self {
+        let project = Self { bench: Bench::new(), home: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(project.bench.path("files")).unwrap();
+        let entries = servers.iter().map(|&name| (name.to_owned(), project.entry(name)));
+        let document = json!({ "mcpServers": entries.collect::<serde_json::Map<String, Value>>() });
+        project.bench.write(".mcp.json", &document.to_string());
+        project.configure("");
+        project
+    }
+
+    /// Adds to the operator's file. On a busy machine an interpreter takes long to start.
+    pub(crate) fn configure(&self, more: &str) {
+        let named: Value = serde_json::from_str(&self.bench.read(".mcp.json")).unwrap();
+        let mut text = String::new();
+        for name in
+            named["mcpServers"].as_object().unwrap().keys().filter(|name| ALL.contains(&name.as_str()))
+        {
+            writeln!(text, "servers.{name}.start_timeout_seconds = 120").unwrap();
+        }
+        self.bench.write("planwright.toml", &format!("{text}{more}"));
+    }
+
+    /// How a server is started: through its interpreter, in its pinned version.
+    fn entry(&self, name: &str) -> Value {
+        let root = self.bench.root().canonicalize().unwrap();
+        let file = |name: &str| json!(root.join(name));
+        let node = |package: &str| {
+            installed(&format!("node/node_modules/@modelcontextprotocol/server-{package}/dist/index.js"))
+        };
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/workshop.py");
+        let (command, args) = match name {
+            "everything" => (interpreter("node"), json!([node("everything"), "stdio"])),
+            "filesystem" => (interpreter("node"), json!([node("filesystem"), file("files")])),
+            "memory" => (interpreter("node"), json!([node("memory")])),
+            "git" => (installed("py/bin/mcp-server-git"), json!([])),
+            "time" => (installed("py/bin/mcp-server-time"), json!(["--local-timezone", "UTC"])),
+            "sqlite" => (installed("py-early/bin/mcp-server-sqlite"), json!(["--db-path", file("rows.db")])),
+            "workshop" => (installed("py/bin/python"), json!([script, file("effects.txt")])),
+            other => panic!("no server {other}"),
+        };
+        json!({ "command": command, "args": args, "env": { MARK: root, "MEMORY_FILE_PATH": file("memory.jsonl") } })
+    }
+
+    /// A file of the workspace, by the path that servers see.
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.bench.root().canonicalize().unwrap().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The program, with a user who trusts nothing yet.
+    pub(crate) fn untrusting(&self, args: &[&str]) -> Command {
+        let mut command = self.bench.command(args);
+        command.env("XDG_CONFIG_HOME", self.home.path());
+        // Servers call programs such as git.
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.untrusting(args);
+        command.env("PLANWRIGHT_TRUST_PROJECT_SERVERS", "1");
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        said(self.command(args).output().unwrap())
+    }
+
+    /// Runs a plan with everything approved, and returns its result.
+    #[track_caller]
+    pub(crate) fn result(&self, id: &str, steps: Value) -> Value {
+        let plan = self.bench.plan(id, steps);
+        self.run(&["run", &plan, "--yes", "--json"]).ends(0).json()
+    }
+
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::of(command)
+    }
+
+    pub(crate) fn log(&self, plan: &str) -> Vec<Value> {
+        let said = self.run(&["log", plan, "--json"]);
+        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// How many entries of this kind the journal of the plan's latest run has.
+    pub(crate) fn count(&self, plan: &str, kind: &str) -> usize {
+        self.log(plan).iter().filter(|entry| entry["kind"] == kind).count()
+    }
+
+    /// Lines of the file that effects are counted in.
+    pub(crate) fn effects(&self) -> Vec<String> {
+        self.bench.read("effects.txt").lines().map(str::to_owned).collect()
+    }
+
+    /// Processes that were started for this workspace and are still there.
+    fn servers_left(&self) -> Vec<u32> {
+        let wanted = format!("{MARK}={}", self.file(""));
+        let wanted = wanted.trim_end_matches('/');
+        let processes = std::fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        let is_one = |id: &u32| {
+            let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
+        };
+        processes.filter(is_one).collect()
+    }
+
+    /// Waits until every server of this workspace is gone.
+    #[track_caller]
+    pub(crate) fn leaves_no_server_behind(&self) {
+        wait_until("the servers to be gone", || self.servers_left().is_empty());
+    }
+
+    /// Whether at least one server of this workspace runs.
+    pub(crate) fn has_servers(&self) -> bool {
+        !self.servers_left().is_empty()
+    }
+}
+
+/// A file of an installed server. Its absence is a mistake of the person who runs the tests, and is said.
+fn installed(path: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let found = target.join("peers").join(path);
+    assert!(found.exists(), "{} is not installed: run `cargo xtask peers` first", found.display());
+    found
+}
+
+fn interpreter(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
+    found.unwrap_or_else(|| panic!("{name} is not installed: the tests need Node, npm and Python 3"))
+}
+
+/// The value of a step.
+#[track_caller]
+pub(crate) fn value(result: &Value, id: &str) -> Value {
+    let step = crate::workbench::step(result, id);
+    assert_eq!(step["status"], "completed", "{step:#}");
+    step["value"].clone()
+}

@@ -1,0 +1,76 @@
+"""A server of the tests' own, on a library nobody here wrote: structured output, slow effects, questions.
+
+Every call that has an effect adds one line to the file named on the command line, so that effects can be counted from
+outside.
+"""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+
+import mcp_types
+from fastmcp import Context, FastMCP
+
+server = FastMCP("workshop")
+effects = sys.argv[1]
+
+
+@dataclass
+class Measure:
+    word: str
+    letters: int
+
+
+def effect(line: str) -> None:
+    with open(effects, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+@server.tool(annotations={"readOnlyHint": True})
+def measure(word: str) -> Measure:
+    """Counts the letters of a word."""
+    return Measure(word, len(word))
+
+
+@server.tool
+async def work(name: str, steps: int, milliseconds: int, ctx: Context) -> str:
+    """Works for a while, says how far it is, and leaves one line. Says nothing about itself, so it may do anything."""
+    effect(name)
+    for step in range(steps):
+        await asyncio.sleep(milliseconds / 1000)
+        await ctx.report_progress(step + 1, steps, f"shaving {name}")
+    return f"{name} is done"
+
+
+@server.tool(annotations={"idempotentHint": True, "destructiveHint": False})
+async def polish(name: str, milliseconds: int) -> str:
+    """Can be done twice."""
+    await asyncio.sleep(milliseconds / 1000)
+    effect(name)
+    return f"{name} shines"
+
+
+@server.tool
+async def paint(ctx: Context) -> str | mcp_types.InputRequiredResult:
+    """Asks a person for the colour before it does anything."""
+    answers = ctx.input_responses or {}
+    answer = answers.get("colour")
+    if answer is None:
+        question = mcp_types.ElicitRequest(
+            params=mcp_types.ElicitRequestFormParams(
+                message="Which colour?",
+                requested_schema={
+                    "type": "object",
+                    "properties": {"colour": {"type": "string", "enum": ["red", "green"]}},
+                    "required": ["colour"],
+                },
+            )
+        )
+        return mcp_types.InputRequiredResult(input_requests={"colour": question}, request_state="asked")
+    if answer.action != "accept":
+        return f"not painted: {answer.action}"
+    effect(f"painted {answer.content['colour']}")
+    return f"painted {answer.content['colour']}"
+
+
+server.run(show_banner=False)

@@ -1,0 +1,134 @@
+//! Servers nobody here wrote: installed from their registries for the tests that call them.
+//!
+//! Everything goes below `target/peers`, in pinned versions, and nothing of it is shipped. What is installed already
+//! stays: a stamp in each folder says what is in it.
+
+use anyhow::{Context as _, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Packages that live in one folder.
+struct Peers {
+    folder: &'static str,
+    registry: Registry,
+    packages: &'static [&'static str],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Registry {
+    Npm,
+    PyPi,
+}
+
+/// The early era has a folder of its own: its library and the current one are the same package.
+const PEERS: &[Peers] = &[
+    Peers {
+        folder: "node",
+        registry: Registry::Npm,
+        packages: &[
+            "@modelcontextprotocol/server-everything@2026.8.31",
+            "@modelcontextprotocol/server-filesystem@2026.8.31",
+            "@modelcontextprotocol/server-memory@2026.8.31",
+        ],
+    },
+    Peers {
+        folder: "py",
+        registry: Registry::PyPi,
+        packages: &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "fastmcp==4.1.2"],
+    },
+    Peers {
+        folder: "py-early",
+        registry: Registry::PyPi,
+        packages: &["mcp==1.30.0", "mcp-server-sqlite==2025.4.25"],
+    },
+];
+
+/// Installs what is missing.
+pub(crate) fn install() -> Result<()> {
+    let root = target_directory()?.join("peers");
+    for peers in PEERS {
+        let folder = root.join(peers.folder);
+        peers.install(&folder).with_context(|| {
+            format!(
+                "cannot install {} into {}: this needs {} and the network, once",
+                peers.packages.join(", "),
+                folder.display(),
+                peers.registry.needs()
+            )
+        })?;
+    }
+    println!("== peers: installed in {}", root.display());
+    Ok(())
+}
+
+/// Where cargo builds, which the environment or a configuration file may have moved.
+fn target_directory() -> Result<PathBuf> {
+    let output =
+        Command::new(env!("CARGO")).args(["metadata", "--format-version", "1", "--no-deps"]).output()?;
+    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let directory =
+        metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
+    Ok(directory.into())
+}
+
+impl Registry {
+    fn needs(self) -> &'static str {
+        match self {
+            Self::Npm => "Node and npm",
+            Self::PyPi => "Python 3 with venv",
+        }
+    }
+}
+
+impl Peers {
+    fn install(&self, folder: &Path) -> Result<()> {
+        let stamp = folder.join("installed.txt");
+        let wanted = self.packages.join("\n");
+        if std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+            return Ok(());
+        }
+        println!("== peers: {}", self.packages.join(" "));
+        // What an interrupted install left cannot be told from what it should have left.
+        if folder.exists() {
+            std::fs::remove_dir_all(folder)?;
+        }
+        std::fs::create_dir_all(folder)?;
+        match self.registry {
+            Registry::Npm => self.install_with_npm(folder)?,
+            Registry::PyPi => self.install_with_pip(folder)?,
+        }
+        std::fs::write(&stamp, wanted)?;
+        Ok(())
+    }
+
+    /// Scripts of packages are not run: nothing here needs them.
+    fn install_with_npm(&self, folder: &Path) -> Result<()> {
+        let mut npm = Command::new("npm");
+        npm.args([
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel",
+            "error",
+            "--prefix",
+        ]);
+        succeed(npm.arg(folder).args(self.packages))
+    }
+
+    fn install_with_pip(&self, folder: &Path) -> Result<()> {
+        succeed(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        let mut pip = Command::new(folder.join("bin/python"));
+        succeed(
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(self.packages),
+        )
+    }
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot run {name}"))?;
+    ensure!(status.success(), "{name} ended with {status}");
+    Ok(())
+}
