@@ -339,3 +339,33 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
     assert_eq!(undo.status(), "completed");
     assert_eq!(world.made().last().unwrap().args["of"], json!("x!"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_element_of_a_loop_has_a_child_of_its_own_and_its_result_is_expected() {
+    let world = World::new();
+    let engine = world.engine("one");
+    propose(&engine, child()).await;
+    let plan = json!({"id": "p", "steps": [
+        {"id": "each", "forEach": ["a", "b"], "plan": {"id": "child", "inputs": {"word": "${item}"}}, "result": "all"},
+        {"id": "after", "tool": "r.read", "args": {"value": "${all[1].two}"}},
+    ]});
+    let run = run(&engine, plan).await;
+    assert_eq!(run.status(), "completed");
+    assert_eq!(world.made().last().unwrap().args["value"], json!("b!"));
+    let step = || "each".parse().unwrap();
+    for index in 0..2 {
+        let place = Parent { run: run.id().clone(), step: step(), index: Some(index) };
+        assert_eq!(reload(&engine, &place.child()).await.status(), "completed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_child_returns_must_be_what_the_plan_expects() {
+    let world = World::new();
+    let engine = world.engine("one");
+    propose(&engine, child()).await;
+    let mut plan = parent(&json!({"word": "x"}));
+    plan["steps"][1]["expect"] = json!("result.two == 'something else'");
+    let run = run(&engine, plan).await;
+    assert_eq!(report_of(&run, "sub").error.unwrap().code, "expect_failed");
+}
