@@ -73,10 +73,7 @@ impl Run {
             duration: duration(state, now),
             value: state.value().cloned(),
             error: self.explain(state),
-            waits_for: match state {
-                StepState::AwaitingPlan { run, .. } => Some(run.clone()),
-                _ => None,
-            },
+            waits_for: if let StepState::AwaitingPlan { run, .. } = state { Some(run.clone()) } else { None },
             items: self.open_loop(ix).map(|opened| {
                 let items = opened.instances().zip(0..);
                 items.map(|(ix, index)| self.item_report(ix, index, now)).collect()

@@ -75,7 +75,7 @@ pub fn plan_undo(run: &Run, values: &dyn Values, catalog: &Catalog) -> Result<Un
         let after = chain.last().and_then(|before| before.id.clone());
         chain.extend(undo_step(plan, ix, args, after));
     }
-    let title = plan.document().title.as_deref().unwrap_or(plan.id().as_str());
+    let title = plan.document().title.as_deref().unwrap_or_else(|| plan.id().as_str());
     let document = Document {
         id: Some(plan.id().clone()),
         title: Some(format!("Undo of {title}")),
