@@ -2,9 +2,10 @@
 
 use crate::dispatch::Request;
 use crate::engine::{Active, Engine, Environment};
-use crate::journal::{LoadError, load_review, load_run, plan_of_run};
+use crate::journal::LoadError;
 use crate::port::{AcquireError, Append, AppendError, Lease, LeaseRule, MessageId, StoreError, StreamStatus};
 use crate::remote::RunCommand;
+use crate::undo::{Mirror, load_any_run};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
 use planwright_core::run::{Command, Refusal, Run};
@@ -140,10 +141,9 @@ impl Engine {
         command: RunCommand,
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
-        let plan = plan_of_run(&*self.env.store, id).await?;
-        let (review, _) = load_review(&*self.env.store, &plan).await?;
-        let (mut run, expected) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
-        let (mut head, mut records) = (expected, Vec::new());
+        let (mut run, expected) = load_any_run(&self.env, id).await?;
+        let mut mirror = Mirror::of(&self.env, &run).await?;
+        let (mut head, mut records, mut entries) = (expected, Vec::new(), Vec::new());
         let given = command.into_command();
         self.env.policy.permit(&given)?;
         let commands = [
@@ -159,11 +159,21 @@ impl Engine {
                 run.apply(&entry).map_err(|error| damaged(id, &error))?;
                 head = record.head();
                 records.push(record);
+                entries.push(entry);
             }
         }
         let mut append = unowned_append(&run, expected, records, lease);
         append.answers.extend(message.map(|message| (message, Ok(()))));
-        Ok(self.env.store.append(vec![append]).await?)
+        let mut appends = vec![append];
+        if let Some(mirror) = &mut mirror {
+            let followed = mirror.follow(&self.env, &run, &entries);
+            appends.extend(followed.map_err(|error| damaged(id, &error))?);
+        }
+        self.env.store.append(appends).await?;
+        if run.state().is_terminal() {
+            self.cancel_children(&run).await;
+        }
+        Ok(())
     }
 
     /// Starts handing messages of other processes to the runs executed here.

@@ -108,9 +108,12 @@ fn run_plan(
     first: &RunEvent,
 ) -> Result<Plan, LoadError> {
     let damaged = |reason: String| LoadError::Damaged { stream: stream.clone(), reason };
-    let RunEvent::RunStarted { version, variables, .. } = first else {
+    let RunEvent::RunStarted { version, variables, document, .. } = first else {
         return Err(damaged(Corrupt::NoStart.to_string()));
     };
+    if let Some(document) = document {
+        return Plan::compile((**document).clone(), bounds).map_err(LoadError::Plan);
+    }
     let found = review.version(*version);
     let found =
         found.ok_or_else(|| damaged(format!("it runs version {version}, which the plan does not have")))?;

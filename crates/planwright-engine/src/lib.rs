@@ -32,7 +32,7 @@
 //! }"#, &Bounds::default())?;
 //!
 //! // A dry run: every call as it would be made, and none made.
-//! let candidate = engine.tolerant_candidate(document.clone())?;
+//! let candidate = engine.tolerant_candidate(document.clone()).await?;
 //! let paper = preview(&candidate.plan, &engine.catalog(), engine.policy(), Engine::DEFAULT_POLICY);
 //! assert_eq!(paper.steps[1].args["name"], "whoever heard: <tool result>");
 //!
@@ -54,6 +54,7 @@
 //! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?), Arc::new(FileArtifacts::new(dir)))` on the
 //! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
+mod child;
 mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -71,6 +72,7 @@ pub mod port;
 mod redaction;
 mod remote;
 mod start;
+mod undo;
 
 pub use command::CommandError;
 pub use dispatch::{Limits, RunError, read_value, store_value};
@@ -82,3 +84,4 @@ pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
 pub use start::{GivenApproval, RunHandle, RunOptions, StartRunError};
+pub use undo::{Undo, UndoCandidate, UndoRunError};

@@ -3,9 +3,10 @@
 use crate::engine::Engine;
 use crate::port::{ArtifactError, Artifacts};
 use planwright_core::digest::canonical_json;
+use planwright_core::id::PlanId;
 use planwright_core::plan::Plan;
 use planwright_core::review::Pin;
-use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, difference};
+use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, ToolName, difference};
 use std::collections::BTreeMap;
 
 /// What is kept of a definition. A larger one is pinned by its digest alone, so its change is not explained.
@@ -16,7 +17,13 @@ impl Engine {
     pub(crate) async fn pins(&self, plan: &Plan) -> Result<BTreeMap<String, Pin>, ArtifactError> {
         let catalog = self.catalog();
         let mut pins = BTreeMap::new();
-        for name in plan.tool_names() {
+        let children = plan.all_subplans();
+        for (id, child) in &children {
+            let digest = child.plan.digest(&catalog, &self.env.policy_version);
+            pins.insert(child_tool(id).to_string(), Pin { digest, definition: None });
+        }
+        let below = children.values().flat_map(|child| child.plan.tool_names());
+        for name in plan.tool_names().into_iter().chain(below) {
             // An optional tool may be missing. If it turns up later, it is one nobody agreed to.
             let Ok(tool) = catalog.resolve(name) else { continue };
             let full_name = tool.name.to_string();
@@ -41,6 +48,10 @@ impl Engine {
         let catalog = self.catalog();
         let mut changes = Vec::new();
         for (name, pin) in pins {
+            // A plan below is named by the version that changed, not by a definition.
+            if name.starts_with("plan.") {
+                continue;
+            }
             let words = match exact(&catalog, name) {
                 Some(tool) if tool.digest == pin.digest => continue,
                 Some(tool) => since_pinned(&*self.env.artifacts, pin, tool).await,
@@ -50,6 +61,11 @@ impl Engine {
         }
         changes.join("; ")
     }
+}
+
+/// The name under which a plan that a step runs is pinned and journaled.
+pub(crate) fn child_tool(plan: &PlanId) -> ToolName {
+    ToolName { server: "plan".into(), tool: plan.to_string() }
 }
 
 fn exact<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a KnownTool> {

@@ -7,14 +7,16 @@ use crate::start::GivenApproval;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};
-use planwright_core::plan::{Document, Finding, Plan, Validated, validate};
+use planwright_core::plan::{
+    Code, Document, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
+};
 use planwright_core::policy::{Action, JudgedPlan, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent};
+use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState};
 use planwright_core::run::{Run, Shown};
 use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +58,7 @@ impl Engine {
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
-        let Candidate { plan, digest, findings } = self.tolerant_candidate(document)?;
+        let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {
             Ok((review, head)) => {
@@ -94,7 +96,7 @@ impl Engine {
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
-        let candidate = self.candidate(&review, variables)?;
+        let candidate = self.candidate(&review, variables).await?;
         let missing = candidate.plan.missing_tools(&self.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing));
@@ -149,7 +151,7 @@ impl Engine {
             return Err(Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into());
         }
         let (review, head) = load_review(&*self.env.store, id).await?;
-        let candidate = self.candidate(&review, &Map::new())?;
+        let candidate = self.candidate(&review, &Map::new()).await?;
         let command =
             Command::Reject { shown, digest: candidate.digest, by: by.clone(), reason: reason.to_owned() };
         self.review(review, head, &command).await
@@ -163,18 +165,19 @@ impl Engine {
     }
 
     /// The current version as it would run now. Structural errors are refused; the rest is for the caller to judge.
-    pub fn candidate(
+    pub async fn candidate(
         &self,
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, ReviewError> {
-        self.tolerant_candidate(review.current().document.with_variables(variables))
+        self.tolerant_candidate(review.current().document.with_variables(variables)).await
     }
 
-    /// Compiles and checks a document against today's tools.
-    pub fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
+    /// Compiles and checks a document against today's tools and the plans it runs as they are today.
+    pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
+        let plans = self.known_plans(&document).await?;
         let catalog = self.catalog();
-        let Validated { plan, findings } = validate(document, &catalog, &self.env.bounds);
+        let Validated { plan, findings } = validate_with(document, &catalog, &plans, &self.env.bounds);
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
                 let digest = plan.digest(&catalog, &self.env.policy_version);
@@ -182,6 +185,48 @@ impl Engine {
             }
             Some(_) | None => Err(ReviewError::Invalid(findings)),
         }
+    }
+
+    /// The stored plans that a document runs, directly or through others. Those that are not there, or that somebody
+    /// rejected, are left out.
+    pub async fn known_plans(&self, document: &Document) -> Result<KnownPlans, ReviewError> {
+        let mut known = KnownPlans::default();
+        let mut left: BTreeSet<PlanId> = document.subplan_ids().into_iter().cloned().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(id) = left.pop_first() {
+            if !seen.insert(id.clone()) {
+                continue;
+            }
+            if seen.len() > KnownPlans::MAX_PLANS {
+                let limit = KnownPlans::MAX_PLANS;
+                let message =
+                    format!("the plan runs more than {limit} other plans, directly or through others");
+                return Err(ReviewError::Invalid(vec![Finding::new(Code::PlanCycle, "/steps", message)]));
+            }
+            let review = match load_review(&*self.env.store, &id).await {
+                Ok((review, _)) => review,
+                Err(LoadError::NoSuchPlan(_)) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            match review.state() {
+                ReviewState::Proposed | ReviewState::Approved => {}
+                ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => continue,
+            }
+            let (version, document) = (review.current().number, Arc::clone(&review.current().document));
+            left.extend(document.subplan_ids().into_iter().cloned());
+            known.insert(id, KnownPlan { version, document });
+        }
+        Ok(known)
+    }
+
+    /// The sub-plans of a document, compiled, as they are today.
+    pub(crate) async fn subplans(&self, document: &Document) -> Result<Subplans, ReviewError> {
+        if document.subplan_ids().is_empty() {
+            return Ok(Subplans::default());
+        }
+        let plans = self.known_plans(document).await?;
+        let validated = validate_with(document.clone(), &self.catalog(), &plans, &self.env.bounds);
+        Ok(validated.plan.map(|plan| plan.subplans().clone()).unwrap_or_default())
     }
 
     /// Where a plan stands, over its review and its latest run.

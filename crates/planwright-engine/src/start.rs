@@ -8,15 +8,16 @@ use crate::observer::{Observer, Observers};
 use crate::plans::{Candidate, ReviewError};
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus};
 use crate::remote::RunCommand;
+use crate::undo::{Mirror, UNDOING};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
-use planwright_core::plan::{Document, Finding, Plan, StepIx};
+use planwright_core::plan::{Document, Finding, Plan, StepIx, Subplans};
 use planwright_core::policy::{Action, LateChoice, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Consent, Fork, Refusal, ReusedResult, Run, RunEvent, RunState, Shown, estimates_by_tool,
+    Command, Consent, Fork, Parent, Refusal, ReusedResult, Run, RunEvent, RunState, Shown, estimates_by_tool,
     priorities, reusable_results,
 };
 use planwright_core::time::Timestamp;
@@ -99,7 +100,7 @@ pub enum StartRunError {
     #[error("the plan was edited since: the run executes version {run}, the plan is at version {current}")]
     Edited { run: u32, current: u32 },
     #[error(
-        "a tool or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
+        "a tool, a sub-plan or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
     )]
     ToolsChanged { approved: Digest, current: Digest, difference: Difference },
     #[error(
@@ -118,6 +119,10 @@ pub enum StartRunError {
     AlreadyExecuting { plan: PlanId, run: RunId },
     #[error("run {run} has already ended ({status})")]
     Ended { run: RunId, status: &'static str },
+    #[error("{run} of plan `{plan}` is being taken back")]
+    BeingUndone { plan: PlanId, run: RunId },
+    #[error("{run} is the work of step `{}` of {}: that one is resumed", .parent.step, .parent.run)]
+    ChildRun { run: RunId, parent: Parent },
     #[error("there is no step `{0}`")]
     UnknownStep(String),
     #[error(transparent)]
@@ -178,6 +183,11 @@ impl RunHandle {
         }
     }
 
+    /// Stops executing, as a crash would. What is durable stays.
+    pub(crate) fn abort(&self) {
+        self.task.abort();
+    }
+
     /// In-flight calls finish, nothing new starts.
     pub async fn pause(&self, by: Principal) -> Result<(), Refusal> {
         self.command(RunCommand::Pause { by }).await
@@ -202,7 +212,7 @@ impl Engine {
     pub async fn start(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
         self.refuse_while_executing(&review).await?;
-        let candidate = self.runnable(&review, &options.variables)?;
+        let candidate = self.runnable(&review, &options.variables).await?;
         self.open(review, head, candidate, options, None).await
     }
 
@@ -224,22 +234,44 @@ impl Engine {
     pub async fn resume(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
         let (review, _) = load_review(&*self.env.store, id).await?;
         let opened = review.runs().last().ok_or_else(|| StartRunError::NothingToResume(id.clone()))?;
-        let run_id = opened.run.clone();
-        let (run, _) = load_run(&*self.env.store, &run_id, &review, &self.env.bounds).await?;
+        self.resume_of(&opened.run, &review, options).await
+    }
+
+    /// Goes on with a run that has not ended.
+    pub async fn resume_run(&self, id: &RunId, options: RunOptions) -> Result<RunHandle, StartRunError> {
+        let plan = crate::journal::plan_of_run(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.env.store, &plan).await?;
+        self.resume_of(id, &review, options).await
+    }
+
+    async fn resume_of(
+        &self,
+        id: &RunId,
+        review: &Review,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let (run, _) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
         if run.state().is_terminal() {
-            return Err(StartRunError::Ended { run: run_id, status: run.status() });
+            return Err(StartRunError::Ended { run: id.clone(), status: run.status() });
         }
-        if opened.version != review.current().number {
-            return Err(StartRunError::Edited { run: opened.version, current: review.current().number });
+        if let Some(parent) = &run.start().parent {
+            return Err(StartRunError::ChildRun { run: id.clone(), parent: parent.clone() });
+        }
+        let (began, current) = (run.start().version, review.current().number);
+        // An undo does what was derived from a run, whatever became of the plan.
+        if began != current && run.start().undoes.is_none() {
+            return Err(StartRunError::Edited { run: began, current });
         }
         self.permit(&options.by, Action::Run)?;
-        self.refuse_changed_tools(&run).await?;
-        let lease = self.env.store.acquire(&run_id, &self.env.owner, self.env.lease_ttl).await?;
+        let subplans = self.refuse_changed_tools(run).await?;
+        let lease = self.env.store.acquire(id, &self.env.owner, self.env.lease_ttl).await?;
         // Only what is read under the lease is current.
-        let (run, head) = load_run(&*self.env.store, &run_id, &review, &self.env.bounds).await?;
+        let (mut run, head) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
+        run.know_subplans(subplans);
+        let mirror = Mirror::of(&self.env, &run).await?;
         let paused = *run.state() == RunState::Paused;
         let first = if paused { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
-        Ok(self.execute(run, head, lease, options, first))
+        Ok(self.execute(run, head, lease, options, first, mirror))
     }
 
     /// Begins a run that takes over the results of another one, except those of `from` and all that follow from them.
@@ -253,7 +285,7 @@ impl Engine {
         let (review, head) = load_review(&*self.env.store, &plan).await?;
         self.refuse_while_executing(&review).await?;
         let (source_run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
-        let candidate = self.runnable(&review, &options.variables)?;
+        let candidate = self.runnable(&review, &options.variables).await?;
         let first: Vec<StepIx> = from
             .iter()
             .map(|step| {
@@ -267,12 +299,12 @@ impl Engine {
     }
 
     /// What would run, or every reason why it cannot.
-    pub fn runnable(
+    pub async fn runnable(
         &self,
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, StartRunError> {
-        let candidate = self.candidate(review, variables)?;
+        let candidate = self.candidate(review, variables).await?;
         let missing = candidate.plan.missing_tools(&self.catalog());
         if !missing.is_empty() {
             return Err(StartRunError::MissingTools(missing));
@@ -300,14 +332,22 @@ impl Engine {
                 run: opened.run.clone(),
             });
         }
-        Ok(())
+        let runs = self.env.store.runs(review.id()).await.map_err(LoadError::from)?;
+        let undoing = runs.into_iter().find(|info| info.status.label == UNDOING);
+        match undoing.map(|info| info.stream) {
+            Some(StreamName::Run(run)) => Err(StartRunError::BeingUndone { plan: review.id().clone(), run }),
+            Some(StreamName::Plan(_)) | None => Ok(()),
+        }
     }
 
-    async fn refuse_changed_tools(&self, run: &Run) -> Result<(), StartRunError> {
+    /// Returns the sub-plans of the run, which are those that were approved.
+    async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
+        let subplans = self.subplans(run.plan().document()).await?;
+        run.know_subplans(subplans.clone());
         let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
         let approved = run.start().digest;
         if current == approved {
-            return Ok(());
+            return Ok(subplans);
         }
         let difference = match run.start().consent.as_deref() {
             Some(consent) => self.changed_tools(&consent.pins).await,
@@ -371,15 +411,44 @@ impl Engine {
             by: options.by.clone(),
             forked_from: fork,
             consent: Some(Box::new(consent)),
+            undoes: None,
+            parent: None,
+            document: None,
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
-        let (run, run_append) =
-            self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
-        let head = run_append.records.last().map_or(Head::EMPTY, planwright_core::journal::Record::head);
-        self.env.store.append(vec![plan_append, run_append]).await?;
+        let first = self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
+        self.begin(first, vec![plan_append], None, options).await
+    }
+
+    /// Opens a run that no approval in the plan's own journal is spent for. `with` is written in the same commit.
+    pub(crate) async fn open_run(
+        &self,
+        id: &RunId,
+        plan: &Arc<Plan>,
+        started: RunEvent,
+        with: Vec<Append>,
+        mirror: Option<Mirror>,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let priority = self.priority(plan, None).await;
+        let first = self.first_entries(id, plan, priority, started, Vec::new());
+        self.begin(first, with, mirror, options).await
+    }
+
+    /// Makes the first entries of a run durable, together with what belongs to them, and executes it.
+    async fn begin(
+        &self,
+        (run, opened): (Run, Append),
+        mut with: Vec<Append>,
+        mirror: Option<Mirror>,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let head = opened.records.last().map_or(Head::EMPTY, planwright_core::journal::Record::head);
+        with.push(opened);
+        self.env.store.append(with).await?;
         let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
-        let lease = Lease { run: run_id, owner: self.env.owner.clone(), epoch: 1, expires_at };
-        Ok(self.execute(run, head, lease, options, Vec::new()))
+        let lease = Lease { run: run.id().clone(), owner: self.env.owner.clone(), epoch: 1, expires_at };
+        Ok(self.execute(run, head, lease, options, Vec::new(), mirror))
     }
 
     /// The append that records the consent given with the order to run, the review after it, and where that ends.
@@ -472,31 +541,38 @@ impl Engine {
         (run, append)
     }
 
-    fn execute(
+    pub(crate) fn execute(
         &self,
         run: Run,
         head: Head,
         lease: Lease,
         options: RunOptions,
         first: Vec<Command>,
+        mirror: Option<Mirror>,
     ) -> RunHandle {
         let (sender, inbox) = mpsc::channel(64);
         let run_id = run.id().clone();
         self.active.insert(run_id.clone(), sender.clone());
         self.start_postman();
         let run_loop = RunLoop::new(Setup {
-            env: Arc::clone(&self.env),
+            engine: self.clone(),
             run,
             head,
             lease,
             linger: options.linger,
             observers: Observers(options.observers),
             inbox,
+            mirror,
         });
-        let (active, id) = (Arc::clone(&self.active), run_id.clone());
+        let (engine, id) = (self.clone(), run_id.clone());
         let task = tokio::spawn(async move {
             let ended = Box::pin(run_loop.run(first)).await;
-            active.remove(&id);
+            engine.active.remove(&id);
+            if let Ok(Ended { run }) = &ended
+                && run.state().is_terminal()
+            {
+                engine.cancel_children(run).await;
+            }
             ended
         });
         RunHandle { run: run_id, inbox: sender, task }

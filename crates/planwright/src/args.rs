@@ -70,6 +70,11 @@ pub(crate) enum Command {
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
     Fork(command::fork::Args),
+    /// Take back what a run did: the declared undo calls, last step first.
+    #[command(after_help = EXIT_CODES)]
+    Undo(command::undo::Args),
+    /// Keep plans with inputs, and make plans from them.
+    Template(command::template::Args),
     /// Fold a run again from its journal, without one tool call.
     Replay(command::replay::Args),
     /// Show the journal of a run.

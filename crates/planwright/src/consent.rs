@@ -6,7 +6,7 @@ use crate::late::LateChoices;
 use crate::printer::{BOLD, Printer, YELLOW, line};
 use crate::wire_up::{App, user};
 use planwright_core::plan::{Action, Plan, StepIx};
-use planwright_core::policy::{JudgedPlan, LateChoice, Verdict};
+use planwright_core::policy::{JudgedPlan, Policy, Verdict};
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Shown;
@@ -98,12 +98,7 @@ fn warn(printer: Printer, judged: &JudgedPlan) {
 }
 
 /// What somebody should know before saying yes, one line each.
-pub(crate) fn risks(
-    plan: &Plan,
-    catalog: &Catalog,
-    judged: &JudgedPlan,
-    default: &LateChoice,
-) -> Vec<String> {
+pub(crate) fn risks(plan: &Plan, catalog: &Catalog, judged: &JudgedPlan, policy: &Policy) -> Vec<String> {
     let mut risks = Vec::new();
     for ix in plan.indices() {
         let step = plan.step(ix);
@@ -128,9 +123,14 @@ pub(crate) fn risks(
         let late = if late.is_empty() {
             String::new()
         } else {
-            format!("; known only later: {} ({})", late.join(", "), default.describe())
+            format!("; known only later: {} ({})", late.join(", "), policy.late_bound.describe())
         };
         risks.push(format!("step {} [{}] {}{late}", plan.step_id(ix), line(name), words.join(", ")));
+    }
+    for (id, child) in plan.subplans().iter() {
+        let judged = policy.judge_plan(&child.plan, catalog);
+        let below = self::risks(&child.plan, catalog, &judged, policy);
+        risks.extend(below.into_iter().map(|risk| format!("{id}: {risk}")));
     }
     risks.extend(plan.document().risks.iter().map(|risk| format!("the author says: {}", line(risk))));
     risks
@@ -185,9 +185,13 @@ fn show(app: &App, review: &Review, candidate: &Candidate, judged: &JudgedPlan) 
     }
     printer.talk("");
     printer.talk(dag::render(&candidate.plan, None).trim_end());
+    for (id, child) in candidate.plan.all_subplans() {
+        printer.talk(&format!("\nplan {id}, version {}:", child.version));
+        printer.talk(dag::render(&child.plan, None).trim_end());
+    }
     printer.talk("");
     let policy = app.engine.policy();
-    let risks = risks(&candidate.plan, &app.engine.catalog(), judged, &policy.late_bound);
+    let risks = risks(&candidate.plan, &app.engine.catalog(), judged, policy);
     for risk in risks.into_iter().chain(verdicts(judged)) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));
     }

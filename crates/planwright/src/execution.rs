@@ -7,6 +7,7 @@ use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::progress::Progress;
 use crate::projections::project;
 use crate::questions::{ask_all, origin, waiting_for};
+use crate::target::{how_to_go_on, name_of};
 use crate::variables::{VariableFlags, quoted};
 use crate::waiting::{call_lines, waiting_calls};
 use crate::wire_up::{App, user};
@@ -63,22 +64,42 @@ pub(crate) struct RunFlags {
 pub(crate) enum Begin {
     Start(PlanId),
     Resume(PlanId),
-    Fork { plan: PlanId, source: RunId, from: Vec<StepId> },
+    Fork {
+        plan: PlanId,
+        source: RunId,
+        from: Vec<StepId>,
+    },
+    /// Exactly this run goes on.
+    ResumeRun {
+        plan: PlanId,
+        run: RunId,
+    },
+    /// This run is taken back.
+    Undo {
+        plan: PlanId,
+        run: RunId,
+    },
 }
 
 impl Begin {
     fn plan(&self) -> &PlanId {
         match self {
-            Self::Start(plan) | Self::Resume(plan) | Self::Fork { plan, .. } => plan,
+            Self::Start(plan)
+            | Self::Resume(plan)
+            | Self::Fork { plan, .. }
+            | Self::ResumeRun { plan, .. }
+            | Self::Undo { plan, .. } => plan,
         }
     }
 
-    async fn begin(&self, engine: &Engine, options: RunOptions) -> Result<RunHandle, StartRunError> {
-        match self {
-            Self::Start(plan) => engine.start(plan, options).await,
-            Self::Resume(plan) => engine.resume(plan, options).await,
-            Self::Fork { source, from, .. } => engine.fork(source, from, options).await,
-        }
+    async fn begin(&self, engine: &Engine, options: RunOptions) -> Result<RunHandle, Failure> {
+        Ok(match self {
+            Self::Start(plan) => engine.start(plan, options).await?,
+            Self::Resume(plan) => engine.resume(plan, options).await?,
+            Self::Fork { source, from, .. } => engine.fork(source, from, options).await?,
+            Self::ResumeRun { run, .. } => engine.resume_run(run, options).await?,
+            Self::Undo { run, .. } => engine.undo(run, options).await?,
+        })
     }
 }
 
@@ -129,7 +150,7 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
             // What was decided may have ended the run.
             (run, _) = app.engine.load_run(run.id(), &review).await?;
             if !run.state().is_terminal() {
-                begin = Begin::Resume(plan.clone());
+                begin = Begin::ResumeRun { plan: plan.clone(), run: run.id().clone() };
                 continue;
             }
         }
@@ -224,6 +245,11 @@ async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<boo
     }
     let mut decided = false;
     for ix in run.waiting().collect::<Vec<_>>() {
+        if let StepState::AwaitingPlan { run: child, .. } = run.step(ix) {
+            let child = load_run(app, child).await?;
+            decided |= Box::pin(ask_people(app, &child, interrupts)).await?;
+            continue;
+        }
         let command = match run.step(ix) {
             StepState::AwaitingApproval { call, .. } => {
                 ask_gate(app, run, (ix, call.as_deref()), interrupts).await?
@@ -352,7 +378,7 @@ pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
             }
         }
     }
-    for hint in hints(run) {
+    for hint in hints(app, run).await? {
         app.printer().hint(&hint);
     }
     Ok(())
@@ -368,7 +394,7 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             let style = match step.status {
                 "completed" => GREEN,
                 "failed" | "denied" => RED,
-                "outcome_unknown" | "awaiting_approval" | "awaiting_input" => YELLOW,
+                "outcome_unknown" | "awaiting_approval" | "awaiting_input" | "awaiting_plan" => YELLOW,
                 _ => DIM,
             };
             let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
@@ -398,13 +424,20 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
 }
 
 /// The exact commands that move a run on.
-fn hints(run: &Run) -> Vec<String> {
-    const SHOWN: usize = 5;
-    let plan = run.plan().id();
+async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let mut hints = Vec::new();
     if run.state().is_terminal() {
-        return hints;
+        return Ok(hints);
     }
+    answers(app, run, &mut hints).await?;
+    hints.extend(how_to_go_on(app, run.clone()).await?);
+    Ok(hints)
+}
+
+/// The commands that answer what a run, or the run of a sub-plan, waits for.
+async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Failure> {
+    const SHOWN: usize = 5;
+    let plan = name_of(run);
     for ix in run.waiting().take(SHOWN) {
         let id = quoted(run.step_id(ix).as_str());
         match run.step(ix) {
@@ -414,12 +447,21 @@ fn hints(run: &Run) -> Vec<String> {
             }
             StepState::OutcomeUnknown { .. } => hints
                 .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),
+            StepState::AwaitingPlan { run: child, .. } if hints.len() < SHOWN => {
+                let child = load_run(app, child).await?;
+                Box::pin(answers(app, &child, hints)).await?;
+            }
             StepState::AwaitingInput { .. } => hints.push(format!(
                 "planwright input {plan} {id} --set NAME=VALUE | --value JSON | --decline (planwright input {plan} shows the question)"
             )),
             _ => {}
         }
     }
-    hints.push(format!("planwright resume {plan} goes on"));
-    hints
+    Ok(())
+}
+
+async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
+    let plan = planwright_engine::plan_of_run(&**app.engine.store(), id).await?;
+    let (review, _) = app.engine.load_review(&plan).await?;
+    Ok(app.engine.load_run(id, &review).await?.0)
 }

@@ -6,7 +6,7 @@ use planwright_core::policy::MatchedRule;
 use planwright_core::review::Refusal as ReviewRefusal;
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
-use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError};
+use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError};
 use std::error::Error;
 
 /// Shown below `--help`.
@@ -188,7 +188,10 @@ impl From<Refusal> for Failure {
             | Refusal::MayNotApprove(_)
             | Refusal::MayNot { .. }
             | Refusal::FourEyes(_)
-            | Refusal::ApprovalExpired { .. } => Exit::Refused,
+            | Refusal::ApprovalExpired { .. }
+            | Refusal::NotEnded { .. }
+            | Refusal::NothingToUndo
+            | Refusal::AlreadyUndone { .. } => Exit::Refused,
         };
         Self::caused(exit, &refusal)
     }
@@ -258,6 +261,14 @@ impl From<StartRunError> for Failure {
             }
             StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error)
                 .hint("planwright run starts a new run, planwright fork one that reuses its results"),
+            StartRunError::BeingUndone { ref run, .. } => {
+                let hint = format!("planwright undo {run} goes on with that");
+                Self::caused(Exit::Refused, &error).hint(hint)
+            }
+            StartRunError::ChildRun { ref parent, .. } => {
+                let hint = format!("planwright resume {}", parent.run);
+                Self::caused(Exit::Refused, &error).hint(hint)
+            }
             StartRunError::UnknownStep(_) => Self::caused(Exit::Usage, &error),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
@@ -286,6 +297,18 @@ impl From<CommandError> for Failure {
             CommandError::NoAnswer(_) => Self::caused(Exit::Store, &error),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+        }
+    }
+}
+
+impl From<UndoRunError> for Failure {
+    fn from(error: UndoRunError) -> Self {
+        match error {
+            UndoRunError::Load(error) => error.into(),
+            UndoRunError::Refused(refusal) => refusal.into(),
+            UndoRunError::Start(error) => error.into(),
+            UndoRunError::NotApproved | UndoRunError::Plan(_) => Self::caused(Exit::Refused, &error),
+            UndoRunError::Value(_) => Self::caused(Exit::Store, &error),
         }
     }
 }

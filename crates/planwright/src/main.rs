@@ -17,6 +17,7 @@ mod quiet_panics;
 mod secret_table;
 mod servers;
 mod standing;
+mod target;
 mod variables;
 mod waiting;
 mod wire_up;

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::printer::line;
 use crate::wire_up::{App, Setting};
-use planwright_core::id::{PlanId, RunId, split_instance};
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Bounds, Document, ReadPlanError, nearest, validate};
 use planwright_core::review::{Review, ReviewState};
@@ -135,25 +135,6 @@ async fn ids(app: &App) -> Result<Vec<PlanId>, Failure> {
     let plans = app.engine.store().plans().await?;
     let kept = plans.into_iter().filter(|info| info.status.status != ReviewState::Deleted.as_str());
     Ok(kept.map(|info| info.status.plan).collect())
-}
-
-/// The step of the latest run that was named. Checked here, because the process that executes the run answers in words
-/// only.
-pub(crate) fn known_step(review: &Review, step: &str) -> Result<(), Failure> {
-    let opened = review.runs().last();
-    let version =
-        opened.and_then(|opened| review.version(opened.version)).unwrap_or_else(|| review.current());
-    let ids = version.document.steps.iter().filter_map(|step| step.id.as_ref());
-    // One element of a step that runs once per element is named by its number.
-    let named = split_instance(step).map_or(step, |(step, _)| step);
-    if ids.clone().any(|id| id.as_str() == named) {
-        return Ok(());
-    }
-    let failure = Failure::usage(format!("plan `{}` has no step `{}`", review.id(), line(step)));
-    Err(match nearest(step, ids.map(ToString::to_string)).as_slice() {
-        [] => failure,
-        near => failure.hint(format!("did you mean {}?", near.join(" or "))),
-    })
 }
 
 /// The run that was named, or the latest one.

@@ -148,6 +148,13 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         RunEvent::AttemptCancelled { step, .. } => {
             format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
         }
+        RunEvent::ChildParked { step, run: child, .. } => {
+            format!(
+                "{} {}  waits: {child} needs a person",
+                printer.err(YELLOW, &sign(Glyph::AwaitingInput)),
+                name(run, step)
+            )
+        }
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }
         | RunEvent::OutcomeResolved { .. }
@@ -156,7 +163,10 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }
-        | RunEvent::RunCancelled { .. } => return None,
+        | RunEvent::RunCancelled { .. }
+        | RunEvent::ChildResumed { .. }
+        | RunEvent::UndoOpened { .. }
+        | RunEvent::StepUndone { .. } => return None,
     })
 }
 
@@ -235,6 +245,7 @@ impl Live {
             | RunEvent::AttemptFailed { step, .. }
             | RunEvent::AttemptInterrupted { step, .. }
             | RunEvent::AttemptCancelled { step, .. }
+            | RunEvent::ChildParked { step, .. }
             | RunEvent::InputRequested { step, .. }
             | RunEvent::OutcomeLost { step, .. } => {
                 if let Some(step) = running.remove(step) {

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use clap::Args;
 use planwright_core::json::parse_strict;
 use serde_json::{Map, Value};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// They win over the plan's own values, and are part of what is approved.
 #[derive(Debug, Clone, Default, Args)]
@@ -19,29 +19,8 @@ pub(crate) struct VariableFlags {
 
 impl VariableFlags {
     pub(crate) fn read(&self) -> Result<Map<String, Value>, Failure> {
-        let mut variables = match &self.vars {
-            None => Map::new(),
-            Some(path) => {
-                let at = path.display();
-                let text = std::fs::read(path)
-                    .map_err(|error| Failure::usage(format!("cannot read {at}: {error}")))?;
-                match parse_strict(&text) {
-                    Ok(Value::Object(variables)) => variables,
-                    Ok(_) => {
-                        return Err(Failure::usage(format!("{at} is not a JSON object"))
-                            .hint("write it as {\"name\": value, …}"));
-                    }
-                    Err(error) => return Err(Failure::usage(format!("{at}: {error}"))),
-                }
-            }
-        };
-        for assignment in &self.var {
-            let Some((name, text)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-                return Err(Failure::usage(format!("`--var {assignment}` is not NAME=VALUE")));
-            };
-            let value = parse_strict(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned()));
-            variables.insert(name.to_owned(), value);
-        }
+        let mut variables = read_object(self.vars.as_deref())?;
+        read_assignments("--var", &self.var, &mut variables)?;
         Ok(variables)
     }
 
@@ -51,6 +30,36 @@ impl VariableFlags {
         let each = self.var.iter().map(|assignment| format!(" --var {}", quoted(assignment)));
         file.chain(each).collect()
     }
+}
+
+/// The object in a JSON file; empty without one.
+pub(crate) fn read_object(path: Option<&Path>) -> Result<Map<String, Value>, Failure> {
+    let Some(path) = path else { return Ok(Map::new()) };
+    let at = path.display();
+    let text = std::fs::read(path).map_err(|error| Failure::usage(format!("cannot read {at}: {error}")))?;
+    match parse_strict(&text) {
+        Ok(Value::Object(values)) => Ok(values),
+        Ok(_) => {
+            Err(Failure::usage(format!("{at} is not a JSON object")).hint("write it as {\"name\": value, …}"))
+        }
+        Err(error) => Err(Failure::usage(format!("{at}: {error}"))),
+    }
+}
+
+/// Adds what was given as `NAME=VALUE`.
+pub(crate) fn read_assignments(
+    flag: &str,
+    assignments: &[String],
+    values: &mut Map<String, Value>,
+) -> Result<(), Failure> {
+    for assignment in assignments {
+        let Some((name, text)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(Failure::usage(format!("`{flag} {assignment}` is not NAME=VALUE")));
+        };
+        let value = parse_strict(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned()));
+        values.insert(name.to_owned(), value);
+    }
+    Ok(())
 }
 
 /// A word as a shell takes it.

@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct StepTemplates {
     pub(crate) args: Option<Template>,
     pub(crate) undo: Option<Template>,
+    /// What a sub-plan is given.
+    pub(crate) inputs: Option<Template>,
     /// The list the step runs once per element of.
     pub(crate) for_each: Option<Template>,
     /// The question to a person.
@@ -32,12 +34,18 @@ pub(crate) struct StepTemplates {
 
 impl StepTemplates {
     pub(crate) fn all(&self) -> impl Iterator<Item = &Template> {
-        self.args.iter().chain(&self.undo).chain(&self.for_each).chain(&self.message).chain(&self.other)
+        self.args
+            .iter()
+            .chain(&self.undo)
+            .chain(&self.for_each)
+            .chain(&self.message)
+            .chain(&self.inputs)
+            .chain(&self.other)
     }
 
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         let texts = self.args.iter_mut().chain(&mut self.undo).chain(&mut self.for_each);
-        texts.chain(&mut self.message).chain(&mut self.other)
+        texts.chain(&mut self.message).chain(&mut self.inputs).chain(&mut self.other)
     }
 }
 
@@ -118,7 +126,8 @@ impl StepReader<'_> {
                 }
             }
             Some(Action::Plan(plan)) => {
-                other.extend(self.parse(|parser| parser.object(&plan.inputs, &format!("{at}/plan/inputs"))));
+                parsed.inputs =
+                    self.parse(|parser| parser.object(&plan.inputs, &format!("{at}/plan/inputs")));
             }
             None => {}
         }

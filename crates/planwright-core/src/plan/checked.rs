@@ -4,7 +4,9 @@ use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
 use super::validate::{ToolNames, missing_inputs};
-use super::{Action, Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Template, Values};
+use super::{
+    Action, Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values,
+};
 use crate::id::{PlanId, StepId};
 use crate::secret::SecretName;
 use crate::tool::{Catalog, ResolveToolError};
@@ -22,6 +24,8 @@ pub struct Plan {
     pub(super) graph: Graph,
     /// The parsed texts of the steps that have references; the others are sent as they are written.
     pub(super) templates: BTreeMap<StepIx, StepTemplates>,
+    /// The plans its steps run, as far as they are known. Not part of the document.
+    pub(super) subplans: Subplans,
     pub(super) max_resolved_bytes: usize,
 }
 
@@ -75,11 +79,35 @@ impl Plan {
         compiled.and_then(|compiled| compiled.into_plan(bounds)).ok_or_else(|| findings.into_vec())
     }
 
-    /// The steps whose values the arguments of `ix` need. What a step runs over reaches its arguments as `${item}`.
+    /// The steps whose values the arguments or inputs of `ix` need. What a step runs over reaches them as `${item}`.
     pub fn referenced_steps(&self, ix: StepIx) -> Vec<StepIx> {
-        let Some(StepTemplates { args, for_each, .. }) = self.templates.get(&ix) else { return Vec::new() };
-        let referenced = args.iter().chain(for_each).flat_map(Template::referenced_steps);
+        let Some(StepTemplates { args, inputs, for_each, .. }) = self.templates.get(&ix) else {
+            return Vec::new();
+        };
+        let referenced = args.iter().chain(inputs).chain(for_each).flat_map(Template::referenced_steps);
         referenced.collect::<BTreeSet<StepIx>>().into_iter().collect()
+    }
+
+    /// The inputs of a step that runs a sub-plan, with every reference replaced by its value.
+    pub fn resolve_inputs(
+        &self,
+        ix: StepIx,
+        values: &dyn Values,
+    ) -> Result<Map<String, Value>, ResolveError> {
+        match self.inputs_template(ix) {
+            None => Ok(self.step(ix).plan.as_ref().map(|plan| plan.inputs.clone()).unwrap_or_default()),
+            Some(template) => template.resolve_object_within(values, self.max_resolved_bytes),
+        }
+    }
+
+    /// The value of a variable, or the default of an input that was given none.
+    pub fn variable(&self, name: &str) -> Option<&Value> {
+        self.document.variables.get(name).or_else(|| self.document.input_default(name))
+    }
+
+    /// Bytes of one step's arguments once its references are put in.
+    pub fn max_resolved_bytes(&self) -> usize {
+        self.max_resolved_bytes
     }
 
     /// The parsed arguments of a step, if there is a reference in them.
@@ -95,11 +123,21 @@ impl Plan {
         }
     }
 
+    /// The parsed inputs of a step that runs a sub-plan, if there is a reference in them.
+    pub fn inputs_template(&self, ix: StepIx) -> Option<&Template> {
+        self.templates.get(&ix)?.inputs.as_ref()
+    }
+
+    /// The parsed arguments of a step's `undo`, if there is a reference in them.
+    pub fn undo_template(&self, ix: StepIx) -> Option<&Template> {
+        self.templates.get(&ix)?.undo.as_ref()
+    }
+
     /// The steps whose values have to be at hand before `ix` can be decided on, asked or called.
     pub fn needed_steps(&self, ix: StepIx) -> Vec<StepIx> {
         let mut needed: BTreeSet<StepIx> = self.steps_of_expressions(ix).collect();
-        if let Some(StepTemplates { args, for_each, message, .. }) = self.templates.get(&ix) {
-            for template in args.iter().chain(for_each).chain(message) {
+        if let Some(StepTemplates { args, inputs, for_each, message, .. }) = self.templates.get(&ix) {
+            for template in args.iter().chain(inputs).chain(for_each).chain(message) {
                 needed.extend(template.referenced_steps());
             }
         }
@@ -156,8 +194,15 @@ impl Plan {
         schema.map(|schema| missing_inputs(schema, &self.document.variables)).unwrap_or_default()
     }
 
-    /// The tools the plan cannot do without and nobody has, by the names the plan uses, each once.
+    /// The tools the plan and its sub-plans cannot do without and nobody has, by the names they use, each once.
     pub fn missing_tools(&self, catalog: &Catalog) -> Vec<String> {
+        let below = self.all_subplans();
+        let plans = std::iter::once(self).chain(below.values().map(|subplan| &*subplan.plan));
+        let missing: BTreeSet<String> = plans.flat_map(|plan| plan.own_missing_tools(catalog)).collect();
+        missing.into_iter().collect()
+    }
+
+    fn own_missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let steps = self.document.steps.iter().filter(|step| !step.optional);
         let named = steps.filter_map(|step| step.tool.as_deref());
         let optional: ToolNames<'_> = {
@@ -172,27 +217,44 @@ impl Plan {
         names.into_iter().filter(is_missing).map(str::to_owned).collect()
     }
 
-    /// What this version reads and validates but cannot execute, in plan order.
+    /// What this version reads and validates but cannot execute, in plan order. What a sub-plan needs is the need of
+    /// the step that runs it.
     pub fn unsupported(&self) -> Vec<(StepIx, &'static str)> {
-        let mut found = Vec::new();
+        let mut found: Vec<(StepIx, &'static str)> = self
+            .indices()
+            .flat_map(|ix| self.unsupported_in(ix).into_iter().map(move |what| (ix, what)))
+            .collect();
+        let mut seen = BTreeSet::new();
         for ix in self.indices() {
-            let step = self.step(ix);
-            let action = match step.action() {
-                Some(Action::Think(_)) => Some("think"),
-                Some(Action::Agent(_)) => Some("agent"),
-                Some(Action::Plan(_)) => Some("plan"),
-                Some(Action::Tool { .. } | Action::Input(_)) | None => None,
+            let Some(plan) = self.step(ix).plan.as_ref().filter(|plan| seen.insert(&plan.id)) else {
+                continue;
             };
-            // What a person answers is held against the schema; expressions about calls have nothing to look at.
-            let asks = step.input.is_some();
-            let options = [
-                (asks && step.expect.is_some(), "expect of an input"),
-                (asks && !step.constraints.is_empty(), "constraints of an input"),
-            ];
-            let used = options.into_iter().filter_map(|(used, name)| used.then_some(name));
-            found.extend(action.into_iter().chain(used).map(|name| (ix, name)));
+            let Some(subplan) = self.subplans.get(&plan.id) else { continue };
+            let below = subplan.plan.all_subplans();
+            for plan in std::iter::once(&subplan.plan).chain(below.values().map(|below| &below.plan)) {
+                found.extend(
+                    plan.indices().flat_map(|inner| plan.unsupported_in(inner)).map(|what| (ix, what)),
+                );
+            }
         }
         found
+    }
+
+    fn unsupported_in(&self, ix: StepIx) -> Vec<&'static str> {
+        let step = self.step(ix);
+        let action = match step.action() {
+            Some(Action::Think(_)) => Some("think"),
+            Some(Action::Agent(_)) => Some("agent"),
+            Some(Action::Tool { .. } | Action::Input(_) | Action::Plan(_)) | None => None,
+        };
+        // What a person answers is held against the schema; expressions about calls have nothing to look at.
+        let asks = step.input.is_some();
+        let options = [
+            (asks && step.expect.is_some(), "expect of an input"),
+            (asks && !step.constraints.is_empty(), "constraints of an input"),
+        ];
+        let used = options.into_iter().filter_map(|(used, name)| used.then_some(name));
+        action.into_iter().chain(used).collect()
     }
 
     /// The secrets that the call of a step is given.

@@ -31,6 +31,10 @@ pub enum Code {
     BadSchema,
     VariableMismatch,
     MisplacedSecret,
+    UnknownPlan,
+    PlanCycle,
+    SubplanInvalid,
+    InvalidInputs,
     OptionalToolMissing,
     UnusedResult,
     NeverRuns,
@@ -47,7 +51,7 @@ struct Entry {
 }
 
 impl Code {
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 34] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -71,6 +75,10 @@ impl Code {
         Self::BadSchema,
         Self::VariableMismatch,
         Self::MisplacedSecret,
+        Self::UnknownPlan,
+        Self::PlanCycle,
+        Self::SubplanInvalid,
+        Self::InvalidInputs,
         Self::OptionalToolMissing,
         Self::UnusedResult,
         Self::NeverRuns,
@@ -126,6 +134,10 @@ impl Code {
             | Self::BadSchema
             | Self::VariableMismatch
             | Self::MisplacedSecret
+            | Self::UnknownPlan
+            | Self::PlanCycle
+            | Self::SubplanInvalid
+            | Self::InvalidInputs
             | Self::OptionalToolMissing
             | Self::UnusedResult
             | Self::NeverRuns
@@ -274,6 +286,28 @@ impl Code {
                 "`${secret.NAME}` stands in the arguments of a tool (`args`, also those of `undo`) and nowhere else: \
                  prompts, messages, conditions, lists and the inputs of other plans are stored and shown. A secret is a \
                  text without parts, and its name has at most 64 ASCII letters, digits, `_` and `-`.",
+            ),
+            Self::UnknownPlan => (
+                "E0140",
+                "a sub-plan is not there",
+                "A step runs another plan by its id. Import that plan, or save it as a template, before this one runs.",
+            ),
+            Self::PlanCycle => (
+                "E0141",
+                "plans run each other without end",
+                "A plan must not run itself, directly or through others, and plans nest at most 8 deep. The finding \
+                 prints the circle.",
+            ),
+            Self::SubplanInvalid => (
+                "E0142",
+                "a sub-plan cannot run",
+                "The plan that a step runs has errors of its own. `planwright validate` with its id lists them.",
+            ),
+            Self::InvalidInputs => (
+                "E0143",
+                "inputs do not fit",
+                "What is given to a template or a sub-plan must fit the JSON Schema in its `inputs`. Inputs with \
+                 references are checked when they are known, before the sub-plan starts.",
             ),
             Self::OptionalToolMissing => {
                 ("W0150", "the tool of an optional step is not available", "The step will be skipped.")

@@ -33,7 +33,8 @@ impl Compiled {
         let max_resolved_bytes = bounds.max_resolved_bytes;
         let Self { document, by_id, templates, graph, names: _, used: _ } = self;
         let document = Arc::new(document);
-        Some(Plan { id, document, by_id, graph: graph?, templates, max_resolved_bytes })
+        let subplans = super::Subplans::default();
+        Some(Plan { id, document, by_id, graph: graph?, templates, subplans, max_resolved_bytes })
     }
 
     pub(crate) fn step_id(&self, ix: StepIx) -> Option<&StepId> {

@@ -2,6 +2,7 @@
 
 use super::{Document, Plan, Step};
 use crate::digest::{Digest, DigestWriter, canonical_json};
+use crate::id::PlanId;
 use crate::tool::Catalog;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,17 @@ impl Plan {
     /// Titles, goals, notes and labels are left out: people may reword a plan without asking again. Everything else
     /// is in, also what this version does not execute, so that a field can never be smuggled past an approval.
     pub fn digest(&self, catalog: &Catalog, policy_version: &str) -> Digest {
+        self.digest_within(catalog, policy_version, &mut BTreeMap::new())
+    }
+
+    /// `known` holds the digests of sub-plans that were taken already: each is taken once, whatever the number of ways
+    /// to it.
+    fn digest_within(
+        &self,
+        catalog: &Catalog,
+        policy_version: &str,
+        known: &mut BTreeMap<PlanId, Digest>,
+    ) -> Digest {
         // The steps are hashed one by one, each in canonical form: a plan of any size costs the memory of one step.
         let mut steps = DigestWriter::default();
         for ix in self.indices() {
@@ -23,12 +35,31 @@ impl Plan {
                 .collect();
             steps.part(&canonical_json(&executable_step(self.step(ix), after.into_iter().collect())));
         }
-        Digest::of_json(&json!({
+        let mut whole = json!({
             "plan": executable_document(&self.document),
             "steps": steps.finish(),
             "tools": self.tool_digests(catalog),
             "policy": policy_version,
-        }))
+        });
+        let run = self.document.subplan_ids();
+        if !run.is_empty() {
+            // `null` while there is no such plan.
+            let mut plans = Map::new();
+            for id in run {
+                let digest = match (known.get(id), self.subplans().get(id)) {
+                    (Some(digest), _) => json!(digest),
+                    (None, Some(subplan)) => {
+                        let digest = subplan.plan.digest_within(catalog, policy_version, known);
+                        known.insert(id.clone(), digest);
+                        json!(digest)
+                    }
+                    (None, None) => Value::Null,
+                };
+                plans.insert(id.to_string(), digest);
+            }
+            whole["plans"] = Value::Object(plans);
+        }
+        Digest::of_json(&whole)
     }
 
     /// Every name under which the plan uses a tool: steps, what takes them back, and the scope.

@@ -101,6 +101,18 @@ pub struct Context {
     pub notes: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
+    /// Where the plan comes from, if it was made from a template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<FromTemplate>,
+}
+
+/// The template a plan was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FromTemplate {
+    #[schemars(with = "String")]
+    pub id: PlanId,
+    pub version: u32,
 }
 
 /// Bounds the plan sets for its own runs.

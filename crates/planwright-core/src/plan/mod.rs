@@ -15,6 +15,7 @@ mod evaluate;
 mod expression;
 mod fields;
 mod finding;
+mod given;
 mod graph;
 mod import;
 mod markdown;
@@ -25,6 +26,7 @@ mod printable;
 mod reference;
 mod render;
 mod schema;
+mod subplans;
 mod template;
 mod validate;
 
@@ -33,7 +35,8 @@ pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use condition::{ConditionError, Expectation};
 pub use document::{
-    Action, Agent, Budget, Context, Document, Input, Limits, OnFailure, Retry, Step, SubPlan, Think, Undo,
+    Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
+    Think, Undo,
 };
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
@@ -46,6 +49,7 @@ pub use printable::{printable, visible};
 pub use reference::{ParseReferenceError, PathSegment, Reference, Root};
 pub use render::{Glyph, render};
 pub use schema::json_schema;
+pub use subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
 pub use template::{ResolveError, Segment, Template, Values};
-pub use validate::{Validated, validate};
+pub use validate::{Validated, validate, validate_with};
 pub(crate) use validate::{bare_name, is_type_name};

@@ -79,7 +79,7 @@ pub(super) fn unknown_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
 }
 
 fn arguments(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
-    match plan.args_template(ix) {
+    match plan.args_template(ix).or_else(|| plan.inputs_template(ix)) {
         Some(Template::Object(fields)) => {
             let late = fields.iter().filter(|(_, template)| is_late(plan, template, loops));
             late.map(|(name, _)| name.clone()).collect()

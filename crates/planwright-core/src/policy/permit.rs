@@ -11,12 +11,16 @@ impl Policy {
             Command::Resolve { by, .. } | Command::GiveInput { by, .. } => (by, Action::Resolve),
             Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
             Command::Cancel { by } => (by, Action::Cancel),
+            // Whoever takes a run back agrees to the calls that do it.
+            Command::Undo { by, .. } => (by, Action::Approve),
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
             | Command::OpenLoop { .. }
             | Command::CloseLoop { .. }
             | Command::AskInput { .. }
+            | Command::ResumeChildren
+            | Command::NoteUndone { .. }
             | Command::Report { .. }
             | Command::Tick
             | Command::Recover

@@ -66,7 +66,8 @@ impl Policy {
                 noticed: Vec::new(),
                 undecided: Vec::new(),
             },
-            Some(Action::Think(_) | Action::Agent(_) | Action::Plan(_)) | None => Judgement {
+            Some(Action::Plan(_)) => self.judge_child(plan, ix, catalog),
+            Some(Action::Think(_) | Action::Agent(_)) | None => Judgement {
                 verdict: Verdict::Ask,
                 rule: None,
                 reason: "the step is more than one call".to_owned(),
@@ -74,7 +75,8 @@ impl Policy {
                 undecided: Vec::new(),
             },
         };
-        let judgement = optional_missing(step.optional, catalog, step.action_label(), judgement);
+        let may_be_missing = step.optional && step.tool.is_some();
+        let judgement = optional_missing(may_be_missing, catalog, step.action_label(), judgement);
         let undo = step.undo.as_deref().map(|undo| {
             // What it is sent may come from results, so nothing of it counts as known.
             let unknown: BTreeSet<String> = undo.args.keys().cloned().collect();
@@ -94,6 +96,36 @@ impl Policy {
             undo,
             late,
         }
+    }
+}
+
+impl Policy {
+    /// A step that runs another plan is as harmless as that plan is.
+    pub fn judge_child(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
+        let (verdict, rule, reason) = match plan.subplan_of(ix) {
+            None => (Verdict::Deny, None, "the plan it runs is not known".to_owned()),
+            Some(child) => {
+                let judged = self.judge_plan(&child.plan, catalog);
+                let asked = judged.asked().next().map(|step| (step.step.clone(), step.judgement.because()));
+                match (judged.denied(), asked) {
+                    (Some(denied), _) => {
+                        let rule = format!("plan `{}`, step `{}`", child.plan.id(), denied.step);
+                        (Verdict::Deny, Some(rule), denied.because)
+                    }
+                    (None, Some((step, because))) => {
+                        let reason = format!("plan `{}`, step `{step}`: {because}", child.plan.id());
+                        (Verdict::Ask, None, reason)
+                    }
+                    (None, None) if plan.step(ix).approval_required => {
+                        (Verdict::Ask, None, "the plan asks for approval of this step".to_owned())
+                    }
+                    (None, None) => {
+                        (Verdict::Allow, None, "everything in the plan it runs is allowed".to_owned())
+                    }
+                }
+            }
+        };
+        Judgement { verdict, rule, reason, noticed: Vec::new(), undecided: Vec::new() }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::journal::Entry;
 use crate::plan::{Plan, StepIx};
 use crate::time::Timestamp;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Run {
@@ -21,8 +21,20 @@ impl Run {
         priority: Arc<[u64]>,
         first: &Entry<RunEvent>,
     ) -> Result<Self, Corrupt> {
-        let RunEvent::RunStarted { version, digest, max_concurrency, guards, forked_from, consent, .. } =
-            &first.event
+        let RunEvent::RunStarted {
+            version,
+            digest,
+            max_concurrency,
+            guards,
+            by,
+            forked_from,
+            consent,
+            undoes,
+            parent,
+            plan: _,
+            variables: _,
+            document: _,
+        } = &first.event
         else {
             return Err(Corrupt::NoStart);
         };
@@ -35,8 +47,11 @@ impl Run {
             digest: *digest,
             max_concurrency: (*max_concurrency).max(1),
             guards: *guards,
+            by: by.clone(),
             forked_from: forked_from.clone(),
             consent: consent.clone(),
+            undoes: undoes.clone(),
+            parent: parent.clone(),
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {
@@ -50,6 +65,8 @@ impl Run {
             index: Index { priority, ..Index::default() },
             usage: super::Usage::default(),
             denied: None,
+            undos: Vec::new(),
+            reused: BTreeSet::new(),
             loops: Loops::default(),
             answered: BTreeMap::new(),
             approved_calls: std::collections::BTreeMap::new(),
@@ -80,7 +97,11 @@ impl Run {
         let at = entry.at;
         match &entry.event {
             E::RunStarted { .. } => Err(self.cannot_follow(entry, "run_started")),
-            E::ResultReused { step, value } => self.note(entry, step, &S::Reused { value }),
+            E::ResultReused { step, value } => {
+                self.note(entry, step, &S::Reused { value })?;
+                self.reused.insert(self.locate(entry.seq, step)?);
+                Ok(())
+            }
             E::AttemptStarted { step, attempt, class, .. } => {
                 let ix = self.locate(entry.seq, step)?;
                 let deadline = self.definition(ix).timeout().map(|timeout| at.plus(timeout));
@@ -108,6 +129,10 @@ impl Run {
                 Resolution::RunAgain => self.note(entry, step, &S::RunAgain),
                 Resolution::DidNotHappen => self.note(entry, step, &S::DidNotHappen),
             },
+            E::ChildParked { step, attempt, run } => {
+                self.note(entry, step, &S::ChildParked { attempt: *attempt, run })
+            }
+            E::ChildResumed { step } => self.note(entry, step, &S::ChildResumed),
             E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
             E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
             E::ApprovalRequested { step, call, expires_at } => {
@@ -150,6 +175,8 @@ impl Run {
             E::RunCancelled { steps_digest } => {
                 self.end(entry, "run_cancelled", RunSignal::Cancelled, *steps_digest)
             }
+            E::UndoOpened { run, .. } => self.note_undo(entry, run),
+            E::StepUndone { step, run } => self.note_undone(entry, step, run),
         }
     }
 
@@ -158,7 +185,7 @@ impl Run {
         if let RunState::Stopping { failed } = self.state { Some(failed) } else { self.denied }
     }
 
-    fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
+    pub(super) fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
         self.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
     }
 
@@ -214,7 +241,7 @@ impl Run {
         Ok(())
     }
 
-    fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
+    pub(super) fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
         Corrupt::RunTransition { seq: entry.seq, event, status: self.status() }
     }
 
@@ -264,6 +291,7 @@ impl Run {
             | StepState::Ready { .. }
             | StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
             | StepState::Running { .. }
             | StepState::Looping { .. }
             | StepState::RetryDue { .. }
@@ -376,7 +404,9 @@ impl Run {
                     index.expiries.remove(&(*at, ix));
                 }
             }
-            StepState::AwaitingInput { .. } | StepState::OutcomeUnknown { .. } => {
+            StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
+            | StepState::OutcomeUnknown { .. } => {
                 index.waiting.remove(&ix);
             }
             StepState::Completed { .. } => index.completed -= usize::from(own),
@@ -425,10 +455,17 @@ impl Run {
                     index.expiries.insert((*at, ix));
                 }
             }
-            StepState::AwaitingInput { .. } | StepState::OutcomeUnknown { .. } => {
+            StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
+            | StepState::OutcomeUnknown { .. } => {
                 index.waiting.insert(ix);
             }
-            StepState::Completed { .. } => index.completed += usize::from(own),
+            StepState::Completed { .. } => {
+                index.completed += usize::from(own);
+                if own {
+                    index.finished.push(ix);
+                }
+            }
             StepState::Pending { .. }
             | StepState::Looping { .. }
             | StepState::Blocked { .. }
@@ -464,7 +501,7 @@ fn initial_state(plan: &Plan, ix: StepIx) -> StepState {
     }
 }
 
-fn event_name(event: &StepEvent<'_>) -> &'static str {
+pub(super) fn event_name(event: &StepEvent<'_>) -> &'static str {
     match event {
         StepEvent::DependencyDone => "dependency_done",
         StepEvent::DependencyFailed { .. } => "dependency_failed",
@@ -482,6 +519,9 @@ fn event_name(event: &StepEvent<'_>) -> &'static str {
         StepEvent::Happened { .. } => "outcome_resolved",
         StepEvent::DidNotHappen => "outcome_resolved",
         StepEvent::RunAgain => "outcome_resolved",
+        StepEvent::ChildParked { .. } => "child_parked",
+        StepEvent::ChildResumed => "child_resumed",
+        StepEvent::Undone => "step_undone",
         StepEvent::FailedWithoutCall { .. } => "step_failed",
         StepEvent::Skipped { .. } => "step_skipped",
         StepEvent::LoopStopped { .. } => "loop_stopped",

@@ -55,6 +55,19 @@ impl Consent {
         }
     }
 
+    /// The consent of whoever was shown every call with its arguments.
+    pub fn to_shown_calls(by: Principal, pins: BTreeMap<String, Pin>, policy: &Policy) -> Self {
+        Self { approved_by: vec![by], pins, same_call: policy.same_call, ..Self::default() }
+    }
+
+    /// What this consent means for a plan that one of the steps runs: the same people, the same tools, and its own
+    /// choices for arguments that are known only later.
+    #[must_use]
+    pub fn for_child(&self, late: BTreeMap<String, LateChoice>) -> Self {
+        let late = late.into_iter().map(|(step, choice)| (step, vec![choice])).collect();
+        Self { late, ..self.clone() }
+    }
+
     /// Whether a person agreed, and not only policy.
     pub fn is_a_persons(&self) -> bool {
         self.approved_by.iter().any(|by| by.kind == PrincipalKind::Person)
@@ -96,6 +109,13 @@ impl CallFacts {
             shown: None,
             late,
         }
+    }
+}
+
+impl CallFacts {
+    /// What decides about a step that runs another plan, as that plan is now.
+    pub fn of_child(plan: Digest, args: Arc<Value>, late: bool, judgement: Judgement) -> Self {
+        Self { definition: plan, changed: None, args, shown: None, late, judgement, caps: Vec::new() }
     }
 }
 

@@ -4,11 +4,13 @@ use super::{Asked, AskedCall, Consent, Reply, StoredValue};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, PlanId, RunId, StepId};
 use crate::journal::Journaled;
+use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, ToolName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Something that happened to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +32,15 @@ pub enum RunEvent {
         /// What was agreed to. Absent in runs from before it was written down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consent: Option<Box<Consent>>,
+        /// The run whose steps this one takes back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undoes: Option<RunId>,
+        /// The step of another run that this run is the work of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
+        /// What is executed, where that is no version of the plan but was derived from a run of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        document: Option<Arc<Document>>,
     },
     /// A fork takes this value over from another run.
     ResultReused {
@@ -79,6 +90,16 @@ pub enum RunEvent {
         step: StepId,
         resolution: Resolution,
         by: Principal,
+    },
+    /// The run of a sub-plan waits for a person, so this step does.
+    ChildParked {
+        step: StepId,
+        attempt: AttemptNo,
+        run: RunId,
+    },
+    /// The run of a sub-plan is looked at again.
+    ChildResumed {
+        step: StepId,
     },
     /// The step failed without a call: a guard, a missing value, arguments the tool would not take.
     StepFailed {
@@ -158,6 +179,41 @@ pub enum RunEvent {
     RunCancelled {
         steps_digest: Digest,
     },
+    /// After the end: a person ordered that the run is taken back, and agreed to exactly these calls.
+    UndoOpened {
+        run: RunId,
+        /// Of the undo as it was shown.
+        digest: Digest,
+        by: Principal,
+        assurance: Assurance,
+    },
+    /// After the end: the effect of this step was taken back by that run.
+    StepUndone {
+        step: StepId,
+        run: RunId,
+    },
+}
+
+/// The step that a child run is the work of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parent {
+    pub run: RunId,
+    pub step: StepId,
+    /// The element of a step that runs once per element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+}
+
+impl Parent {
+    /// The id of the child run: always the same, so that whoever takes the parent over finds it again.
+    pub fn child(&self) -> RunId {
+        let index = self.index.map_or_else(String::new, |index| index.to_string());
+        let parts = [b"child".as_slice(), self.run.as_str().as_bytes(), self.step.as_str().as_bytes()];
+        let digest = Digest::of_parts(&[parts[0], parts[1], parts[2], index.as_bytes()]);
+        let entropy = digest.as_bytes().iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        RunId::mint(entropy)
+    }
 }
 
 /// Where a fork comes from.
@@ -228,10 +284,14 @@ impl Journaled for RunEvent {
             Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. } => {
                 Some("end".into())
             }
+            Self::StepUndone { step, .. } => Some(format!("{step} undone")),
+            Self::UndoOpened { run, .. } => Some(format!("undo {run}")),
             Self::AttemptFailed { retry_at: Some(_), .. }
             | Self::AttemptInterrupted { .. }
             | Self::OutcomeLost { .. }
             | Self::OutcomeResolved { .. }
+            | Self::ChildParked { .. }
+            | Self::ChildResumed { .. }
             | Self::ApprovalRequested { .. }
             | Self::ApprovalGranted { .. }
             | Self::InputRequested { .. }

@@ -189,6 +189,7 @@ impl Run {
             | StepState::Ready { .. }
             | StepState::AwaitingApproval { .. }
             | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
             | StepState::Running { .. }
             | StepState::Looping { .. }
             | StepState::RetryDue { .. }

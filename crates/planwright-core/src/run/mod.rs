@@ -18,13 +18,14 @@ mod refusal;
 mod report;
 mod scope;
 mod state;
+mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
-pub use event::{Fork, Resolution, RunEvent, StepError};
+pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, reusable_results};
 pub use guard::GuardBlock;
 pub use instances::{Instance, Loop};
@@ -33,11 +34,13 @@ pub use question::{Answered, Asked, Question, Reply};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};
+pub use undo::{Kept, PlanUndoError, UndoPlan, plan_undo, undo_step_id, undone_by};
 pub use value::{ArtifactRef, StoredValue};
 
 use crate::digest::{Digest, DigestWriter};
 use crate::id::RunId;
-use crate::plan::{OnFailure, Plan, StepIx};
+use crate::plan::{OnFailure, Plan, StepIx, Subplans};
+use crate::principal::Principal;
 use crate::time::Timestamp;
 use guard::Usage;
 use instances::Loops;
@@ -63,6 +66,10 @@ pub struct Run {
     usage: Usage,
     /// The first critical step that a person denied: the run goes on, but cannot succeed.
     denied: Option<StepIx>,
+    /// The runs that took or take this one back, in order.
+    undos: Vec<RunId>,
+    /// Steps whose value was taken over from another run.
+    reused: BTreeSet<StepIx>,
     loops: Loops,
     /// What people answered to the tools of steps, oldest first.
     answered: BTreeMap<StepIx, Vec<Answered>>,
@@ -79,8 +86,13 @@ pub struct Start {
     pub digest: Digest,
     pub max_concurrency: u32,
     pub guards: bool,
+    pub by: Principal,
     pub forked_from: Option<Fork>,
     pub consent: Option<Box<Consent>>,
+    /// The run that this one takes back.
+    pub undoes: Option<RunId>,
+    /// The step that this run is the work of.
+    pub parent: Option<Parent>,
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision has to look
@@ -107,6 +119,8 @@ struct Index {
     open_own: usize,
     /// Steps of the plan.
     completed: usize,
+    /// Every step that completed, in the order they did.
+    finished: Vec<StepIx>,
 }
 
 impl Run {
@@ -119,6 +133,14 @@ impl Run {
 
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// Tells the run which sub-plans its plan stands for now. They are not part of its journal: each child run has its
+    /// own, and the digest that was approved covers them.
+    pub fn know_subplans(&mut self, subplans: Subplans) {
+        if *self.plan.subplans() != subplans {
+            Arc::make_mut(&mut self.plan).know_subplans(subplans);
+        }
     }
 
     pub fn start(&self) -> &Start {
@@ -175,6 +197,16 @@ impl Run {
     /// Steps that wait for a person.
     pub fn waiting(&self) -> impl ExactSizeIterator<Item = StepIx> + '_ {
         self.index.waiting.iter().copied()
+    }
+
+    /// Completed steps, the first to complete first. Those taken back since are still in the list.
+    pub fn finished(&self) -> &[StepIx] {
+        &self.index.finished
+    }
+
+    /// The runs that took or take this one back, the latest last.
+    pub fn undos(&self) -> &[RunId] {
+        &self.undos
     }
 
     /// What people answered to the tool of this step, oldest first.

@@ -105,8 +105,13 @@ fn element_args(plan: &Plan, ix: StepIx, list: &[Value]) -> Vec<Value> {
 
 /// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
 pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
-    match plan.args_template(ix) {
-        None => Value::Object(plan.step(ix).args.clone()),
+    let step = plan.step(ix);
+    let (written, template) = match &step.plan {
+        Some(child) => (&child.inputs, plan.inputs_template(ix)),
+        None => (&step.args, plan.args_template(ix)),
+    };
+    match template {
+        None => Value::Object(written.clone()),
         Some(template) => fill(&Variables { plan, element: None }, template),
     }
 }
@@ -170,7 +175,7 @@ impl crate::plan::Values for Variables<'_> {
             ("index", Some((_, index))) => Some(index),
             _ => None,
         };
-        self.plan.document().variables.get(name).or_else(element)
+        self.plan.variable(name).or_else(element)
     }
 
     fn step(&self, _: StepIx) -> Option<&Value> {

@@ -1,6 +1,7 @@
 //! The two ways the core says no: a refusal (you may not do this now) and corruption (the journal cannot say this).
 
 use crate::digest::Digest;
+use crate::id::RunId;
 use crate::policy::Action;
 use crate::principal::Principal;
 use crate::time::Timestamp;
@@ -35,6 +36,12 @@ pub enum Refusal {
     NotInFlight { step: String, attempt: u32 },
     #[error("what was shown is not what would run: shown was {shown}, current is {current}")]
     Stale { shown: Shown, current: Shown },
+    #[error("the run is {status}: only a run that has ended can be taken back")]
+    NotEnded { status: &'static str },
+    #[error("nothing of this run can be taken back: no completed step says how")]
+    NothingToUndo,
+    #[error("the run was taken back already, by {run}")]
+    AlreadyUndone { run: RunId },
     #[error("{0} may not approve: agents and services propose, people approve")]
     MayNotApprove(Principal),
     #[error("{by} may not {action}")]

@@ -31,6 +31,8 @@ pub struct StepReport {
     pub duration: Duration,
     pub value: Option<StoredValue>,
     pub error: Option<StepError>,
+    /// The run of its sub-plan, while that waits for a person.
+    pub waits_for: Option<RunId>,
     /// What a step that runs once per element came to for each of them; nothing for others.
     pub items: Option<Vec<ItemReport>>,
 }
@@ -71,6 +73,7 @@ impl Run {
             duration: duration(state, now),
             value: state.value().cloned(),
             error: self.explain(state),
+            waits_for: if let StepState::AwaitingPlan { run, .. } = state { Some(run.clone()) } else { None },
             items: self.open_loop(ix).map(|opened| {
                 let items = opened.instances().zip(0..);
                 items.map(|(ix, index)| self.item_report(ix, index, now)).collect()
@@ -103,6 +106,9 @@ impl Run {
             StepState::Skipped { reason } => Some(StepError::new("skipped", &**reason)),
             StepState::Cancelled { reason, .. } => Some(StepError::new("cancelled", &**reason)),
             StepState::OutcomeUnknown { reason, .. } => Some(StepError::new("outcome_unknown", &**reason)),
+            StepState::AwaitingPlan { run, .. } => {
+                Some(StepError::new("awaiting_plan", format!("{run} waits for a person")))
+            }
             StepState::Pending { .. }
             | StepState::Ready { .. }
             | StepState::AwaitingApproval { .. }
@@ -127,6 +133,7 @@ fn duration(state: &StepState, now: Timestamp) -> Duration {
         | StepState::Ready { .. }
         | StepState::AwaitingApproval { .. }
         | StepState::AwaitingInput { .. }
+        | StepState::AwaitingPlan { .. }
         | StepState::RetryDue { .. }
         | StepState::Denied { .. }
         | StepState::Skipped { .. }

@@ -2,7 +2,7 @@
 
 use super::{Asked, AskedCall, StepError, StoredValue};
 use crate::digest::Digest;
-use crate::id::AttemptNo;
+use crate::id::{AttemptNo, RunId};
 use crate::plan::StepIx;
 use crate::time::Timestamp;
 use crate::tool::EffectClass;
@@ -109,6 +109,11 @@ pub enum StepState {
         /// The attempt whose tool asked. It is over, and had no effect.
         attempt: Option<AttemptNo>,
         asked: Box<Asked>,
+    },
+    /// The run of its sub-plan waits for a person, or is paused.
+    AwaitingPlan {
+        tally: Tally,
+        run: RunId,
     },
     /// A call is in flight, or was when the last owner died.
     Running {
@@ -230,6 +235,13 @@ pub enum StepEvent<'a> {
     /// The failed attempt that follows from it is an event of its own.
     DidNotHappen,
     RunAgain,
+    ChildParked {
+        attempt: AttemptNo,
+        run: &'a RunId,
+    },
+    ChildResumed,
+    /// After the end of the run.
+    Undone,
     FailedWithoutCall {
         error: &'a StepError,
     },
@@ -351,6 +363,14 @@ impl StepState {
                 Self::Ready { tally: *tally, approved: true }
             }
 
+            (Self::Running { tally, .. }, E::ChildParked { attempt, run }) if *attempt == tally.attempts => {
+                Self::AwaitingPlan { tally: *tally, run: (*run).clone() }
+            }
+            (Self::AwaitingPlan { tally, .. }, E::ChildResumed) => {
+                Self::Ready { tally: *tally, approved: true }
+            }
+            (Self::Completed { tally, .. }, E::Undone) => Self::Undone { tally: *tally },
+
             (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::FailedWithoutCall { error }) => {
                 Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
             }
@@ -408,7 +428,8 @@ impl StepState {
                 Self::Ready { tally, .. }
                 | Self::RetryDue { tally, .. }
                 | Self::AwaitingApproval { tally, .. }
-                | Self::AwaitingInput { tally, .. },
+                | Self::AwaitingInput { tally, .. }
+                | Self::AwaitingPlan { tally, .. },
                 E::RunEnded { reason } | E::LoopStopped { reason },
             ) => Self::Cancelled { tally: *tally, reason: (*reason).into() },
             _ => return None,
@@ -432,6 +453,7 @@ impl StepState {
             Self::Ready { .. } => "ready",
             Self::AwaitingApproval { .. } => "awaiting_approval",
             Self::AwaitingInput { .. } => "awaiting_input",
+            Self::AwaitingPlan { .. } => "awaiting_plan",
             Self::Running { .. } | Self::Looping { .. } => "running",
             Self::RetryDue { .. } => "retry_due",
             Self::Completed { .. } => "completed",
@@ -444,7 +466,8 @@ impl StepState {
         }
     }
 
-    /// Nothing happens to the step any more in this run. An unknown outcome is not an end: a person may settle it.
+    /// Nothing happens to the step any more in this run, except that it may be taken back. An unknown outcome is not
+    /// an end: a person may settle it.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::Blocked { .. }
@@ -458,6 +481,7 @@ impl StepState {
             | Self::Ready { .. }
             | Self::AwaitingApproval { .. }
             | Self::AwaitingInput { .. }
+            | Self::AwaitingPlan { .. }
             | Self::Running { .. }
             | Self::Looping { .. }
             | Self::RetryDue { .. }
@@ -469,6 +493,7 @@ impl StepState {
         match self {
             Self::Ready { tally, .. }
             | Self::AwaitingApproval { tally, .. }
+            | Self::AwaitingPlan { tally, .. }
             | Self::Running { tally, .. }
             | Self::RetryDue { tally, .. }
             | Self::Completed { tally, .. }

@@ -398,6 +398,9 @@ impl<'a> Life<'a> {
             guards: true,
             by: proposer,
             forked_from: None,
+            undoes: None,
+            parent: None,
+            document: None,
             consent: Some(Box::new(consent)),
         };
         // Written down and read back: what is not in the journal does not count.

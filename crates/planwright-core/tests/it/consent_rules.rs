@@ -49,6 +49,9 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
         guards: true,
         by: person(),
         forked_from: None,
+        undoes: None,
+        parent: None,
+        document: None,
         consent: Some(Box::new(consent)),
     };
     History::begin_with(plan, "run_golden".parse().unwrap(), started)

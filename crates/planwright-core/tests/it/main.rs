@@ -27,5 +27,7 @@ mod schema;
 mod secret_plans;
 mod secrets;
 mod spellings;
+mod subplans;
 mod tool_names;
+mod undo;
 mod validation;

@@ -4,23 +4,28 @@
 
 use crate::run_files;
 use crate::run_scenarios::Story;
+use crate::run_world::History;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{
     Cause, DecodeEntryError, Entry, Head, Journaled, Record, StreamName, decode, encode,
 };
-use planwright_core::plan::{Bounds, Document, Plan};
+use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, Review, ReviewEvent};
-use planwright_core::run::{Run, RunEvent, Shown, priorities, unit_estimate};
+use planwright_core::run::{
+    Answer, Command as RunCommand, Parent, Run, RunEvent, Shown, StoredValue, plan_undo, priorities,
+    unit_estimate,
+};
 use planwright_core::time::Timestamp;
+use planwright_core::tool::{Catalog, EffectClass};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The stories whose journals are kept.
-const KEPT: [&str; 27] = [
+const KEPT: [&str; 29] = [
     "chain",
     "diamond",
     "retry",
@@ -39,6 +44,8 @@ const KEPT: [&str; 27] = [
     "optional_missing",
     "crash_by_class",
     "fork",
+    "undo",
+    "child_waits",
     "when",
     "loop",
     "loop_fails",
@@ -49,6 +56,9 @@ const KEPT: [&str; 27] = [
     "input_declined",
     "tool_asks",
 ];
+
+/// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong to another.
+const UNDO_RUN: &str = "undo_run";
 
 const REVIEW: &str = "review";
 /// A run that carries its consent, and asks about one call.
@@ -252,6 +262,56 @@ fn write_review() -> (Vec<Record>, Review) {
     (records, review)
 }
 
+/// The undo of a run, with the document that was derived for it in its first entry.
+fn write_undo_run() -> (Document, History) {
+    let mut story = run_files::read("scenarios/undo.txt");
+    story.truncate(story.find("> undo run_u as agent").unwrap());
+    let (_, original) = Story::read(&story).tell();
+    let undo = plan_undo(&original.run, &Nothing, &Catalog::default()).unwrap();
+    let plan = Arc::new(Plan::compile(undo.document.clone(), &Bounds::default()).unwrap());
+    let started = RunEvent::RunStarted {
+        plan: plan.id().clone(),
+        version: 1,
+        digest: Digest::of_bytes(b"undo"),
+        variables: serde_json::Map::new(),
+        max_concurrency: 1,
+        guards: true,
+        by: Principal::person("ada"),
+        consent: None,
+        forked_from: None,
+        undoes: Some(original.run.id().clone()),
+        parent: Some(Parent {
+            run: "run_parent".parse().unwrap(),
+            step: "tidy".parse().unwrap(),
+            index: Some(2),
+        }),
+        document: Some(Arc::new(undo.document.clone())),
+    };
+    let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
+    for ix in plan.indices() {
+        let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();
+        let start =
+            RunCommand::Start { step: ix, tool, class: EffectClass::Unsafe, call: Digest::ZERO, facts: None };
+        history.give(&start, Cause::Schedule).unwrap();
+        let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(json!("taken back"))));
+        history.give(&RunCommand::Report { step: ix, attempt: 1, answer }, Cause::Report).unwrap();
+    }
+    history.give(&RunCommand::Settle, Cause::Schedule).unwrap();
+    (undo.document, history)
+}
+
+struct Nothing;
+
+impl Values for Nothing {
+    fn variable(&self, _: &str) -> Option<&Value> {
+        None
+    }
+
+    fn step(&self, _: StepIx) -> Option<&Value> {
+        None
+    }
+}
+
 fn keep(name: &str, records: &[Record], plan: &Document, expected: &Value) {
     let mut text = String::new();
     for record in records {
@@ -280,6 +340,10 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == CONSENT) {
         let (history, document) = crate::consent_rules::asked_story();
         keep(CONSENT, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == UNDO_RUN) {
+        let (document, history) = write_undo_run();
+        keep(UNDO_RUN, &history.records, &document, &came_to(&history.run));
     }
     if !kept.iter().any(|kept| kept == REVIEW) {
         let (records, review) = write_review();

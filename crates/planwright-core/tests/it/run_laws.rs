@@ -40,7 +40,9 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
                 waiting.push(ix);
                 *expires_at
             }
-            StepState::AwaitingInput { .. } | StepState::OutcomeUnknown { .. } => {
+            StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
+            | StepState::OutcomeUnknown { .. } => {
                 waiting.push(ix);
                 None
             }
@@ -107,6 +109,9 @@ struct Seen {
     ended: bool,
     /// Ended in a way that lets dependants go on.
     done: bool,
+    /// Waits for the run of a sub-plan.
+    parked: bool,
+    undone: bool,
     /// A person was asked for values, and has not answered.
     asked: bool,
     /// How many elements the step runs over, once it does.
@@ -196,12 +201,24 @@ impl<'a> Reader<'a> {
     fn read(&mut self, entry: &Entry<RunEvent>) {
         assert_eq!(entry.seq, self.seq + 1, "the journal has no gaps");
         self.seq = entry.seq;
-        assert!(!self.ended, "nothing follows the end of a run: {:?}", entry.event);
+        let after_the_end = matches!(entry.event, RunEvent::UndoOpened { .. } | RunEvent::StepUndone { .. });
+        assert_eq!(self.ended, after_the_end, "only an undo follows the end of a run: {:?}", entry.event);
         if let Some(key) = entry.event.unique_key() {
             assert!(self.keys.insert(key.clone()), "{key:?} happened twice");
         }
         match &entry.event {
             RunEvent::RunStarted { .. } => {}
+            RunEvent::UndoOpened { by, .. } => assert!(by.may_approve(), "{by} ordered an undo"),
+            RunEvent::StepUndone { step, .. } => self.read_undone(step),
+            RunEvent::ChildParked { step, .. } => {
+                let (_, seen) = self.step(step);
+                assert!(seen.in_flight, "`{step}` waits for a run that it did not begin");
+                (seen.in_flight, seen.parked) = (false, true);
+            }
+            RunEvent::ChildResumed { step } => {
+                let (_, seen) = self.step(step);
+                assert!(std::mem::take(&mut seen.parked), "`{step}` did not wait");
+            }
             RunEvent::AttemptStarted { .. } => self.read_start(entry),
             RunEvent::ResultReused { step, .. }
             | RunEvent::AttemptSucceeded { step, .. }
@@ -281,7 +298,7 @@ impl<'a> Reader<'a> {
         assert!(!self.paused && !self.stopped, "`{step}` started though nothing may");
         let (ix, seen) = self.step(step);
         assert!(!seen.ended, "`{step}` started after its end");
-        assert!(!seen.in_flight, "`{step}` is in flight twice");
+        assert!(!seen.in_flight && !seen.parked, "`{step}` is in flight twice");
         assert!(!seen.in_doubt, "`{step}` was called again though nobody knows what the last call did");
         assert_eq!(*attempt, seen.attempts + 1);
         assert!(seen.approved || !plan.step(ix).approval_required, "`{step}` started without approval");
@@ -366,6 +383,23 @@ impl<'a> Reader<'a> {
         assert!(budget.same_call.is_none_or(|limit| *same <= limit));
         let spent = at.since(self.begun_at).as_secs_f64();
         assert!(budget.seconds.is_none_or(|limit| spent < limit));
+    }
+
+    /// A step is taken back once, and only after everything that was built on it and can be taken back.
+    fn read_undone(&mut self, step: &planwright_core::id::StepId) {
+        let plan = self.plan;
+        let (ix, seen) = self.step(step);
+        assert!(seen.done && !seen.undone, "`{step}` did nothing that could be taken back");
+        seen.undone = true;
+        for dependant in plan.graph().dependants(ix) {
+            let later = &self.steps[plan.step_id(*dependant).as_str()];
+            let stands = later.attempts > 0 && later.done && !later.undone;
+            let name = plan.step_id(*dependant);
+            assert!(
+                !stands || plan.step(*dependant).undo.is_none(),
+                "`{step}` was taken back before `{name}`"
+            );
+        }
     }
 
     fn end_step(&mut self, step: &planwright_core::id::StepId, done: bool) {

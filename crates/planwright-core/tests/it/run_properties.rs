@@ -24,6 +24,7 @@ fn conduct() -> impl Strategy<Value = Conduct> {
         1 => Just(Conduct::Hangs),
         1 => (1..9_u32).prop_map(Conduct::LosesFirst),
         1 => (1..9_u32).prop_map(Conduct::NotMadeFirst),
+        1 => (1..4_u32).prop_map(Conduct::ParksFirst),
         1 => (1..4_u32).prop_map(Conduct::AsksFirst),
     ]
 }
@@ -43,7 +44,7 @@ fn class() -> impl Strategy<Value = EffectClass> {
 
 fn step() -> impl Strategy<Value = StepSpec> {
     let edges = vec(0..1000_usize, 0..4);
-    let flags = (any::<bool>(), 0..8_u8, 0..16_u8, any::<bool>(), 0..3_u8);
+    let flags = (any::<bool>(), 0..8_u8, 0..16_u8, any::<bool>(), any::<bool>(), 0..3_u8);
     let flow = (condition(), option::weighted(0.2, 0..5_usize), option::weighted(0.5, 1..4_u32), 0..10_u8);
     (edges, class(), conduct(), 0..4_u32, option::weighted(0.25, 20..400_u32), flags, flow).prop_map(
         |(
@@ -52,7 +53,7 @@ fn step() -> impl Strategy<Value = StepSpec> {
             conduct,
             retries,
             timeout_ms,
-            (critical, gated, missing, optional, call),
+            (critical, gated, missing, optional, undo, call),
             (condition, elements, max_parallel, asks),
         )| {
             let (gated, missing) = (gated == 7, missing == 15);
@@ -66,6 +67,7 @@ fn step() -> impl Strategy<Value = StepSpec> {
                 gated,
                 missing,
                 optional,
+                undo,
                 call,
                 condition,
                 elements,
@@ -135,6 +137,7 @@ fn go_on_after_crash<'a>(
     let mut again = history.fold(kept);
     let mut world = World::after(spec, seed, &again);
     again.give(&Command::Recover, Cause::Recovery).unwrap();
+    again.give(&Command::ResumeChildren, Cause::Recovery).unwrap();
     assert_eq!(again.run.running().len(), 0, "a new owner has no calls in flight");
     world.drain(&mut again);
     check_journal(again.run.plan(), &again.entries);
@@ -153,6 +156,7 @@ proptest! {
         let mut world = World::new(&spec, seed);
         world.disturb(&mut history, 10 + 3 * spec.len());
         world.drain(&mut history);
+        world.undo(&mut history);
         check_journal(&plan, &history.entries);
         check_replay(&history);
         for _ in 0..2 {
@@ -246,7 +250,8 @@ proptest! {
         let events = [
             RunEvent::RunStarted {
                 plan: "p".parse().unwrap(), version: 1, digest: Digest::ZERO, variables, max_concurrency: 4,
-                guards: true, by: by.clone(), forked_from: None, consent: None,
+                guards: true, by: by.clone(), forked_from: None, consent: None, undoes: None, parent: None,
+                document: None,
             },
             RunEvent::ResultReused { step: step.clone(), value: stored() },
             RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },

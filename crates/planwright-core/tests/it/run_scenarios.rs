@@ -1,8 +1,8 @@
 //! Stories about runs, told in `tests/scenarios/*.txt`: what is said to a run, and everything that follows.
 //!
 //! A story begins with a sentence and the plan: `step <id>` with `after <ids>`, `safe|keyed|unsafe`, `retry <max>`,
-//! `backoff <s>`, `timeout <s>`, `noncritical`, `optional`, `gated`, `missing` (the tool is not there), `tool <name>`
-//! and `call <letter>` (steps with the same letter make the same call), `each <n>` (runs over so many elements),
+//! `backoff <s>`, `timeout <s>`, `noncritical`, `optional`, `gated`, `missing` (the tool is not there), `tool <name>`,
+//! `undo <tool>` and `call <letter>` (steps with the same letter make the same call), `each <n>` (runs over so many elements),
 //! `parallel <n>`, `skipped all|<element>` (its condition is false), `asks` (asks a person instead of calling a tool);
 //! `limit <n>`, `budget <what> <n>`, `guards off`.
 //!
@@ -10,7 +10,8 @@
 //! `fail <step> [retryable] <message>`, `lose <step>`, `not-made <step>`, `late <step>`, `start <step>`, `wait <ms>`,
 //! `ask <step>` (its tool asks), `give <step> <n>`, `decline <step>`, `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step> happened|did-not-happen|run-again`
 //! (each of these also `… as agent`, approvals also `… version <n>`), `crash`, `fork <step>`, `replay`, and `show`, which
-//! tells where everything stands. After each the run does what it can, as the engine would. The texts below are written
+//! tells where everything stands; `park <step>` and `look-again` are about runs of sub-plans, `undo <run>` and
+//! `undone <step> <run>` about a run that is taken back. After each the run does what it can, as the engine would. The texts below are written
 //! with UPDATE_DOCS=1 and read by a person.
 
 use crate::run_files;
@@ -18,7 +19,7 @@ use crate::run_laws::check_journal;
 use crate::run_world::{History, asked, person};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Cause, Entry};
-use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx};
+use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
     Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepState, StoredValue,
@@ -203,6 +204,12 @@ impl Story {
                 self.report(step, Answer::Failed(StepError::new("tool_error", message.join(" "))))
             }
             ["lose", step] => self.report(step, Answer::Lost { reason: "the line broke".into() }),
+            ["park", step] => self.report(step, Answer::Parked { run: "run_child".parse().unwrap() }),
+            ["look-again"] => Command::ResumeChildren,
+            ["undo", run] => {
+                Command::Undo { run: run.parse().unwrap(), digest: Digest::of_bytes(b"undo"), by, assurance }
+            }
+            ["undone", step, run] => Command::NoteUndone { step: self.find(step), run: run.parse().unwrap() },
             ["not-made", step] => self.report(step, Answer::NotMade),
             ["late", step] => {
                 let step = self.find(step);
@@ -327,6 +334,9 @@ impl Story {
             by: person(),
             forked_from: Some(Fork { run: source.id().clone(), from: vec![from.parse().unwrap()] }),
             consent: None,
+            undoes: None,
+            parent: None,
+            document: None,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {
@@ -378,6 +388,9 @@ fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
             "optional" => step.optional = true,
             "gated" => step.approval_required = true,
             "missing" => extra.missing = true,
+            "undo" => {
+                step.undo = Some(Box::new(Undo { tool: next().to_owned(), args: serde_json::Map::new() }));
+            }
             "tool" => step.tool = Some(next().to_owned()),
             "call" => extra.call = next().to_owned(),
             "each" => {
@@ -436,6 +449,10 @@ fn describe(entry: &Entry<RunEvent>) -> String {
             };
             format!("{step}: {by} says: {what}")
         }
+        RunEvent::ChildParked { step, run, .. } => format!("{step}: {run} waits for a person"),
+        RunEvent::ChildResumed { step } => format!("{step}: its run is looked at again"),
+        RunEvent::UndoOpened { run, by, .. } => format!("{by} ordered the undo {run}"),
+        RunEvent::StepUndone { step, run } => format!("{step}: undone by {run}"),
         RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
         RunEvent::StepSkipped { step, reason } => format!("{step}: skipped ({reason})"),
         RunEvent::ApprovalRequested { step, .. } => format!("{step}: approval requested"),

@@ -5,7 +5,9 @@ use crate::run_laws;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, decode, encode};
-use planwright_core::plan::{Bounds, Budget, Document, Input, Limits, OnFailure, Plan, Retry, Step, StepIx};
+use planwright_core::plan::{
+    Bounds, Budget, Document, Input, Limits, OnFailure, Plan, Retry, Step, StepIx, Undo,
+};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
     Answer, Asked, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StepState,
@@ -62,6 +64,8 @@ pub(crate) enum Conduct {
     LosesFirst(u32),
     /// The first calls never leave.
     NotMadeFirst(u32),
+    /// The first calls are the run of a sub-plan that waits for a person.
+    ParksFirst(u32),
     /// The first calls ask a person before they do anything.
     AsksFirst(u32),
 }
@@ -90,6 +94,8 @@ pub(crate) struct StepSpec {
     /// The tool is not there; the step is skipped if it is optional, else it fails.
     pub(crate) missing: bool,
     pub(crate) optional: bool,
+    /// The step says how it is taken back.
+    pub(crate) undo: bool,
     /// Steps with the same letter make the same call.
     pub(crate) call: u8,
     pub(crate) condition: Condition,
@@ -112,6 +118,7 @@ impl StepSpec {
             gated: false,
             missing: false,
             optional: false,
+            undo: true,
             call: 0,
             condition: Condition::Always,
             elements: None,
@@ -177,6 +184,7 @@ impl PlanSpec {
                     step.critical = false;
                     Conduct::FailsForGood
                 }
+                Conduct::ParksFirst(times) => Conduct::ParksFirst(times),
                 Conduct::AsksFirst(times) => Conduct::AsksFirst(times),
                 Conduct::Succeeds | Conduct::LosesFirst(_) | Conduct::NotMadeFirst(_) => Conduct::Succeeds,
             };
@@ -227,13 +235,14 @@ impl StepSpec {
         let depends_on = (0..at).filter(|_| dice.chance(if at < 4 { 45 } else { 20 })).collect();
         let retries = u32::try_from(dice.below(4)).expect("small");
         let few = 1 + u32::try_from(dice.below(3)).expect("small");
-        let conduct = match dice.below(20) {
+        let conduct = match dice.below(22) {
             0..=10 => Conduct::Succeeds,
             11..=13 => Conduct::FailsFirst(few),
             14 => Conduct::FailsForGood,
             15 => Conduct::Hangs,
             16 => Conduct::LosesFirst(few * 3),
             17 => Conduct::AsksFirst(few),
+            18 | 19 => Conduct::ParksFirst(few),
             _ => Conduct::NotMadeFirst(few * 3),
         };
         let class =
@@ -249,6 +258,7 @@ impl StepSpec {
             gated: dice.chance(15),
             missing: dice.chance(5),
             optional: dice.chance(50),
+            undo: dice.chance(70),
             call: u8::try_from(dice.below(3)).expect("small"),
             condition: match dice.below(20) {
                 0 => Condition::Never,
@@ -284,6 +294,7 @@ impl StepSpec {
             approval_required: self.gated,
             critical: (!self.critical).then_some(false),
             optional: self.optional,
+            undo: self.undo.then(|| Box::new(Undo { tool: "w.undo".into(), args: serde_json::Map::new() })),
             ..Step::default()
         }
     }
@@ -351,6 +362,9 @@ impl History {
             by: person(),
             forked_from: None,
             consent: None,
+            undoes: None,
+            parent: None,
+            document: None,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }
@@ -568,11 +582,15 @@ impl<'a> World<'a> {
             }
             Conduct::LosesFirst(times) if made <= times => Answer::Lost { reason: "the line broke".into() },
             Conduct::NotMadeFirst(times) if made <= times => Answer::NotMade,
+            Conduct::ParksFirst(times) if made <= times => {
+                Answer::Parked { run: "run_child".parse().unwrap() }
+            }
             Conduct::AsksFirst(times) if made <= times => Answer::Asked(Box::new(asked())),
             Conduct::FailsFirst(_)
             | Conduct::LosesFirst(_)
             | Conduct::NotMadeFirst(_)
-            | Conduct::AsksFirst(_) => value(),
+            | Conduct::AsksFirst(_)
+            | Conduct::ParksFirst(_) => value(),
             Conduct::FailsForGood => Answer::Failed(StepError::new("tool_error", "no")),
             Conduct::Hangs => return None,
         })
@@ -606,6 +624,33 @@ impl<'a> World<'a> {
         panic!("the run does not come to an end: {:?}", history.outcome());
     }
 
+    /// Takes the ended run back, step by step, up to some point, where another undo goes on.
+    pub(crate) fn undo(&mut self, history: &mut History) {
+        for number in 0..3 {
+            let run: RunId = format!("run_undo{number}").parse().unwrap();
+            let order = |by| Command::Undo {
+                run: run.clone(),
+                digest: Digest::of_bytes(b"undo"),
+                by,
+                assurance: Assurance::Terminal,
+            };
+            let agent = history.give(&order(Principal::agent("planner")), Cause::Command);
+            assert!(agent.is_err(), "an agent ordered an undo");
+            let left: Vec<StepIx> = history.run.undoable().collect();
+            let given = history.give(&order(person()), Cause::Command);
+            assert_eq!(given.is_ok(), !left.is_empty());
+            for step in left {
+                if self.dice.chance(30) {
+                    break;
+                }
+                history.advance(Duration::from_millis(1));
+                history.give(&Command::NoteUndone { step, run: run.clone() }, Cause::Command).unwrap();
+                let twice = history.give(&Command::NoteUndone { step, run: run.clone() }, Cause::Command);
+                assert!(twice.is_err(), "a step was taken back twice");
+            }
+        }
+    }
+
     fn let_people_help(&self, history: &mut History) {
         if history.run.status() == "paused" {
             history.give(&Command::Resume { by: person() }, Cause::Command).unwrap();
@@ -619,6 +664,8 @@ impl<'a> World<'a> {
         let command = if matches!(history.run.step(ix), StepState::AwaitingApproval { .. }) {
             let shown = Shown::Version(1);
             Command::Approve { step, by: person(), assurance: Assurance::Terminal, shown }
+        } else if matches!(history.run.step(ix), StepState::AwaitingPlan { .. }) {
+            Command::ResumeChildren
         } else if let Some(answer) = answer {
             answer
         } else {
@@ -649,6 +696,7 @@ impl<'a> World<'a> {
                 12 => {
                     *history = history.fold(history.entries.len());
                     history.give(&Command::Recover, Cause::Recovery).unwrap();
+                    history.give(&Command::ResumeChildren, Cause::Recovery).unwrap();
                 }
                 13 => self.late_answer(history),
                 _ => self.some_command(history),

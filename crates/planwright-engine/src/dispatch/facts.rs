@@ -6,7 +6,7 @@ use crate::pins::since_pinned;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
 use planwright_core::policy::{Subject, late_arguments};
-use planwright_core::run::{CallFacts, StepError};
+use planwright_core::run::{CallFacts, StepError, StoredValue};
 use planwright_core::tool::KnownTool;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,11 +39,16 @@ impl RunLoop {
             facts.changed = Some(since_pinned(&*self.env.artifacts, pin, tool).await);
         }
         if self.run.asks_about(step, call, &facts) {
-            let stored = store_value(&*self.env.artifacts, Value::clone(args)).await;
-            let (stored, _) = stored
-                .map_err(|error| StepError::new("not_shown", format!("the call cannot be shown: {error}")))?;
-            facts.shown = Some(stored);
+            facts.shown = Some(self.shown(args).await?);
         }
         Ok(facts)
+    }
+
+    /// The arguments as they can be written down.
+    pub(super) async fn shown(&mut self, args: &Value) -> Result<StoredValue, StepError> {
+        let stored = store_value(&*self.env.artifacts, args.clone()).await;
+        let (stored, _) = stored
+            .map_err(|error| StepError::new("not_shown", format!("the call cannot be shown: {error}")))?;
+        Ok(stored)
     }
 }

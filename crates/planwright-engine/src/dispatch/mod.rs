@@ -8,10 +8,12 @@ mod masking;
 mod run_loop;
 mod schedule;
 mod sealed;
+mod subplan;
 mod values;
 
 pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
+pub(crate) use values::{LargeValues, LoadValueError, RunValues};
 pub use values::{read_value, store_value};

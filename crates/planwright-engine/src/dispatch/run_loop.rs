@@ -6,11 +6,13 @@
 use super::call::{self, Finished};
 use super::masking::mask_event;
 use super::schedule::Prepared;
+use super::subplan::{Child, PreparedChild};
 use super::values::LargeValues;
 use crate::crash;
-use crate::engine::Environment;
+use crate::engine::{Engine, Environment};
 use crate::observer::Observers;
 use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
+use crate::undo::Mirror;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
@@ -70,6 +72,7 @@ pub(super) struct Batch {
     entries: Vec<Entry<RunEvent>>,
     records: Vec<Record>,
     pub(super) calls: Vec<Prepared>,
+    pub(super) children: Vec<PreparedChild>,
     answers: Vec<(MessageId, Result<(), String>)>,
     replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
 }
@@ -82,6 +85,8 @@ impl Batch {
 
 pub(crate) struct RunLoop {
     pub(super) env: Arc<Environment>,
+    /// For the runs of sub-plans.
+    pub(super) engine: Engine,
     pub(super) run: Run,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
@@ -94,10 +99,13 @@ pub(crate) struct RunLoop {
     head: Head,
     lease: Lease,
     /// Stay while only people can move the run on.
-    linger: bool,
+    pub(super) linger: bool,
     pub(super) observers: Observers,
     inbox: mpsc::Receiver<Request>,
-    calls: FuturesUnordered<BoxFuture<'static, Finished>>,
+    /// The journal of the run that this one takes back.
+    mirror: Option<Mirror>,
+    pub(super) calls: FuturesUnordered<BoxFuture<'static, Finished>>,
+    pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, (AttemptNo, CancellationToken)>,
     status: &'static str,
@@ -105,23 +113,26 @@ pub(crate) struct RunLoop {
 
 /// What a loop is started with.
 pub(crate) struct Setup {
-    pub(crate) env: Arc<Environment>,
+    pub(crate) engine: Engine,
     pub(crate) run: Run,
     pub(crate) head: Head,
     pub(crate) lease: Lease,
     pub(crate) linger: bool,
     pub(crate) observers: Observers,
     pub(crate) inbox: mpsc::Receiver<Request>,
+    pub(crate) mirror: Option<Mirror>,
 }
 
 impl RunLoop {
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { env, run, head, lease, linger, observers, inbox } = setup;
+        let Setup { engine, run, head, lease, linger, observers, inbox, mirror } = setup;
+        let env = Arc::clone(&engine.env);
         Self {
             stream: StreamName::Run(run.id().clone()),
             status: run.status(),
             freed: env.limiter.freed(),
             env,
+            engine,
             run,
             large: LargeValues::default(),
             batch: Batch::default(),
@@ -132,7 +143,9 @@ impl RunLoop {
             linger,
             observers,
             inbox,
+            mirror,
             calls: FuturesUnordered::new(),
+            children: BTreeMap::new(),
             finished: Vec::new(),
             in_flight: BTreeMap::new(),
         }
@@ -145,6 +158,7 @@ impl RunLoop {
         for (_, token) in self.in_flight.values() {
             token.cancel();
         }
+        self.children.clear();
         while self.calls.next().await.is_some() {}
         worked.map(|()| Ended { run: self.run })
     }
@@ -153,6 +167,7 @@ impl RunLoop {
         let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
         env.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
+        self.execute(&Command::ResumeChildren, Cause::Recovery)?;
         for command in &first {
             self.execute(command, Cause::Command)?;
         }
@@ -239,8 +254,12 @@ impl RunLoop {
             status: self.changed_status(),
             answers: batch.answers,
         };
+        let mut appends = vec![append];
+        if let Some(mirror) = &mut self.mirror {
+            appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
+        }
         crash::point("run: before commit");
-        self.append(append).await?;
+        self.append(appends).await?;
         crash::point("run: after commit");
         self.observers.tell(&self.run, &batch.entries);
         for (reply, verdict) in batch.replies {
@@ -248,15 +267,19 @@ impl RunLoop {
             drop(reply.send(verdict));
         }
         self.stop_calls(&batch.entries);
+        self.tell_children(&batch.entries);
         for prepared in batch.calls {
             self.dispatch(prepared);
+        }
+        for prepared in batch.children {
+            self.dispatch_child(prepared);
         }
         Ok(over)
     }
 
-    async fn append(&mut self, append: Append) -> Result<(), AppendError> {
+    async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
         let env = Arc::clone(&self.env);
-        let mut appending = env.store.append(vec![append]);
+        let mut appending = env.store.append(appends);
         loop {
             tokio::select! {
                 biased;
@@ -348,6 +371,7 @@ impl RunLoop {
 
     fn report(&mut self, finished: Finished) -> Result<(), RunError> {
         let Finished { step, attempt, answer, large } = finished;
+        self.forget_child(step, attempt);
         if self.in_flight.get(&step).is_some_and(|(number, _)| *number == attempt) {
             self.in_flight.remove(&step);
         }

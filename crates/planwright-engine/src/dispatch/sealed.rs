@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What stands for each secret when arguments are resolved.
 #[derive(Default)]
-pub(super) struct SecretValues(BTreeMap<SecretName, Value>);
+pub(crate) struct SecretValues(BTreeMap<SecretName, Value>);
 
 impl SecretValues {
     /// The references themselves: what is digested, reviewed and checked by expressions.

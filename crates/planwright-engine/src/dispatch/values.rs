@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// Large values that were needed in this process.
 #[derive(Debug, Default)]
-pub(super) struct LargeValues {
+pub(crate) struct LargeValues {
     values: BTreeMap<StepIx, Arc<Value>>,
     /// What open loops run over, by the step that loops.
     lists: BTreeMap<StepIx, Arc<Value>>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LoadValueError {
+pub(crate) enum LoadValueError {
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
     #[error("the artifact is not JSON: {0}")]
@@ -29,16 +29,16 @@ impl LargeValues {
         self.values.insert(step, value);
     }
 
-    pub(super) fn keep_list(&mut self, step: StepIx, list: Arc<Value>) {
+    pub(crate) fn keep_list(&mut self, step: StepIx, list: Arc<Value>) {
         self.lists.insert(step, list);
     }
 
-    pub(super) fn forget_list(&mut self, step: StepIx) {
+    pub(crate) fn forget_list(&mut self, step: StepIx) {
         self.lists.remove(&step);
     }
 
     /// Makes sure that every large value among `steps` is here, and the list whose element `of` is about.
-    pub(super) async fn load(
+    pub(crate) async fn load(
         &mut self,
         artifacts: &dyn Artifacts,
         run: &Run,
@@ -63,7 +63,7 @@ impl LargeValues {
 }
 
 /// The value itself, wherever it is kept.
-pub(super) async fn load_stored(
+pub(crate) async fn load_stored(
     artifacts: &dyn Artifacts,
     stored: &StoredValue,
 ) -> Result<Arc<Value>, LoadValueError> {
@@ -74,7 +74,7 @@ pub(super) async fn load_stored(
 }
 
 /// A run's values as the references of one step see them.
-pub(super) struct RunValues<'a> {
+pub(crate) struct RunValues<'a> {
     run: &'a Run,
     large: &'a LargeValues,
     /// The element whose turn it is, and its number.
@@ -83,7 +83,7 @@ pub(super) struct RunValues<'a> {
 }
 
 impl<'a> RunValues<'a> {
-    pub(super) fn new(run: &'a Run, large: &'a LargeValues, step: StepIx) -> Self {
+    pub(crate) fn new(run: &'a Run, large: &'a LargeValues, step: StepIx) -> Self {
         let element = run.instance(step).and_then(|instance| {
             let list = large.lists.get(&instance.step)?.as_array()?;
             Some((list.get(instance.index as usize)?, Value::from(instance.index)))
@@ -92,7 +92,7 @@ impl<'a> RunValues<'a> {
     }
 
     /// Only what is sent has secrets, or stands for them.
-    pub(super) fn with_secrets(mut self, secrets: &'a SecretValues) -> Self {
+    pub(crate) fn with_secrets(mut self, secrets: &'a SecretValues) -> Self {
         self.secrets = Some(secrets);
         self
     }
@@ -106,7 +106,13 @@ impl Values for RunValues<'_> {
             ("index", Some((_, index))) => Some(index),
             _ => None,
         };
-        self.run.plan().document().variables.get(name).or_else(element)
+        self.run
+            .plan()
+            .document()
+            .variables
+            .get(name)
+            .or_else(element)
+            .or_else(|| self.run.plan().variable(name))
     }
 
     fn step(&self, ix: StepIx) -> Option<&Value> {

@@ -11,5 +11,7 @@ mod limits;
 mod ownership;
 mod policy;
 mod secrets;
+mod subplans;
+mod undo;
 mod values;
 mod world;

@@ -82,6 +82,12 @@ pub struct RunLine {
     pub version: u32,
     pub status: String,
     pub started_at: String,
+    /// The run that this one takes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
+    /// The run whose step this one is the work of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
 }
 
 /// One plan in `list --json`.

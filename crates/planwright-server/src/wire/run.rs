@@ -46,6 +46,9 @@ pub struct StepResult {
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
+    /// The run of a sub-plan that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// Present for steps that run once per element, once they have begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<ItemResult>>,
@@ -150,7 +153,8 @@ impl RunResult {
 
 impl StepResult {
     async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        let StepReport { id, title, tool, status, attempts, duration, value, error, items } = report;
+        let StepReport { id, title, tool, status, attempts, duration, value, error, items, waits_for } =
+            report;
         let value = read(value, artifacts).await?;
         let items = match items {
             Some(reports) => {
@@ -173,6 +177,7 @@ impl StepResult {
             error: error.map(ErrorWire::from),
             items,
             call: None,
+            waits_for: waits_for.map(|run| run.to_string()),
         })
     }
 }
@@ -225,6 +230,7 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
                 duration_ms: 0,
                 value: None,
                 error: None,
+                waits_for: None,
                 items: None,
                 call: None,
             },

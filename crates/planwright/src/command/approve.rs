@@ -3,13 +3,14 @@
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
-use crate::plan_source::{known_step, load, parse_id, pick_run};
+use crate::plan_source::{load, parse_id};
 use crate::projections::project;
 use crate::servers::Need;
+use crate::target::{StepTarget, how_to_go_on, step_target};
 use crate::variables::VariableFlags;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::digest::Digest;
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::PlanId;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Shown, StepState};
@@ -29,11 +30,12 @@ pub(crate) struct ShownFlags {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// A plan; with `--step` also a run.
     #[arg(value_name = "ID")]
     plan: String,
     #[command(flatten)]
     shown: ShownFlags,
-    /// Approve this step of the plan's run, instead of the plan.
+    /// Approve this step of the run, instead of the plan; `step/step` for a step of a sub-plan.
     #[arg(long)]
     step: Option<String>,
     #[command(flatten)]
@@ -61,12 +63,13 @@ impl ShownFlags {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let id = parse_id(&args.plan)?;
     let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
     match &args.step {
-        Some(step) => approve_step(&app, &review, step, args).await?,
-        None => approve_plan(&app, &review, args).await?,
+        Some(step) => approve_step(&app, step, args).await?,
+        None => {
+            let (review, _) = load(&app, &parse_id(&args.plan)?).await?;
+            approve_plan(&app, &review, args).await?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -74,7 +77,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let (id, variables) = (review.id(), args.variables.read()?);
     app.start_servers(&review.current().document, Need::Use).await?;
-    let candidate = app.engine.candidate(review, &variables)?;
+    let candidate = app.engine.candidate(review, &variables).await?;
     let digest = candidate.digest;
     let shown = args.shown.read("approve", id, (review.current().number, digest))?;
     let judged = app.engine.judge(&candidate.plan);
@@ -106,19 +109,17 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     Ok(())
 }
 
-async fn approve_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
-    let run = pick_run(review, None)?;
-    known_step(review, step)?;
-    let current = shown_of_step(app, review, &run, step).await?;
-    let shown = args.shown.read("approve", review.id(), current)?;
+async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
+    let target = step_target(app, &args.plan, step).await?;
+    let shown = args.shown.read("approve", target.review.id(), shown_of_step(&target))?;
     let command = RunCommand::Approve {
-        step: step.to_owned(),
+        step: target.step.clone(),
         by: user(),
         assurance: Assurance::CommandLine,
         shown: shown.into(),
     };
-    app.engine.command(&run, command).await?;
-    decided(app, review, &run, step, "approved").await
+    app.engine.command(target.run.id(), command).await?;
+    decided(app, &target, "approved").await
 }
 
 /// How many people have agreed, and how many have to.
@@ -128,47 +129,29 @@ fn counted(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
 }
 
 /// What is to be named when deciding about a step: the concrete call if one is asked about, else what runs.
-pub(crate) async fn shown_of_step(
-    app: &App,
-    review: &Review,
-    run: &RunId,
-    step: &str,
-) -> Result<(u32, Digest), Failure> {
-    let (version, digest) = shown_of_run(review)?;
-    let (run, _) = app.engine.load_run(run, review).await?;
-    let asked = run.find(step).and_then(|ix| match run.step(ix) {
+pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
+    let run = &target.run;
+    let asked = run.find(&target.step).and_then(|ix| match run.step(ix) {
         StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
         _ => None,
     });
-    Ok((version, asked.unwrap_or(digest)))
-}
-
-/// What the latest run executes.
-fn shown_of_run(review: &Review) -> Result<(u32, Digest), Failure> {
-    let opened = review.runs().last();
-    opened
-        .map(|opened| (opened.version, opened.digest))
-        .ok_or_else(|| Failure::refused(format!("plan `{}` was never run", review.id())))
+    (run.start().version, asked.unwrap_or(run.start().digest))
 }
 
 /// Says what was decided about a step, where the run stands, and how it goes on if nobody executes it.
-pub(crate) async fn decided(
-    app: &App,
-    review: &Review,
-    run: &RunId,
-    step: &str,
-    word: &str,
-) -> Result<(), Failure> {
+pub(crate) async fn decided(app: &App, target: &StepTarget, word: &str) -> Result<(), Failure> {
+    let StepTarget { review, run, step } = target;
     let id = review.id();
-    let status = app.engine.status(review).await?;
+    let (run, _) = app.engine.load_run(run.id(), review).await?;
+    let status = run.status();
     if app.printer().json {
         return app.printer().document(&json!({
-            "planId": id, "runId": run, "step": step, "decision": word, "status": status.as_str(),
+            "planId": id, "runId": run.id(), "step": step, "decision": word, "status": status,
         }));
     }
-    app.printer().data(&format!("{id}  step {step}  {word}  (the run is {})", status.as_str()))?;
-    if status.is_executing() && app.engine.store().lease(run).await?.is_none() {
-        app.printer().hint(&format!("planwright resume {id} goes on"));
+    app.printer().data(&format!("{id}  step {step}  {word}  (the run is {status})"))?;
+    if let Some(how) = how_to_go_on(app, run).await? {
+        app.printer().hint(&how);
     }
     Ok(())
 }

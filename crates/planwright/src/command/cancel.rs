@@ -7,6 +7,7 @@ use planwright_engine::RunCommand;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
 }

@@ -49,7 +49,7 @@ async fn import(app: &App, document: Document) -> Result<(), Failure> {
         id: review.id().clone(),
         version: current.number,
         status: standing(app, &review).await?.word,
-        digest: app.engine.candidate(&review, &serde_json::Map::new())?.digest,
+        digest: app.engine.candidate(&review, &serde_json::Map::new()).await?.digest,
     };
     app.printer().findings(&findings);
     if app.printer().json {

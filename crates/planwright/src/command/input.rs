@@ -3,9 +3,9 @@
 use crate::command::approve::decided;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{known_step, load, parse_id, pick_run};
 use crate::printer::{BOLD, block, line};
 use crate::questions::{as_values, ask_all, origin, waiting_for};
+use crate::target::{StepTarget, Target, run_target, step_target};
 use crate::variables::quoted;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::json::parse_strict;
@@ -16,9 +16,10 @@ use serde_json::{Map, Value, json};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
-    /// The step that asks, or one element of it (`step[3]`). Without it everything that is asked is listed.
+    /// The step that asks, one element of it (`step[3]`), or a step of a sub-plan (`step/step`). Without it everything that is asked is listed.
     #[arg(value_name = "STEP")]
     step: Option<String>,
     /// The answer as JSON. If there are several questions, an object with an answer for each key.
@@ -33,29 +34,29 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let id = parse_id(&args.plan)?;
     let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
-    let run_id = pick_run(&review, None)?;
-    let (run, _) = app.engine.load_run(&run_id, &review).await?;
     let Some(step) = &args.step else {
+        let Target { review, run } = run_target(&app, &args.plan).await?;
+        let (run, _) = app.engine.load_run(&run, &review).await?;
         list(&app, &run)?;
         return Ok(Exit::Done);
     };
-    known_step(&review, step)?;
-    let waiting = run.find(step).and_then(|ix| Some((ix, waiting_for(&run, ix)?)));
+    let target = step_target(&app, &args.plan, step).await?;
+    let StepTarget { run, step, .. } = &target;
+    let id = &args.plan;
+    let waiting = run.find(step).and_then(|ix| Some((ix, waiting_for(run, ix)?)));
     let Some((ix, asked)) = waiting else {
         let state = run.find(step).map_or("not there yet", |ix| run.step(ix).name());
         return Err(Failure::refused(format!("step `{}` is {state}: it asks nothing", line(step)))
             .hint(format!("planwright input {id} lists what is asked")));
     };
-    let Some(replies) = replies(&app, &run, ix, asked, args)? else {
+    let Some(replies) = replies(&app, run, ix, asked, args)? else {
         return Err(Failure::refused("not answered"));
     };
     let word = if args.decline { "declined" } else { "answered" };
     let command = RunCommand::GiveInput { step: step.clone(), by: user(), question: asked.digest(), replies };
-    app.engine.command(&run_id, command).await?;
-    decided(&app, &review, &run_id, step, word).await?;
+    app.engine.command(run.id(), command).await?;
+    decided(&app, &target, word).await?;
     Ok(Exit::Done)
 }
 

@@ -1,8 +1,9 @@
 //! `log`: the journal of a run, as it is or as it grows.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load_for_reading, pick_run};
+use crate::plan_source::load_for_reading;
 use crate::printer::{DIM, Printer, line};
+use crate::target::run_for_reading;
 use crate::wire_up::{Access, Setting};
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
     /// The run; default: the latest.
@@ -33,11 +35,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
     let stream = if args.plan_journal {
+        let (review, _) = load_for_reading(&app, &args.plan).await?;
         StreamName::Plan(review.id().clone())
     } else {
-        StreamName::Run(pick_run(&review, args.run.as_deref())?)
+        StreamName::Run(run_for_reading(&app, &args.plan, args.run.as_deref()).await?.run)
     };
     let store = app.engine.store();
     let mut changes = args.follow.then(|| store.changes());

@@ -24,7 +24,9 @@ pub(crate) mod schema;
 pub(crate) mod secrets;
 pub(crate) mod servers;
 pub(crate) mod show;
+pub(crate) mod template;
 pub(crate) mod tools;
+pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 
@@ -80,6 +82,8 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
+        Command::Undo(args) => Box::pin(undo::run(&setting, &args)).await,
+        Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,
         Command::Log(args) => log::run(&setting, &args).await,
         Command::Verify(args) => verify::run(&setting, &args).await,

@@ -3,6 +3,7 @@
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
+use crate::target::{Target, named_run};
 use crate::wire_up::{App, Setting, user};
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
@@ -11,6 +12,7 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
 }
@@ -26,15 +28,20 @@ pub(crate) async fn command(
     command: RunCommand,
     word: &str,
 ) -> Result<Exit, Failure> {
-    let id = parse_id(plan)?;
     let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
-    let run = going_on(&app, &review).await?;
+    let (review, run) = match named_run(&app, plan).await? {
+        Some(Target { review, run }) => (review, run),
+        None => {
+            let (review, _) = load(&app, &parse_id(plan)?).await?;
+            let run = going_on(&app, &review).await?;
+            (review, run)
+        }
+    };
     app.engine.command(&run, command).await?;
-    let (review, _) = load(&app, &id).await?;
-    let status = app.engine.status(&review).await?;
+    let id = review.id();
+    let (run_after, _) = app.engine.load_run(&run, &review).await?;
     if app.printer().json {
-        app.printer().document(&json!({ "planId": id, "runId": run, "status": status.as_str() }))?;
+        app.printer().document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
     } else {
         app.printer().data(&format!("{id}  {run}  {word}"))?;
     }

@@ -69,7 +69,7 @@ pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exi
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(&app, &id).await?;
             app.start_servers(&review.current().document, Need::Look).await?;
-            app.engine.candidate(&review, &variables)?
+            app.engine.candidate(&review, &variables).await?
         }
         source @ (PlanSource::File(_) | PlanSource::Stdin) => {
             let mut document = plan_source::read_document(&source, &setting.config.bounds())?;
@@ -77,7 +77,7 @@ pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exi
             document.identify();
             document.variables.extend(variables);
             app.start_servers(&document, Need::Look).await?;
-            app.engine.tolerant_candidate(document)?
+            app.engine.tolerant_candidate(document).await?
         }
     };
     let judged = app.engine.judge(&candidate.plan);

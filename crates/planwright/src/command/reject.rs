@@ -3,9 +3,10 @@
 use crate::command::approve::{ShownFlags, decided, shown_of_step};
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{known_step, load, parse_id, pick_run};
+use crate::plan_source::{load, parse_id};
 use crate::projections::project;
 use crate::servers::Need;
+use crate::target::step_target;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::review::{Review, ReviewState};
 use planwright_engine::RunCommand;
@@ -17,7 +18,7 @@ pub(crate) struct Args {
     plan: String,
     #[command(flatten)]
     shown: ShownFlags,
-    /// Reject this step of the plan's run, instead of the plan.
+    /// Reject this step of the run, instead of the plan; `step/step` for a step of a sub-plan.
     #[arg(long)]
     step: Option<String>,
     /// What has to change. It is kept with the plan.
@@ -26,15 +27,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let id = parse_id(&args.plan)?;
     if args.reason.trim().is_empty() {
         return Err(Failure::usage("--reason must not be empty: the author needs to know what to change"));
     }
     let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
     match &args.step {
-        Some(step) => reject_step(&app, &review, step, args).await?,
-        None => reject_plan(&app, &review, args).await?,
+        Some(step) => reject_step(&app, step, args).await?,
+        None => {
+            let (review, _) = load(&app, &parse_id(&args.plan)?).await?;
+            reject_plan(&app, &review, args).await?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -42,7 +44,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let id = review.id();
     app.start_servers(&review.current().document, Need::Look).await?;
-    let digest = app.engine.candidate(review, &Map::new())?.digest;
+    let digest = app.engine.candidate(review, &Map::new()).await?.digest;
     let shown = args.shown.read("reject", id, (review.current().number, digest))?;
     let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
     project(app, &review).await;
@@ -60,16 +62,15 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
     Ok(())
 }
 
-async fn reject_step(app: &App, review: &Review, step: &str, args: &Args) -> Result<(), Failure> {
-    let run = pick_run(review, None)?;
-    known_step(review, step)?;
-    let shown = args.shown.read("reject", review.id(), shown_of_step(app, review, &run, step).await?)?;
+async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
+    let target = step_target(app, &args.plan, step).await?;
+    let shown = args.shown.read("reject", target.review.id(), shown_of_step(&target))?;
     let command = RunCommand::Deny {
-        step: step.to_owned(),
+        step: target.step.clone(),
         by: user(),
         shown: shown.into(),
         reason: args.reason.clone(),
     };
-    app.engine.command(&run, command).await?;
-    decided(app, review, &run, step, "denied").await
+    app.engine.command(target.run.id(), command).await?;
+    decided(app, &target, "denied").await
 }

@@ -1,12 +1,13 @@
 //! `replay`: folds a run again from its journal and compares where that leads.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load_for_reading, pick_run};
+use crate::target::{Target, run_for_reading};
 use crate::wire_up::{Access, Setting};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
     /// The run; default: the latest.
@@ -23,8 +24,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             .hint("add --offline; to call the tools again, use planwright run or planwright fork"));
     }
     let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
-    let id = pick_run(&review, args.run.as_deref())?;
+    let Target { review, run: id } = run_for_reading(&app, &args.plan, args.run.as_deref()).await?;
     // Folding checks the chain, every transition, and the state that the last entry of an ended run records.
     let (run, head) = app.engine.load_run(&id, &review).await?;
     let digest = run.steps_digest();

@@ -3,7 +3,7 @@
 use crate::command::approve::decided;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{known_step, load, parse_id, pick_run};
+use crate::target::step_target;
 use crate::wire_up::{Setting, user};
 use planwright_core::json::parse_strict;
 use planwright_core::run::Resolution;
@@ -13,8 +13,10 @@ use serde_json::Value;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("outcome").required(true))]
 pub(crate) struct Args {
+    /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
+    /// The step; `step/step` for a step of a sub-plan.
     #[arg(value_name = "STEP")]
     step: String,
     /// The call happened.
@@ -32,7 +34,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let id = parse_id(&args.plan)?;
     let value = match &args.value {
         None => Value::Null,
         Some(text) => parse_strict(text.as_bytes()).map_err(|error| {
@@ -40,9 +41,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         })?,
     };
     let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
-    let run = pick_run(&review, None)?;
-    known_step(&review, &args.step)?;
+    let target = step_target(&app, &args.plan, &args.step).await?;
     let (resolution, word) = if args.happened {
         let (value, _) = store_value(&**app.artifacts(), value).await?;
         (Resolution::Happened { value }, "happened")
@@ -51,8 +50,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     } else {
         (Resolution::RunAgain, "runs again")
     };
-    let command = RunCommand::Resolve { step: args.step.clone(), by: user(), resolution };
-    app.engine.command(&run, command).await?;
-    decided(&app, &review, &run, &args.step, word).await?;
+    let command = RunCommand::Resolve { step: target.step.clone(), by: user(), resolution };
+    app.engine.command(target.run.id(), command).await?;
+    decided(&app, &target, word).await?;
     Ok(Exit::Done)
 }

@@ -4,12 +4,15 @@ use crate::execution::{Begin, Order, RunFlags, execute};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
 use crate::servers::Need;
-use crate::wire_up::{Access, Setting};
+use crate::target::{Target, named_run};
+use crate::wire_up::{Access, App, Setting};
+use planwright_core::id::RunId;
+use planwright_core::review::Review;
 use planwright_engine::StartRunError;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The plan whose run goes on.
+    /// The plan whose latest run goes on, or a run.
     #[arg(value_name = "ID")]
     plan: String,
     #[command(flatten)]
@@ -17,8 +20,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let id = parse_id(&args.plan)?;
     let app = setting.open(existing(setting))?;
+    if let Some(Target { review, run }) = named_run(&app, &args.plan).await? {
+        return resume_run(&app, &review, run, &args.flags).await;
+    }
+    let id = parse_id(&args.plan)?;
     let (review, _) = load(&app, &id).await?;
     let given = args.flags.variables.read()?;
     let Some(opened) = review.runs().last() else { return Err(StartRunError::NothingToResume(id).into()) };
@@ -44,6 +50,16 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let steps = review.version(opened.version).map_or(0, |version| version.document.steps.len());
     execute(&app, Order { begin: Begin::Resume(id), approval: None, variables: given, steps }, &args.flags)
         .await
+}
+
+/// Goes on with exactly this run.
+async fn resume_run(app: &App, review: &Review, id: RunId, flags: &RunFlags) -> Result<Exit, Failure> {
+    let (run, _) = app.engine.load_run(&id, review).await?;
+    let steps = run.plan().len();
+    let begin = Begin::ResumeRun { plan: review.id().clone(), run: id };
+    let order = Order { begin, approval: None, variables: serde_json::Map::new(), steps };
+    drop(run);
+    execute(app, order, flags).await
 }
 
 /// A workspace without a store has nothing to write to either.

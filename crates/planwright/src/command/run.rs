@@ -41,7 +41,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     refuse_while_executing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Use).await?;
-    let candidate = app.engine.runnable(&review, &variables)?;
+    let candidate = app.engine.runnable(&review, &variables).await?;
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
     let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, late, typed };
@@ -69,7 +69,7 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(app, id).await?;
             app.start_servers(&review.current().document, Need::Use).await?;
-            (app.engine.candidate(&review, variables)?, review.current().number)
+            (app.engine.candidate(&review, variables).await?, review.current().number)
         }
         PlanSource::File(_) | PlanSource::Stdin => {
             let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
@@ -78,7 +78,7 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
             let version = version_of(app, &document).await?;
             document.variables.extend(variables.clone());
             app.start_servers(&document, Need::Use).await?;
-            (app.engine.tolerant_candidate(document)?, version)
+            (app.engine.tolerant_candidate(document).await?, version)
         }
     };
     let missing = candidate.plan.missing_tools(&app.engine.catalog());

@@ -9,10 +9,14 @@ use crate::servers::Need;
 use crate::standing::{Standing, standing};
 use crate::waiting::waiting_calls;
 use crate::wire_up::{Access, App, Setting};
+use planwright_core::id::RunId;
+use planwright_core::journal::{StreamName, decode};
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
+use planwright_core::run::RunEvent;
 use planwright_core::time::Timestamp;
 use planwright_engine::Candidate;
+use planwright_engine::port::StreamInfo;
 use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine, StepVerdict};
 use std::collections::BTreeMap;
 
@@ -28,7 +32,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let (review, _) = load_for_reading(&app, &args.plan).await?;
     let standing = standing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look).await?;
-    let candidate = app.engine.candidate(&review, &serde_json::Map::new())?;
+    let candidate = app.engine.candidate(&review, &serde_json::Map::new()).await?;
     let runs = run_lines(&app, &review).await?;
     if setting.printer.json {
         let details = PlanDetails {
@@ -60,9 +64,37 @@ async fn run_lines(app: &App, review: &Review) -> Result<Vec<RunLine>, Failure> 
             version: opened.version,
             status: info.map_or_else(|| "unknown".to_owned(), |info| info.status.status.clone()),
             started_at: opened.at.to_string(),
+            undoes: None,
+            parent: None,
         }
     });
-    Ok(lines.collect())
+    let mut lines: Vec<RunLine> = lines.collect();
+    for info in &infos {
+        if let StreamName::Run(id) = &info.stream
+            && !lines.iter().any(|known| known.id == id.as_str())
+        {
+            lines.push(belonging(app, id, info).await?);
+        }
+    }
+    Ok(lines)
+}
+
+/// A run that belongs to another one: an undo, or the work of a step.
+async fn belonging(app: &App, id: &RunId, info: &StreamInfo) -> Result<RunLine, Failure> {
+    let first = app.engine.store().read(&info.stream, 0, 1).await?;
+    let event = first.first().and_then(|record| decode::<RunEvent>(record).ok()).map(|entry| entry.event);
+    let (version, undoes, parent) = match event {
+        Some(RunEvent::RunStarted { version, undoes, parent, .. }) => (version, undoes, parent),
+        Some(_) | None => (0, None, None),
+    };
+    Ok(RunLine {
+        id: id.to_string(),
+        version,
+        status: info.status.status.clone(),
+        started_at: info.created_at.to_string(),
+        undoes: undoes.map(|run| run.to_string()),
+        parent: parent.map(|parent| parent.run.to_string()),
+    })
 }
 
 async fn show(
@@ -91,7 +123,7 @@ async fn show(
     printer.data("")?;
     let judged = app.engine.judge(&candidate.plan);
     let policy = app.engine.policy();
-    let risks = risks(&candidate.plan, &app.engine.catalog(), &judged, &policy.late_bound);
+    let risks = risks(&candidate.plan, &app.engine.catalog(), &judged, policy);
     for risk in risks.into_iter().chain(verdicts(&judged)) {
         printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
     }
@@ -119,7 +151,13 @@ async fn show(
         }
     }
     for run in runs {
-        printer.data(&format!("{}  version {}  {}  {}", run.id, run.version, run.status, run.started_at))?;
+        let undoes = run.undoes.iter().map(|original| format!("  undo of {original}"));
+        let parent = run.parent.iter().map(|parent| format!("  part of {parent}"));
+        let belongs: String = undoes.chain(parent).collect();
+        printer.data(&format!(
+            "{}  version {}  {}  {}{belongs}",
+            run.id, run.version, run.status, run.started_at
+        ))?;
     }
     printer.data(&format!("digest {}", candidate.digest))?;
     if candidate.findings.iter().any(Finding::is_error) {

@@ -5,7 +5,7 @@ use crate::plan_source::{self, PlanSource, read_text, unreadable};
 use crate::servers::Need;
 use crate::variables::VariableFlags;
 use crate::wire_up::{Access, Setting};
-use planwright_core::plan::{Document, Validated, validate};
+use planwright_core::plan::{Document, Validated, validate_with};
 use planwright_server::wire::ValidationResult;
 
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     document.variables.extend(args.variables.read()?);
     app.start_servers(&document, Need::Look).await?;
     let catalog = app.engine.catalog();
-    let Validated { plan, findings } = validate(document, &catalog, &bounds);
+    let plans = app.engine.known_plans(&document).await?;
+    let Validated { plan, findings } = validate_with(document, &catalog, &plans, &bounds);
     let digest = plan.as_ref().map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };

@@ -65,7 +65,7 @@ impl Named {
     fn by(document: &Document, roster: &Roster) -> Self {
         let mut named = Self::default();
         for step in &document.steps {
-            named.open |= step.plan.is_some() || step.agent.is_some();
+            named.open |= step.agent.is_some();
             let undo = step.undo.as_deref().map(|undo| &*undo.tool);
             for name in step.tool.as_deref().into_iter().chain(undo) {
                 named.note(name, !step.optional, roster);
@@ -75,6 +75,17 @@ impl Named {
             named.note(name, false, roster);
         }
         named
+    }
+
+    /// What a plan that it runs names is needed too.
+    fn add(&mut self, other: Self) {
+        for (name, needed) in other.servers {
+            *self.servers.entry(name).or_default() |= needed;
+        }
+        for (name, needed) in other.bare {
+            *self.bare.entry(name).or_default() |= needed;
+        }
+        self.open |= other.open;
     }
 
     fn note(&mut self, name: &str, needed: bool, roster: &Roster) {
@@ -96,7 +107,10 @@ impl Named {
 impl App {
     /// Starts the servers that this plan names; all that are trusted if it names a tool without its server.
     pub(crate) async fn start_servers(&self, document: &Document, need: Need) -> Result<(), Failure> {
-        let named = Named::by(document, &self.roster);
+        let mut named = Named::by(document, &self.roster);
+        for plan in self.engine.known_plans(document).await?.iter() {
+            named.add(Named::by(&plan.document, &self.roster));
+        }
         let mut wanted: BTreeSet<String> = BTreeSet::new();
         for (name, &needed) in &named.servers {
             let obstacle = self.roster.find(name).and_then(super::Listed::obstacle);

@@ -89,3 +89,15 @@ fn guards() {
     let waiting = run(&bench, "gate.json", &[], 4);
     assert_eq!(step(&waiting, "publish")["status"], "awaiting_approval");
 }
+
+#[test]
+fn reuse() {
+    let bench = stage("reuse");
+    bench.run(&["template", "save", "greet.json", "--name", "greet"]).ends(0);
+    bench.run(&["template", "use", "greet", "--input", "name=Grace", "--id", "grace"]).ends(0);
+    run(&bench, "grace", &[], 0);
+    run(&bench, "letters.json", &[], 0);
+    assert_eq!(bench.read("letters.txt"), "Hello Ada\nDear Bob\n");
+    bench.run(&["undo", "letters", "--yes"]).ends(0);
+    assert_eq!(bench.read("letters.txt"), "");
+}

@@ -17,5 +17,7 @@ mod processes;
 mod resume;
 mod secrets;
 mod servers;
+mod templates;
 mod terminal;
+mod undo;
 mod workbench;

@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod belonging;
 mod oracle;
 mod program;
 mod shapes;

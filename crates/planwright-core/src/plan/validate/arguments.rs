@@ -217,7 +217,7 @@ fn concerns_the_container(kind: &Kind) -> bool {
     )
 }
 
-pub(super) fn describe(error: &jsonschema::ValidationError<'_>) -> String {
+pub(crate) fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     const SHOWN: usize = 300;
     let message = error.to_string();
     if message.chars().count() <= SHOWN {

@@ -7,13 +7,15 @@ mod arguments;
 mod expressions;
 mod inputs;
 mod limits;
+mod subplans;
 mod tools;
 
 use super::compile::{Compiled, compile};
 use super::finding::Findings;
-use super::{Bounds, Code, Document, Finding, Plan};
+use super::{Bounds, Code, Document, Finding, KnownPlans, Plan};
 use crate::tool::Catalog;
 
+pub(crate) use arguments::describe;
 pub(crate) use expressions::is_type_name;
 pub(crate) use inputs::missing as missing_inputs;
 pub(crate) use tools::{ToolNames, bare as bare_name};
@@ -35,19 +37,40 @@ impl Validated {
     }
 }
 
-/// Checks a document against itself and against the tools there are.
+/// Checks a document against itself and against the tools there are. No other plan is known.
 pub fn validate(document: Document, catalog: &Catalog, bounds: &Bounds) -> Validated {
-    let mut findings = Findings::default();
-    let Some(compiled) = compile(document, bounds, &mut findings) else {
-        return Validated { plan: None, findings: findings.into_vec() };
-    };
-    tools::check(&compiled, catalog, &mut findings);
-    expressions::check(&compiled, &mut findings);
-    inputs::check(&compiled, &mut findings);
-    limits::check(&compiled, &mut findings);
-    unused_results(&compiled, &mut findings);
-    let plan = if findings.blocked() { None } else { compiled.into_plan(bounds) };
-    Validated { plan, findings: findings.into_vec() }
+    validate_with(document, catalog, &KnownPlans::default(), bounds)
+}
+
+/// Checks a document against itself, the tools there are, and the plans it runs.
+pub fn validate_with(
+    document: Document,
+    catalog: &Catalog,
+    plans: &KnownPlans,
+    bounds: &Bounds,
+) -> Validated {
+    subplans::Walk::new(plans, catalog, bounds).validate(document)
+}
+
+impl subplans::Walk<'_> {
+    fn validate(&mut self, document: Document) -> Validated {
+        let mut findings = Findings::default();
+        let Some(compiled) = compile(document, self.bounds, &mut findings) else {
+            return Validated { plan: None, findings: findings.into_vec() };
+        };
+        tools::check(&compiled, self.catalog, &mut findings);
+        expressions::check(&compiled, &mut findings);
+        inputs::check(&compiled, &mut findings);
+        limits::check(&compiled, &mut findings);
+        unused_results(&compiled, &mut findings);
+        let subplans = self.check(&compiled, &mut findings);
+        let plan = if findings.blocked() { None } else { compiled.into_plan(self.bounds) };
+        let plan = plan.map(|mut plan| {
+            plan.know_subplans(subplans);
+            plan
+        });
+        Validated { plan, findings: findings.into_vec() }
+    }
 }
 
 /// A result name nobody uses. The last steps of a plan are left out: their values are what the plan is for.

@@ -95,7 +95,8 @@ impl Run {
 
     fn out_of_scope(&self, ix: StepIx, tool: &ToolName) -> Option<StepError> {
         let scope = &self.plan.document().tools_required;
-        if scope.is_empty() || self.scope.holds(&tool.to_string()) {
+        // The tools of another plan have their own scope.
+        if scope.is_empty() || self.definition(ix).plan.is_some() || self.scope.holds(&tool.to_string()) {
             return None;
         }
         let name = self.definition(ix).action_label();

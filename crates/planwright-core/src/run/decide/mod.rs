@@ -13,10 +13,11 @@ mod settle;
 mod skip;
 mod start;
 mod tick;
+mod undo;
 
 use super::{Asked, CallFacts, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StoredValue};
 use crate::digest::Digest;
-use crate::id::AttemptNo;
+use crate::id::{AttemptNo, RunId};
 use crate::plan::StepIx;
 use crate::principal::{Assurance, Principal};
 use crate::time::Timestamp;
@@ -108,6 +109,20 @@ pub enum Command {
     },
     /// End the run if nothing is left to do.
     Settle,
+    /// Look at the runs of sub-plans again that waited for a person.
+    ResumeChildren,
+    /// Take an ended run back by another one.
+    Undo {
+        run: RunId,
+        digest: Digest,
+        by: Principal,
+        assurance: Assurance,
+    },
+    /// The undo of this step succeeded.
+    NoteUndone {
+        step: StepIx,
+        run: RunId,
+    },
 }
 
 /// What came of a call.
@@ -117,6 +132,10 @@ pub enum Answer {
     Failed(StepError),
     /// It was stopped before it had any effect.
     NotMade,
+    /// The run of a sub-plan cannot go on without a person.
+    Parked {
+        run: RunId,
+    },
     /// The tool asks a person first; it had no effect.
     Asked(Box<Asked>),
     /// Nobody knows.
@@ -156,13 +175,24 @@ impl Run {
             Command::Resume { by } => self.decide_resume(by),
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
             Command::Settle => Ok(self.decide_settle()),
+            Command::ResumeChildren => Ok(self.decide_resume_children()),
+            Command::Undo { .. } | Command::NoteUndone { .. } => {
+                Err(Refusal::NotEnded { status: self.status() })
+            }
         }
     }
 
-    /// An ended run accepts nothing. What the engine asks by itself is not an error, only void.
+    /// An ended run can be taken back, and accepts nothing else. What the engine asks by itself is not an error, only
+    /// void.
     fn decide_after_the_end(&self, command: &Command) -> Result<Vec<RunEvent>, Refusal> {
         match command {
-            Command::Tick | Command::Recover | Command::AskApprovals | Command::Settle => Ok(Vec::new()),
+            Command::Tick
+            | Command::Recover
+            | Command::AskApprovals
+            | Command::Settle
+            | Command::ResumeChildren => Ok(Vec::new()),
+            Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
+            Command::NoteUndone { step, run } => self.decide_undone(*step, run),
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }

@@ -23,6 +23,11 @@ impl Run {
         let event = match answer {
             Answer::Succeeded(value) => RunEvent::AttemptSucceeded { step, attempt, value: value.clone() },
             Answer::Failed(error) => self.failed(ix, tally, error.clone(), now),
+            // A child that waits is cancelled with its parent.
+            Answer::Parked { .. } if self.state == RunState::Cancelling => {
+                RunEvent::AttemptCancelled { step, attempt }
+            }
+            Answer::Parked { run } => RunEvent::ChildParked { step, attempt, run: run.clone() },
             Answer::Asked(asked) => self.decide_asked(ix, tally, asked, now),
             Answer::NotMade if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }

@@ -1,0 +1,282 @@
+//! The runs of sub-plans. A child run has a journal of its own and an id that follows from its place in the parent:
+//! whoever makes the step again finds the run it began and goes on with it, instead of beginning another.
+
+use crate::dispatch::{read_value, store_value};
+use crate::engine::Engine;
+use crate::port::{AcquireError, BoxFuture, Lease};
+use crate::remote::RunCommand;
+use crate::start::{RunHandle, RunOptions, StartRunError};
+use crate::undo::load_any_run;
+use planwright_core::id::RunId;
+use planwright_core::journal::{Head, StreamName};
+use planwright_core::plan::{Plan, Subplan};
+use planwright_core::principal::Principal;
+use planwright_core::run::{
+    Answer, Command, Consent, Parent, Run, RunEvent, RunState, StepError, StepState, StoredValue,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long to wait before asking again for a child run that somebody else holds.
+const HELD_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a child run is started with.
+#[derive(Debug)]
+pub(crate) struct ChildOrder {
+    pub(crate) parent: Parent,
+    pub(crate) subplan: Subplan,
+    /// Checked against the inputs of the sub-plan.
+    pub(crate) variables: Map<String, Value>,
+    pub(crate) by: Principal,
+    pub(crate) guards: bool,
+    pub(crate) linger: bool,
+    /// What was agreed to for the parent; absent in runs from before it was written down.
+    pub(crate) consent: Option<Box<Consent>>,
+}
+
+/// What the parent wants of its child. When the parent lets go of it, the child is left where it is.
+#[derive(Debug, Clone)]
+pub(crate) enum Wish {
+    GoOn,
+    Pause(Principal),
+    Cancel(Principal),
+}
+
+/// What came of a child run, and its value if that is too large for the journal.
+pub(crate) type ChildAnswer = (Answer, Option<Arc<Value>>);
+
+impl Engine {
+    /// Executes a child run until it ends or only a person can move it on. Boxed, because a child has children.
+    pub(crate) fn run_child(
+        &self,
+        order: ChildOrder,
+        mut wishes: watch::Receiver<Wish>,
+    ) -> BoxFuture<'static, ChildAnswer> {
+        let engine = self.clone();
+        Box::pin(async move {
+            let id = order.parent.child();
+            let mut handle = tokio::select! {
+                biased;
+                begun = engine.begin_child(&id, &order) => match begun {
+                    Ok(Begun::Executing(handle)) => handle,
+                    Ok(Begun::Ended(run)) => return engine.answer_of(&run, false).await,
+                    Err(answer) => return (answer, None),
+                },
+                () = let_go(wishes.clone()) => return (Answer::NotMade, None),
+            };
+            let obeyed = engine.obey(&id, &mut wishes);
+            let waited = tokio::select! {
+                biased;
+                ended = handle.wait() => Some(ended),
+                () = obeyed => None,
+            };
+            match waited {
+                Some(Ok(run)) => {
+                    let on_request = matches!(*wishes.borrow(), Wish::Cancel(_));
+                    engine.answer_of(&run, on_request).await
+                }
+                Some(Err(error)) => (Answer::Lost { reason: format!("{id} stopped: {error}") }, None),
+                None => {
+                    handle.abort();
+                    (Answer::Lost { reason: format!("{id} was let go of") }, None)
+                }
+            }
+        })
+    }
+
+    /// Passes on what the parent wants, until it wants nothing any more.
+    async fn obey(&self, id: &RunId, wishes: &mut watch::Receiver<Wish>) {
+        loop {
+            let wish = wishes.borrow_and_update().clone();
+            let command = match wish {
+                Wish::GoOn => None,
+                Wish::Pause(by) => Some(RunCommand::Pause { by }),
+                Wish::Cancel(by) => Some(RunCommand::Cancel { by }),
+            };
+            if let Some(command) = command
+                && let Err(refusal) = Box::pin(self.command(id, command)).await
+            {
+                tracing::debug!(run = %id, %refusal, "the child did not obey");
+            }
+            if wishes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Begins the child run, or goes on with the one that was begun.
+    async fn begin_child(&self, id: &RunId, order: &ChildOrder) -> Result<Begun, Answer> {
+        let stream = StreamName::Run(id.clone());
+        let lost = |error: &dyn std::error::Error| Answer::Lost { reason: error.to_string() };
+        let head = self.env.store.head(&stream).await.map_err(|error| lost(&error))?;
+        if head == Head::EMPTY {
+            return self.open_child(id, order).await.map(Begun::Executing);
+        }
+        let (run, _) = load_any_run(&self.env, id).await.map_err(|error| lost(&error))?;
+        if run.start().parent.as_ref() != Some(&order.parent) {
+            let message = format!("{id} is the run of something else");
+            return Err(Answer::Failed(StepError::new("plan_unavailable", message)));
+        }
+        if run.state().is_terminal() {
+            return Ok(Begun::Ended(Box::new(run)));
+        }
+        let lease = self.acquire_child(id).await?;
+        // Only what is read under the lease is current.
+        let (mut run, head) = load_any_run(&self.env, id).await.map_err(|error| lost(&error))?;
+        if run.state().is_terminal() {
+            self.env.store.release(&lease).await.map_err(|error| lost(&error))?;
+            return Ok(Begun::Ended(Box::new(run)));
+        }
+        run.know_subplans(order.subplan.plan.subplans().clone());
+        let paused = *run.state() == RunState::Paused;
+        let first = if paused { vec![Command::Resume { by: order.by.clone() }] } else { Vec::new() };
+        Ok(Begun::Executing(self.execute(run, head, lease, options(order), first, None)))
+    }
+
+    /// Takes the child over. Somebody may be writing a command to it at this moment, or its last owner may have to be
+    /// given up first.
+    async fn acquire_child(&self, id: &RunId) -> Result<Lease, Answer> {
+        let patience = self.env.lease_ttl * 2;
+        let since = tokio::time::Instant::now();
+        loop {
+            match self.env.store.acquire(id, &self.env.owner, self.env.lease_ttl).await {
+                Ok(lease) => return Ok(lease),
+                Err(AcquireError::Held { .. }) if since.elapsed() < patience => {
+                    tokio::time::sleep(HELD_PAUSE).await;
+                }
+                Err(error) => return Err(Answer::Lost { reason: error.to_string() }),
+            }
+        }
+    }
+
+    async fn open_child(&self, id: &RunId, order: &ChildOrder) -> Result<RunHandle, Answer> {
+        let unavailable = |message: String| Answer::Failed(StepError::new("plan_unavailable", message));
+        let document = order.subplan.plan.document().with_variables(&order.variables);
+        let mut plan = Plan::compile(document, &self.env.bounds)
+            .map_err(|findings| unavailable(findings.first().map(ToString::to_string).unwrap_or_default()))?;
+        plan.know_subplans(order.subplan.plan.subplans().clone());
+        let plan = Arc::new(plan);
+        let consent = order.consent.as_deref().map(|consent| {
+            let late = self.judge(&plan).late_choices(&BTreeMap::new(), &self.env.policy.late_bound);
+            Box::new(consent.for_child(late))
+        });
+        let started = RunEvent::RunStarted {
+            plan: plan.id().clone(),
+            version: order.subplan.version,
+            digest: plan.digest(&self.catalog(), &self.env.policy_version),
+            variables: order.variables.clone(),
+            max_concurrency: plan.document().limits.max_concurrency(),
+            guards: order.guards,
+            by: order.by.clone(),
+            forked_from: None,
+            consent,
+            undoes: None,
+            parent: Some(order.parent.clone()),
+            document: None,
+        };
+        let opened = self.open_run(id, &plan, started, Vec::new(), None, options(order)).await;
+        opened.map_err(|error: StartRunError| Answer::Lost { reason: error.to_string() })
+    }
+
+    /// What the step that ran this child came to. `on_request` says that the parent wanted it cancelled.
+    async fn answer_of(&self, run: &Run, on_request: bool) -> ChildAnswer {
+        let failed = |message: String| (Answer::Failed(StepError::new("plan_failed", message)), None);
+        let (id, plan) = (run.id(), run.plan().id());
+        match run.state() {
+            RunState::Completed => match self.results(run).await {
+                Ok(answer) => answer,
+                Err(error) => (Answer::Failed(error), None),
+            },
+            RunState::Failed { failed: step } => {
+                let report = run.step_report(*step, run.updated_at());
+                let why = report.error.map_or_else(
+                    || report.status.to_owned(),
+                    |error| format!("{}: {}", error.code, error.message),
+                );
+                failed(format!("plan `{plan}` failed ({id}) in step `{}`: {why}", report.id))
+            }
+            RunState::Cancelled if on_request => (Answer::NotMade, None),
+            RunState::Cancelled => failed(format!("the run of plan `{plan}` was cancelled ({id})")),
+            RunState::Running | RunState::Paused | RunState::Stopping { .. } | RunState::Cancelling => {
+                (Answer::Parked { run: id.clone() }, None)
+            }
+        }
+    }
+
+    /// The values of a child's steps, by result name, else by step id.
+    async fn results(&self, run: &Run) -> Result<ChildAnswer, StepError> {
+        let plan = run.plan();
+        let (limit, mut bytes) = (self.env.bounds.max_resolved_bytes as u64, 0);
+        let mut results = Map::new();
+        for &ix in plan.graph().order() {
+            let Some(value) = run.step(ix).value() else { continue };
+            if let StoredValue::Artifact(artifact) = value {
+                bytes += artifact.bytes;
+            }
+            if bytes > limit {
+                let message = format!("the values of plan `{}` are larger than {limit} bytes", plan.id());
+                return Err(StepError::new("value_too_large", message));
+            }
+            let read = read_value(&*self.env.artifacts, value).await;
+            let value = read.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+            let name = plan.step(ix).result.clone().unwrap_or_else(|| plan.step_id(ix).to_string());
+            results.insert(name, value);
+        }
+        let value = Value::Object(results);
+        if !StoredValue::can_keep(&value) {
+            return Err(StepError::new("value_too_deep", "the values of the sub-plan nest too deep"));
+        }
+        // The child has its values safe, so a failure to store them again costs nothing.
+        match store_value(&*self.env.artifacts, value).await {
+            Ok((stored @ StoredValue::Artifact(_), value)) => Ok((Answer::Succeeded(stored), Some(value))),
+            Ok((stored @ StoredValue::Inline(_), _)) => Ok((Answer::Succeeded(stored), None)),
+            Err(error) => {
+                Ok((Answer::Lost { reason: format!("the result could not be stored: {error}") }, None))
+            }
+        }
+    }
+
+    /// Cancels the child runs of a run that ended before them: nobody will go on with those.
+    pub(crate) fn cancel_children<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for ix in run.indices() {
+                let (StepState::Cancelled { tally, .. } | StepState::Failed { tally, .. }) = run.step(ix)
+                else {
+                    continue;
+                };
+                if run.definition(ix).plan.is_none() || tally.attempts == 0 {
+                    continue;
+                }
+                let child = run.child_place(ix).child();
+                if let Ok(Some(info)) = self.env.store.info(&StreamName::Run(child.clone())).await
+                    && !matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled")
+                {
+                    let by = run.start().by.clone();
+                    if let Err(refusal) = self.command(&child, RunCommand::Cancel { by }).await {
+                        tracing::warn!(run = %child, %refusal, "a child run could not be cancelled");
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// Ends when the parent is gone.
+async fn let_go(mut wishes: watch::Receiver<Wish>) {
+    while wishes.changed().await.is_ok() {}
+}
+
+enum Begun {
+    Executing(RunHandle),
+    Ended(Box<Run>),
+}
+
+fn options(order: &ChildOrder) -> RunOptions {
+    let mut options = RunOptions::new(order.by.clone());
+    options.guards = order.guards;
+    options.linger = order.linger;
+    options
+}
