@@ -66,19 +66,22 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option
             Answer::No | Answer::Neither => Err(Failure::refused("not approved")),
         };
     }
-    // An approval that does not count any more says more than none.
-    if !sent_back_too_often && let Some(why) = app.engine.void_approval(review, candidate.digest).await {
-        return Err(why.into());
-    }
-    let why = if sent_back_too_often {
-        "the plan was rejected three times and needs a person's review"
-    } else {
-        "the plan is not approved, and not everything in it may run without asking"
-    };
-    Err(Failure::refused(why).hint(format!(
+    let hint = format!(
         "planwright approve {id}{typed} --digest {}, or repeat the command with --yes",
         candidate.digest
-    )))
+    );
+    if sent_back_too_often {
+        let why = "the plan was rejected three times and needs a person's review";
+        return Err(Failure::refused(why).hint(hint));
+    }
+    // An approval that does not count any more says more than none.
+    Err(match app.engine.void_approval(review, candidate.digest).await {
+        Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
+        None => {
+            let why = "the plan is not approved, and not everything in it may run without asking";
+            Failure::refused(why).hint(hint)
+        }
+    })
 }
 
 fn rejected(review: &Review) -> Failure {

@@ -132,6 +132,8 @@ fn prepare(workspace: &Workspace, args: &Args, call: &Call) -> Result<Command, C
         .env("PLANWRIGHT_RUN_ID", call.run.as_str())
         .env("PLANWRIGHT_STEP_ID", call.step.as_str())
         .env("PLANWRIGHT_ATTEMPT", call.attempt.to_string())
+        // What a plan starts acts for the plan: it must not approve one as the person whose account it uses.
+        .env("PLANWRIGHT_AGENT", format!("run {}", call.run))
         .stdin(if args.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

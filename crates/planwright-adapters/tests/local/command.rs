@@ -83,6 +83,7 @@ async fn the_environment_is_cleared() {
         "PLANWRIGHT_RUN_ID",
         "PLANWRIGHT_STEP_ID",
         "PLANWRIGHT_ATTEMPT",
+        "PLANWRIGHT_AGENT",
     ];
     for line in &lines {
         assert!(allowed.contains(&line.split('=').next().unwrap()), "{line} leaked");
@@ -94,6 +95,7 @@ async fn the_environment_is_cleared() {
         "PLANWRIGHT_RUN_ID=run_b",
         "PLANWRIGHT_STEP_ID=step_c",
         "PLANWRIGHT_ATTEMPT=1",
+        "PLANWRIGHT_AGENT=run run_b",
     ] {
         assert!(lines.contains(&line), "{line} is missing");
     }

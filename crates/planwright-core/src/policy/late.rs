@@ -65,11 +65,23 @@ impl<'de> Deserialize<'de> for LateChoice {
     }
 }
 
-/// The arguments of a step that depend on what a tool returns, by name. Variables and secrets are known.
+/// The arguments of a step that depend on what a tool returns, by name. Variables and secrets are known, and the
+/// elements of a list that is written out can be read.
 pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
+    let loops = plan.step(ix).for_each.as_ref().is_some_and(|list| list.to_string().contains("${"));
+    arguments(plan, ix, loops)
+}
+
+/// The arguments of a step that no rule can be decided on before it runs, by name: also those that differ from one
+/// element of a loop to the next.
+pub(super) fn unknown_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
+    arguments(plan, ix, plan.step(ix).for_each.is_some())
+}
+
+fn arguments(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
     match plan.args_template(ix) {
         Some(Template::Object(fields)) => {
-            let late = fields.iter().filter(|(_, template)| is_late(plan, ix, template));
+            let late = fields.iter().filter(|(_, template)| is_late(plan, template, loops));
             late.map(|(name, _)| name.clone()).collect()
         }
         Some(Template::Literal(_) | Template::Reference(_) | Template::Text(_) | Template::List(_))
@@ -77,21 +89,14 @@ pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
     }
 }
 
-fn is_late(plan: &Plan, ix: StepIx, template: &Template) -> bool {
+fn is_late(plan: &Plan, template: &Template, loops: bool) -> bool {
     let mut late = false;
     template.each_reference(&mut |reference| {
         late |= match &reference.root {
-            // The element of a loop is known only if the list is written out.
-            Root::Variable(name) => {
-                !plan.document().variables.contains_key(&**name) && loops_over_results(plan, ix)
-            }
+            Root::Variable(name) => loops && !plan.document().variables.contains_key(&**name),
             Root::Secret(_) => false,
-            _ => true,
+            Root::Step(_) => true,
         };
     });
     late
-}
-
-fn loops_over_results(plan: &Plan, ix: StepIx) -> bool {
-    plan.step(ix).for_each.as_ref().is_some_and(|list| list.to_string().contains("${"))
 }

@@ -1,5 +1,6 @@
 //! What the policy says about a plan as a whole, before it runs.
 
+use super::late::unknown_arguments;
 use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
 use crate::id::StepId;
 use crate::plan::{Action, Plan, StepIx, is_type_name};
@@ -48,7 +49,7 @@ impl Policy {
             Some(Action::Tool { name, .. }) => {
                 // A large plan is not copied for a policy that looks at no arguments.
                 let args = if self.looks_at_args() { known_args(plan, ix) } else { Value::Null };
-                let unknown: BTreeSet<String> = late.iter().cloned().collect();
+                let unknown: BTreeSet<String> = unknown_arguments(plan, ix).into_iter().collect();
                 self.judge(&Subject {
                     tool: catalog.resolve(name).ok().map(|tool| &**tool),
                     args: &args,

@@ -57,12 +57,15 @@ impl Role {
     }
 }
 
+/// Kind and name of everybody who has a role.
+type Holders = BTreeSet<(String, String)>;
+
 /// Who has which role. A role nobody is named for is every person's; `admin` is nobody's then, unless there is no
 /// table at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles {
     /// Absent: every person has every role.
-    table: Option<Vec<(Role, Option<BTreeSet<(String, String)>>)>>,
+    table: Option<Vec<(Role, Option<Holders>)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

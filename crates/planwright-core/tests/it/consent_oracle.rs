@@ -100,7 +100,7 @@ impl Oracle {
         assert!(!verdicts.contains(&Verdict::Deny), "what policy denies was approved");
         match by.kind {
             PrincipalKind::Person => {
-                assert!(policy != 2 || by != proposer, "four eyes: {by} approved their own plan")
+                assert!(policy != 2 || by != proposer, "four eyes: {by} approved their own plan");
             }
             PrincipalKind::Policy => {
                 assert!(
@@ -114,7 +114,7 @@ impl Oracle {
         let late = parts.iter().zip(&verdicts).filter(|(part, _)| part.to == To::Later);
         let choices = late.filter_map(|(part, &verdict)| {
             let chosen = chosen.iter().find(|(step, _)| *step == part.id).map(|(_, choice)| *choice);
-            Some((part.id, chosen.or((verdict == Verdict::Ask).then_some(default))?))
+            Some((part.id, chosen.or_else(|| (verdict == Verdict::Ask).then_some(default))?))
         });
         self.yes.push(Yes {
             by: by.clone(),

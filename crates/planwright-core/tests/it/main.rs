@@ -3,6 +3,7 @@
 
 mod consent_histories;
 mod consent_oracle;
+mod consent_rules;
 mod digests;
 mod error_pages;
 mod graphs;

@@ -36,9 +36,11 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
                 }
                 None
             }
-            StepState::AwaitingApproval { .. }
-            | StepState::AwaitingInput { .. }
-            | StepState::OutcomeUnknown { .. } => {
+            StepState::AwaitingApproval { expires_at, .. } => {
+                waiting.push(ix);
+                *expires_at
+            }
+            StepState::AwaitingInput { .. } | StepState::OutcomeUnknown { .. } => {
                 waiting.push(ix);
                 None
             }

@@ -209,6 +209,25 @@ fn a_choice_that_means_nothing_is_refused() {
 }
 
 #[test]
+fn every_call_of_a_loop_is_shown_and_approved_by_itself() {
+    let bench = Bench::new();
+    let mut each = call("b", "append_file", json!({ "path": "effects.txt", "content": "${item}" }), &[]);
+    each["forEach"] = json!("${a}");
+    let plan = bench.plan("p", json!([echo("a", json!(["x", "y"]), &[]), each]));
+    let said = bench.run(&["run", &plan, "--yes", "--late", "b=ask"]).ends(4);
+    let digests: Vec<&str> =
+        said.out.lines().filter_map(|line| line.trim().strip_prefix("call digest ")).collect();
+    assert_eq!(digests.len(), 2, "{said:#?}");
+    bench.run(&["approve", "p", "--step", "b[0]", "--digest", digests[1]]).complains(3, "what was shown");
+    bench.run(&["approve", "p", "--step", "b[0]", "--digest", digests[0]]).ends(0);
+    bench.run(&["resume", "p"]).ends(4);
+    assert_eq!(bench.read("effects.txt"), "x");
+    bench.run(&["approve", "p", "--step", "b[1]", "--digest", digests[1]]).ends(0);
+    bench.run(&["resume", "p"]).ends(0);
+    assert_eq!(bench.read("effects.txt"), "xy");
+}
+
+#[test]
 fn policy_can_want_every_late_call_to_be_seen() {
     let bench = Bench::new();
     policy(&bench, "[policy]\nlate_bound = 'ask'\n");

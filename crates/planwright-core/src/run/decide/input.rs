@@ -122,7 +122,7 @@ impl Run {
             }
             match compile_schema(schema) {
                 Err(problem) => {
-                    findings.push(format!("the schema of the question cannot be used: {problem}"))
+                    findings.push(format!("the schema of the question cannot be used: {problem}"));
                 }
                 Ok(validator) => {
                     let errors = validator.iter_errors(&value);
