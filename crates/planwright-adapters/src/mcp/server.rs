@@ -113,6 +113,9 @@ impl Server {
         let task = tokio::spawn(async move {
             tokio::time::sleep(backoff).await;
             let opened = connection::open(&server).await;
+            if opened.is_err() {
+                server.log.settle().await;
+            }
             server.opened(opened)
         });
         let given_up = |error: tokio::task::JoinError| {

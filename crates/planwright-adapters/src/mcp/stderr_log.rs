@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The file and the one before it together hold at most 1 MiB.
 const MAX_FILE_BYTES: u64 = 512 << 10;
@@ -20,12 +21,17 @@ const CHUNK: usize = 16 << 10;
 /// A server that writes without end is slowed down to about 3 MiB a second, so that it does not wear out the disk.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How long the last words of a process may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// The log of one server, shared by its restarts.
 #[derive(Debug, Clone)]
 pub(super) struct StderrLog {
     path: PathBuf,
     tail: Arc<Mutex<VecDeque<u8>>>,
     redaction: Redaction,
+    /// How many pipes are still being emptied.
+    open: watch::Sender<usize>,
 }
 
 /// The file that is written to, while it can be.
@@ -37,7 +43,12 @@ struct Sink<'a> {
 
 impl StderrLog {
     pub(super) fn new(directory: &Path, server: &str, redaction: Redaction) -> Self {
-        Self { path: directory.join(format!("{server}.log")), tail: Arc::default(), redaction }
+        Self {
+            path: directory.join(format!("{server}.log")),
+            tail: Arc::default(),
+            redaction,
+            open: watch::Sender::new(0),
+        }
     }
 
     /// A pipe for a child's standard error. A thread of its own empties it, whatever the runtime does.
@@ -45,8 +56,24 @@ impl StderrLog {
         let (reader, writer) = std::io::pipe()?;
         let log = self.clone();
         log.lock().clear();
-        std::thread::Builder::new().name("mcp stderr".into()).spawn(move || log.drain(reader))?;
+        let emptied = move || {
+            log.drain(reader);
+            log.open.send_modify(|open| *open = open.saturating_sub(1));
+        };
+        self.open.send_modify(|open| *open += 1);
+        if let Err(error) = std::thread::Builder::new().name("mcp stderr".into()).spawn(emptied) {
+            self.open.send_modify(|open| *open = open.saturating_sub(1));
+            return Err(error);
+        }
         Ok(Stdio::from(writer))
+    }
+
+    /// Waits until the last words of a process that ended are here, but not for one that holds the pipe open.
+    pub(super) async fn settle(&self) {
+        let mut open = self.open.subscribe();
+        let emptied = open.wait_for(|open| *open == 0);
+        // What has not come by then is not waited for.
+        drop(tokio::time::timeout(LAST_WORDS, emptied).await);
     }
 
     /// The end of what was written last, in one line that a terminal can show.

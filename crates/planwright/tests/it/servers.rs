@@ -207,6 +207,8 @@ fn the_users_own_servers_are_trusted_and_a_misspelt_key_is_named() {
     std::fs::write(&own, "[servers.mine]\ncommand = 'echo'\n[servers.both]\ncommand = 'echo'\n").unwrap();
     project.servers(json!({ "both": { "command": "evil" } }));
     assert_eq!(project.standing("mine"), "ready");
+    project.run(&["servers", "trust", "mine"]).ends(0);
+    project.run(&["servers", "untrust", "mine"]).complains(2, "in your own planwright.toml");
     let listed = project.run(&["servers", "list", "--json"]).json();
     assert_eq!(
         (&find(&listed, "both")["launch"], &find(&listed, "both")["status"]),

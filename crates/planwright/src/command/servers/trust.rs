@@ -4,7 +4,7 @@ use super::find;
 use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, Printer, YELLOW, line};
-use crate::servers::{Launch, Listed, Source};
+use crate::servers::{Launch, Listed, Source, Verdict};
 use crate::wire_up::Setting;
 use serde_json::json;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) struct UntrustArgs {
 pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
     let (roster, printer) = (setting.roster(), setting.printer);
     let server = find(&roster, &args.name)?;
-    if server.source == Source::User {
+    if is_own(server) {
         printer.talk("it is in your own planwright.toml, so it is trusted already");
         return said(printer, server, true);
     }
@@ -55,8 +55,9 @@ pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Fai
     let (roster, printer) = (setting.roster(), setting.printer);
     // What is trusted and no longer named by any file can be taken back too.
     let found = roster.trust.revoke(&args.name)?;
-    if !found {
-        find(&roster, &args.name)?;
+    if !found && is_own(find(&roster, &args.name)?) {
+        return Err(Failure::usage("it is in your own planwright.toml, so it is trusted")
+            .hint("remove it there, or set `enabled = false`"));
     }
     if printer.json {
         printer.document(&json!({ "name": args.name, "trusted": false, "wasTrusted": found }))?;
@@ -66,6 +67,11 @@ pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Fai
         printer.data(&format!("{}  was not trusted", line(&args.name)))?;
     }
     Ok(Exit::Done)
+}
+
+/// Whether it is trusted because the user wrote it down.
+fn is_own(server: &Listed) -> bool {
+    server.source == Source::User && server.trusted == Verdict::Trusted
 }
 
 fn said(printer: Printer, server: &Listed, trusted: bool) -> Result<Exit, Failure> {
