@@ -409,7 +409,7 @@ fn hints(run: &Run) -> Vec<String> {
         let id = quoted(run.step_id(ix).as_str());
         match run.step(ix) {
             StepState::AwaitingApproval { call, .. } => {
-                let digest = call.as_ref().map_or(run.start().digest, |asked| asked.digest);
+                let digest = call.as_ref().map_or_else(|| run.start().digest, |asked| asked.digest);
                 hints.push(format!("planwright approve {plan} --step {id} --digest {digest}"));
             }
             StepState::OutcomeUnknown { .. } => hints

@@ -98,7 +98,7 @@ fn flat_fields(schema: &Value) -> Option<Vec<Field<'_>>> {
             let kind = schema.get("type").and_then(Value::as_str);
             let texts = schema.get("enum").and_then(Value::as_array);
             let only_texts = texts.is_some_and(|texts| texts.iter().all(Value::is_string));
-            let kind = kind.or(only_texts.then_some("string"))?;
+            let kind = kind.or_else(|| only_texts.then_some("string"))?;
             let simple = matches!(kind, "string" | "number" | "integer" | "boolean");
             simple.then(|| Field { name, kind, schema, required: is_required(name) })
         })
@@ -133,7 +133,7 @@ fn ask_fields(printer: Printer, fields: &[Field<'_>]) -> Result<Option<Map<Strin
 fn describe(field: &Field<'_>) -> String {
     let mut words = vec![field.kind.to_owned()];
     if let Some(choices) = field.schema.get("enum").and_then(Value::as_array) {
-        let shown: Vec<String> = choices.iter().map(|choice| shown(choice)).collect();
+        let shown: Vec<String> = choices.iter().map(shown).collect();
         words.push(format!("one of {}", shown.join(", ")));
     }
     match field.schema.get("default") {
