@@ -442,7 +442,7 @@ async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Fa
         let id = quoted(run.step_id(ix).as_str());
         match run.step(ix) {
             StepState::AwaitingApproval { call, .. } => {
-                let digest = call.as_ref().map_or(run.start().digest, |asked| asked.digest);
+                let digest = call.as_ref().map_or_else(|| run.start().digest, |asked| asked.digest);
                 hints.push(format!("planwright approve {plan} --step {id} --digest {digest}"));
             }
             StepState::OutcomeUnknown { .. } => hints
