@@ -135,7 +135,7 @@ pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
         StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
         _ => None,
     });
-    (run.start().version, asked.unwrap_or(run.start().digest))
+    (run.start().version, asked.unwrap_or_else(|| run.start().digest))
 }
 
 /// Says what was decided about a step, where the run stands, and how it goes on if nobody executes it.
