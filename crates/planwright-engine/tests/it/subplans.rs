@@ -107,7 +107,7 @@ async fn approving_a_plan_covers_the_plans_it_runs_and_a_change_there_voids_it()
     changed["steps"][1]["tool"] = json!("w.erase");
     propose(&engine, changed).await;
     let refused = engine.start(&id, options()).await;
-    assert!(matches!(refused, Err(StartRunError::Refused(_))), "{refused:?}");
+    assert!(matches!(refused, Err(StartRunError::Changed { .. })), "{refused:?}");
     assert!(world.called().is_empty());
 }
 
