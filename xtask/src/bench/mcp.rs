@@ -128,6 +128,7 @@ fn call() -> Call {
     Call {
         tool: ToolName { server: "echo".into(), tool: "echo".into() },
         args: [("text".to_owned(), Value::from(TEXT))].into_iter().collect(),
+        definition: None,
         plan: "bench".parse().expect("this is an id"),
         run: "run_bench".parse().expect("this is an id"),
         step: "call".parse().expect("this is an id"),

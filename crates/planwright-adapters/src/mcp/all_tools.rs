@@ -5,6 +5,7 @@ use crate::toolbox::{BuildToolboxError, Toolbox};
 use planwright_core::tool::Catalog;
 use planwright_engine::port::{BoxFuture, Call, Outcome, Tools};
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 /// The in-process tools and the MCP servers together.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub struct AllTools {
     remote: McpServers,
     /// Whose tools are remote.
     servers: BTreeSet<String>,
+    /// All tools, with the number of changes up to which that is true: it is asked for with every call.
+    catalog: Mutex<(u64, Catalog)>,
 }
 
 impl AllTools {
@@ -28,7 +31,10 @@ impl AllTools {
             .chain(disabled.iter().filter_map(|(tool, _)| tool.split('.').next()));
         match local_names.find(|name| servers.contains(*name)) {
             Some(twice) => Err(BuildToolboxError::DuplicateServer(twice.to_owned())),
-            None => Ok(Self { local, remote, servers }),
+            None => {
+                let merged = Mutex::new((u64::MAX, Catalog::default()));
+                Ok(Self { local, remote, servers, catalog: merged })
+            }
         }
     }
 
@@ -47,8 +53,13 @@ impl AllTools {
 
 impl Tools for AllTools {
     fn catalog(&self) -> Catalog {
-        let (local, remote) = (self.local.catalog(), self.remote.catalog());
-        local.iter().chain(remote.iter()).cloned().collect()
+        let changes = self.remote.changes();
+        let mut cached = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.0 != changes {
+            let (local, remote) = (self.local.catalog(), self.remote.catalog());
+            *cached = (changes, local.iter().chain(remote.iter()).cloned().collect());
+        }
+        cached.1.clone()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {

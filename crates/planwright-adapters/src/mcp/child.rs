@@ -42,6 +42,8 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// What is started, with what.
 pub(super) struct Launch<'a> {
+    /// The operator's name for the server.
+    pub(super) name: &'a str,
     pub(super) command: &'a str,
     pub(super) args: &'a [String],
     pub(super) env: &'a BTreeMap<String, String>,
@@ -70,6 +72,8 @@ pub(super) fn start(
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)))
         .envs(launch.env)
+        // Whatever a server starts is not the person at the keyboard, and must not approve as them.
+        .env("PLANWRIGHT_AGENT", launch.name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log.pipe()?)

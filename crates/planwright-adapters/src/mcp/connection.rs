@@ -129,7 +129,7 @@ async fn negotiate(server: &Server, wire: &Arc<Wire>, known: Option<Era>) -> Res
     let served = match &server.spec.transport {
         Transport::Stdio { command, args, env, cwd } => {
             let cwd = cwd.as_deref().or(server.options.workspace.as_deref());
-            let launch = Launch { command, args, env, cwd };
+            let launch = Launch { name: &server.spec.name, command, args, env, cwd };
             let started = child::start(&launch, &server.log, &server.watchdog, wire)
                 .map_err(|error| format!("`{command}` cannot be started: {error}"))?;
             reaped = Some(started.reaped.clone());

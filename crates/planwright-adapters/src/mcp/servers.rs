@@ -120,10 +120,17 @@ impl McpServers {
     }
 }
 
+impl McpServers {
+    /// How often the tools of any server changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::Acquire)
+    }
+}
+
 impl Tools for McpServers {
     /// The tools of every server that was connected at least once, as last listed.
     fn catalog(&self) -> Catalog {
-        let changes = self.0.changes.load(Ordering::Acquire);
+        let changes = self.changes();
         let mut cached = self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.0 != changes {
             let tables: Vec<_> = self.0.servers.iter().map(|server| server.table()).collect();
@@ -138,6 +145,9 @@ impl Tools for McpServers {
             let unknown = CallError::Unavailable(format!("there is no tool {}", call.tool));
             let Some(server) = server else { return Err(unknown) };
             let tool = call::tool(&server, &call).await?.ok_or(unknown)?;
+            if call.definition.is_some_and(|judged| judged != tool.digest) {
+                return Err(changed(&call.tool));
+            }
             check_args(&tool, &mut call)?;
             call::make(server, tool, call).await
         })
@@ -149,6 +159,15 @@ impl Tools for McpServers {
 
     fn serial_writes(&self, server: &str) -> bool {
         self.0.options.tools.serial_writes.get(server).copied().unwrap_or(true)
+    }
+}
+
+/// The server lists another definition than the one that was looked at when the call was allowed.
+fn changed(tool: &ToolName) -> CallError {
+    CallError::Failed {
+        code: "tool_changed".into(),
+        message: format!("{tool} changed right before it was called"),
+        retryable: false,
     }
 }
 

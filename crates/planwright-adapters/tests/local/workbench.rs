@@ -87,6 +87,7 @@ pub(crate) fn call(tool: &str, args: Value) -> Call {
     Call {
         tool: tool.to_owned().try_into().unwrap(),
         args,
+        definition: None,
         plan: "plan-a".parse().unwrap(),
         run: "run_b".parse().unwrap(),
         step: "step_c".parse().unwrap(),

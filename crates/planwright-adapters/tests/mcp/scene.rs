@@ -186,6 +186,7 @@ pub(crate) fn call(tool: &str, args: Value) -> Call {
     Call {
         tool: format!("s.{tool}").try_into().unwrap(),
         args,
+        definition: None,
         plan: "plan-a".parse().unwrap(),
         run: "run_b".parse().unwrap(),
         step: "step_c".parse().unwrap(),

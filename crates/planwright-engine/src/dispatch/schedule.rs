@@ -195,6 +195,7 @@ impl RunLoop {
         let call = Call {
             tool: tool.name.clone(),
             args: sealed.unwrap_or(args),
+            definition: Some(tool.digest),
             plan: self.run.plan().id().clone(),
             run: self.run.id().clone(),
             step: self.run.step_id(step).clone(),

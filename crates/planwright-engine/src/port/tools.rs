@@ -1,6 +1,7 @@
 //! Calling tools.
 
 use super::BoxFuture;
+use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::{Catalog, ToolName};
@@ -15,6 +16,8 @@ pub struct Call {
     pub tool: ToolName,
     /// With their secrets: nobody may write them down.
     pub args: Map<String, Value>,
+    /// The tool's definition as it was judged. A tool that is another one by now is not called.
+    pub definition: Option<Digest>,
     pub plan: PlanId,
     pub run: RunId,
     pub step: StepId,

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::plan_source::{PlanSource, check, load, load_for_reading, parse_id, read_document};
 use crate::printer::{BOLD, line};
 use crate::projections::project;
+use crate::servers::Need;
 use crate::standing::standing;
 use crate::variables::{read_assignments, read_object};
 use crate::wire_up::{Access, App, Setting, user};
@@ -111,6 +112,7 @@ async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
 }
 
 async fn store(app: &App, document: Document) -> Result<Exit, Failure> {
+    app.start_servers(&document, Need::Look).await?;
     let (review, findings) = app.engine.propose(document, &user()).await?;
     project(app, &review).await;
     let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
@@ -219,6 +221,7 @@ async fn show(setting: &Setting, name: &str) -> Result<Exit, Failure> {
         let about = input.description.as_deref().map(line).unwrap_or_default();
         printer.data(&format!("  {:16}  {kind:8}  {rest}  {about}", line(&input.name)))?;
     }
+    app.start_servers(&review.current().document, Need::Look).await?;
     let candidate = app.engine.candidate(&review, &Map::new()).await?;
     printer.data("")?;
     printer.data(dag::render(&candidate.plan, None).trim_end())?;

@@ -5,6 +5,7 @@ use crate::consent::{Answer, ask};
 use crate::execution::{Begin, Order, RunFlags, execute};
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, YELLOW, line};
+use crate::servers::Need;
 use crate::target::{Target, run_target};
 use crate::wire_up::{App, Setting, user};
 use planwright_core::plan::StepIx;
@@ -32,7 +33,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(existing(setting))?;
-    let Target { run, .. } = run_target(&app, &args.run).await?;
+    let Target { run, review } = run_target(&app, &args.run).await?;
+    let (taken_back, _) = app.engine.load_run(&run, &review).await?;
+    app.start_servers(taken_back.plan().document(), Need::Use).await?;
     let UndoCandidate { original, undo, .. } = app.engine.plan_undo(&run).await?;
     let (approval, steps) = match &undo {
         Undo::Open(open) => {
