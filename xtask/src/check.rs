@@ -36,6 +36,11 @@ const PROVE: &[Step] = &[
         environment: &[("PLANWRIGHT_SIMULATIONS", "5000000"), ("PROPTEST_CASES", "100000")],
     },
     Step {
+        name: "histories of consent",
+        args: &["test", "--release", "-p", "planwright-core", "--test", "it", "consent_histories"],
+        environment: &[("PLANWRIGHT_CONSENT_HISTORIES", "1000000")],
+    },
+    Step {
         name: "kills",
         args: &["test", "-p", "planwright", "--test", "kill", "--", "--nocapture"],
         environment: &[("PLANWRIGHT_KILL_CYCLES", "20000")],

@@ -89,7 +89,27 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         RunEvent::InputGiven { replies, .. } => {
             replies.iter_mut().for_each(|reply| mask_reply(&redactor, reply));
         }
-        _ => {}
+        // Every kind is named, so that a new one has to be decided on.
+        RunEvent::RunStarted { .. }
+        | RunEvent::ResultReused { .. }
+        | RunEvent::AttemptStarted { .. }
+        | RunEvent::AttemptSucceeded { .. }
+        | RunEvent::AttemptCancelled { .. }
+        | RunEvent::OutcomeResolved { .. }
+        | RunEvent::ChildParked { .. }
+        | RunEvent::ChildResumed { .. }
+        | RunEvent::ApprovalRequested { .. }
+        | RunEvent::ApprovalGranted { .. }
+        | RunEvent::LoopOpened { .. }
+        | RunEvent::LoopClosed { .. }
+        | RunEvent::RunPaused { .. }
+        | RunEvent::RunResumed { .. }
+        | RunEvent::CancelRequested { .. }
+        | RunEvent::RunCompleted { .. }
+        | RunEvent::RunFailed { .. }
+        | RunEvent::RunCancelled { .. }
+        | RunEvent::UndoOpened { .. }
+        | RunEvent::StepUndone { .. } => {}
     }
 }
 
