@@ -71,6 +71,9 @@ mod plans;
 pub mod port;
 mod redaction;
 mod remote;
+mod resume;
+mod run_handle;
+mod run_options;
 mod start;
 mod undo;
 
@@ -83,5 +86,7 @@ pub use observer::{Observer, on_step_complete, on_step_start};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
-pub use start::{GivenApproval, RunHandle, RunOptions, StartRunError};
+pub use run_handle::RunHandle;
+pub use run_options::{GivenApproval, RunOptions};
+pub use start::StartRunError;
 pub use undo::{Undo, UndoCandidate, UndoRunError};

@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review, load_run};
 use crate::port::{Append, AppendError, ArtifactError, LeaseRule, StreamStatus};
-use crate::start::GivenApproval;
+use crate::run_options::GivenApproval;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};

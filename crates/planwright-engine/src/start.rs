@@ -1,89 +1,32 @@
 //! Starting, resuming and forking runs.
 
-use crate::dispatch::{Ended, Request, RunError, RunLoop, Setup};
+use crate::dispatch::{Ended, RunLoop, Setup};
 use crate::engine::Engine;
 use crate::history;
 use crate::journal::{LoadError, load_review, load_run};
-use crate::observer::{Observer, Observers};
+use crate::observer::Observers;
 use crate::plans::{Candidate, ReviewError};
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus};
-use crate::remote::RunCommand;
+use crate::run_handle::RunHandle;
+use crate::run_options::RunOptions;
 use crate::undo::{Mirror, UNDOING};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
-use planwright_core::plan::{Document, Finding, Plan, StepIx, Subplans};
-use planwright_core::policy::{Action, LateChoice, MatchedRule};
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::plan::{Document, Finding, Plan, StepIx};
+use planwright_core::policy::{Action, MatchedRule};
+use planwright_core::principal::Assurance;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Consent, Fork, Parent, Refusal, ReusedResult, Run, RunEvent, RunState, Shown, estimates_by_tool,
-    priorities, reusable_results,
+    Command, Consent, Fork, Parent, ReusedResult, Run, RunEvent, Shown, estimates_by_tool, priorities,
+    reusable_results,
 };
 use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-
-/// How a run is to be executed.
-#[derive(Clone)]
-pub struct RunOptions {
-    pub by: Principal,
-    /// They win over the plan's, and are part of what has to be approved.
-    pub variables: Map<String, Value>,
-    /// Replaces the plan's own limit.
-    pub max_concurrency: Option<u32>,
-    /// Budgets and runaway detection.
-    pub guards: bool,
-    /// Keep executing while only people can move the run on, instead of returning.
-    pub linger: bool,
-    pub observers: Vec<Arc<dyn Observer>>,
-    /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`] before.
-    pub approval: Option<GivenApproval>,
-}
-
-/// Consent to exactly what was shown, given together with the order to run it.
-#[derive(Debug, Clone)]
-pub struct GivenApproval {
-    pub shown: Shown,
-    pub by: Principal,
-    pub assurance: Assurance,
-    /// What holds for arguments that are only known later, by step. The policy says so for the others.
-    pub late: BTreeMap<String, LateChoice>,
-}
-
-impl GivenApproval {
-    /// A yes without choices of its own.
-    pub fn new(shown: Shown, by: Principal, assurance: Assurance) -> Self {
-        Self { shown, by, assurance, late: BTreeMap::new() }
-    }
-}
-
-impl fmt::Debug for RunOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunOptions")
-            .field("by", &self.by)
-            .field("variables", &self.variables)
-            .finish_non_exhaustive()
-    }
-}
-
-impl RunOptions {
-    pub fn new(by: Principal) -> Self {
-        Self {
-            by,
-            variables: Map::new(),
-            max_concurrency: None,
-            guards: true,
-            linger: false,
-            observers: Vec::new(),
-            approval: None,
-        }
-    }
-}
+use tokio::sync::mpsc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartRunError {
@@ -162,51 +105,6 @@ fn joined(mut first: Append, second: Append) -> Append {
     Append { expected: first.expected, records: first.records, ..second }
 }
 
-/// A run that is being executed by this engine.
-#[derive(Debug)]
-pub struct RunHandle {
-    run: RunId,
-    inbox: mpsc::Sender<Request>,
-    task: JoinHandle<Result<Ended, RunError>>,
-}
-
-impl RunHandle {
-    pub fn run_id(&self) -> &RunId {
-        &self.run
-    }
-
-    /// Waits until the run has ended or only a person can move it on.
-    pub async fn wait(&mut self) -> Result<Run, RunError> {
-        match (&mut self.task).await {
-            Ok(ended) => ended.map(|ended| ended.run),
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
-    }
-
-    /// Stops executing, as a crash would. What is durable stays.
-    pub(crate) fn abort(&self) {
-        self.task.abort();
-    }
-
-    /// In-flight calls finish, nothing new starts.
-    pub async fn pause(&self, by: Principal) -> Result<(), Refusal> {
-        self.command(RunCommand::Pause { by }).await
-    }
-
-    /// In-flight calls are stopped, the rest never runs.
-    pub async fn cancel(&self, by: Principal) -> Result<(), Refusal> {
-        self.command(RunCommand::Cancel { by }).await
-    }
-
-    pub async fn command(&self, command: RunCommand) -> Result<(), Refusal> {
-        let (reply, answer) = oneshot::channel();
-        let request = Request::here(command.into_command(), reply);
-        let ended = || Refusal::RunEnded { status: "not executing any more" };
-        self.inbox.send(request).await.map_err(|_| ended())?;
-        answer.await.map_err(|_| ended())?
-    }
-}
-
 impl Engine {
     /// Begins a run of a plan's current version and spends its approval.
     pub async fn start(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
@@ -228,50 +126,6 @@ impl Engine {
         let id = review.id().clone();
         self.approve(&id, &options.variables, shown, &options.by, Assurance::Program).await?;
         self.start(&id, options).await
-    }
-
-    /// Goes on with the latest run of a plan that has not ended.
-    pub async fn resume(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
-        let (review, _) = load_review(&*self.env.store, id).await?;
-        let opened = review.runs().last().ok_or_else(|| StartRunError::NothingToResume(id.clone()))?;
-        self.resume_of(&opened.run, &review, options).await
-    }
-
-    /// Goes on with a run that has not ended.
-    pub async fn resume_run(&self, id: &RunId, options: RunOptions) -> Result<RunHandle, StartRunError> {
-        let plan = crate::journal::plan_of_run(&*self.env.store, id).await?;
-        let (review, _) = load_review(&*self.env.store, &plan).await?;
-        self.resume_of(id, &review, options).await
-    }
-
-    async fn resume_of(
-        &self,
-        id: &RunId,
-        review: &Review,
-        options: RunOptions,
-    ) -> Result<RunHandle, StartRunError> {
-        let (run, _) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
-        if run.state().is_terminal() {
-            return Err(StartRunError::Ended { run: id.clone(), status: run.status() });
-        }
-        if let Some(parent) = &run.start().parent {
-            return Err(StartRunError::ChildRun { run: id.clone(), parent: parent.clone() });
-        }
-        let (began, current) = (run.start().version, review.current().number);
-        // An undo does what was derived from a run, whatever became of the plan.
-        if began != current && run.start().undoes.is_none() {
-            return Err(StartRunError::Edited { run: began, current });
-        }
-        self.permit(&options.by, Action::Run)?;
-        let subplans = self.refuse_changed_tools(run).await?;
-        let lease = self.env.store.acquire(id, &self.env.owner, self.env.lease_ttl).await?;
-        // Only what is read under the lease is current.
-        let (mut run, head) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
-        run.know_subplans(subplans);
-        let mirror = Mirror::of(&self.env, &run).await?;
-        let paused = *run.state() == RunState::Paused;
-        let first = if paused { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
-        Ok(self.execute(run, head, lease, options, first, mirror))
     }
 
     /// Begins a run that takes over the results of another one, except those of `from` and all that follow from them.
@@ -338,22 +192,6 @@ impl Engine {
             Some(StreamName::Run(run)) => Err(StartRunError::BeingUndone { plan: review.id().clone(), run }),
             Some(StreamName::Plan(_)) | None => Ok(()),
         }
-    }
-
-    /// Returns the sub-plans of the run, which are those that were approved.
-    async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
-        let subplans = self.subplans(run.plan().document()).await?;
-        run.know_subplans(subplans.clone());
-        let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
-        let approved = run.start().digest;
-        if current == approved {
-            return Ok(subplans);
-        }
-        let difference = match run.start().consent.as_deref() {
-            Some(consent) => self.changed_tools(&consent.pins).await,
-            None => String::new(),
-        };
-        Err(StartRunError::ToolsChanged { approved, current, difference: Difference(difference) })
     }
 
     async fn open(

@@ -11,6 +11,7 @@ mod effect;
 mod event;
 mod fork;
 mod guard;
+mod index;
 mod instances;
 mod preview;
 mod question;
