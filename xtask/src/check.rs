@@ -19,13 +19,13 @@ const CHECK: &[Step] = &[
         args: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
         environment: &[],
     },
-    Step { name: "build", args: &["build", "--workspace", "--bins"], environment: &[] },
-    Step { name: "tests", args: &["test", "--workspace", "--no-fail-fast"], environment: &[] },
     Step {
         name: "documentation",
         args: &["doc", "--workspace", "--no-deps"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
+    Step { name: "build", args: &["build", "--workspace", "--bins"], environment: &[] },
+    Step { name: "tests", args: &["test", "--workspace", "--no-fail-fast"], environment: &[] },
 ];
 
 /// The same proofs at a length for nights.

@@ -22,7 +22,7 @@ pub struct RunOptions {
     /// Keep executing while only people can move the run on, instead of returning.
     pub linger: bool,
     pub observers: Vec<Arc<dyn Observer>>,
-    /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`] before.
+    /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`](crate::Engine::approve) before.
     pub approval: Option<GivenApproval>,
 }
 
