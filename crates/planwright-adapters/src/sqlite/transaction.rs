@@ -83,10 +83,7 @@ pub(super) fn append(
 ) -> Result<(), Stopped> {
     let stream = &append.stream;
     anchor.check(connection, stream, name).map_err(|error| Stop::Refused(error.into()))?;
-    let id = match stream_in_order(connection, append, name) {
-        Some(id) => Some(id),
-        None => checked_stream(connection, append, name)?,
-    };
+    let id = checked_stream(connection, append, name)?;
     match &append.lease {
         LeaseRule::None | LeaseRule::Held { .. } => {}
         LeaseRule::Open { owner, ttl } => lease::open(connection, owners, run_of(stream)?, owner, *ttl)?,
@@ -111,24 +108,8 @@ pub(super) fn append(
     Ok(())
 }
 
-/// The stream's number, if one look says that the lease is held and that the stream ends where the append expects it
-/// to. Almost every append passes here. For one that does not, [`checked_stream`] says what is wrong.
-fn stream_in_order(connection: &Connection, append: &Append, name: &str) -> Option<i64> {
-    let sql = "SELECT streams.id FROM streams
-               JOIN leases ON leases.run = ?2 AND leases.epoch = ?3 AND leases.owner IS NOT NULL
-               JOIN entries ON entries.position = (streams.id << 32) + ?4 AND entries.hash = ?5
-               WHERE streams.name = ?1 AND NOT EXISTS (
-                   SELECT 1 FROM entries
-                   WHERE position > (streams.id << 32) + ?4 AND position < (streams.id + 1) << 32)";
-    let (LeaseRule::Held { epoch } | LeaseRule::Release { epoch }) = append.lease else { return None };
-    let run = run_of(&append.stream).ok()?;
-    follows(append).ok()?;
-    let Head { seq, hash } = append.expected;
-    let mut statement = connection.prepare_cached(sql).ok()?;
-    statement.query_row(params![name, run.as_str(), epoch, seq, hash.as_bytes()], |row| row.get(0)).ok()
-}
-
-/// The stream's number, after each check by itself.
+/// The stream's number, once the lease is known to be held and the stream to end where the append expects it to. Three
+/// simple questions: SQLite would plan one large one again for every append.
 fn checked_stream(connection: &Connection, append: &Append, name: &str) -> Result<Option<i64>, Stopped> {
     // A stale owner is told so before it is told that the stream has grown: it must stop, not try again.
     if let LeaseRule::Held { epoch } | LeaseRule::Release { epoch } = append.lease {
