@@ -60,7 +60,7 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option
     }
     if app.printer().can_ask() && by.kind == PrincipalKind::Person {
         show(app, review, candidate, &judged);
-        let chosen = late.ask(app.printer(), &judged, &app.engine.policy().late_bound)?;
+        let chosen = late.ask(app.printer(), (&candidate.plan, &judged), &app.engine.policy().late_bound)?;
         return match ask(app.printer(), "Approve and run?")? {
             Answer::Yes => given(by, Assurance::Terminal, chosen),
             Answer::No | Answer::Neither => Err(Failure::refused("not approved")),

@@ -3,6 +3,7 @@
 use crate::consent::read_answer;
 use crate::exit::Failure;
 use crate::printer::{Printer, line};
+use planwright_core::plan::Plan;
 use planwright_core::policy::{JudgedPlan, LateChoice, Verdict};
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ impl LateChoices {
     pub(crate) fn ask(
         &self,
         printer: Printer,
-        judged: &JudgedPlan,
+        (plan, judged): (&Plan, &JudgedPlan),
         default: &LateChoice,
     ) -> Result<BTreeMap<String, LateChoice>, Failure> {
         let mut chosen = self.chosen(judged);
@@ -81,23 +82,35 @@ impl LateChoices {
             }
             let late: Vec<String> = step.late.iter().map(|name| line(name)).collect();
             let question = format!(
-                "Step {id}: {} only known later. any value, ask again, or a CEL constraint? [{default}]",
+                "Step {id}: {} only known later. Type any, ask (see the call first) or a CEL constraint [{default}]",
                 late.join(", ")
             );
-            chosen.insert(id, ask_one(printer, &question, default)?);
+            let fits = |choice: &LateChoice| {
+                judged.check_choices(plan, &BTreeMap::from([(id.clone(), choice.clone())]))
+            };
+            let choice = ask_one(printer, &question, default, fits)?;
+            chosen.insert(id, choice);
         }
         Ok(chosen)
     }
 }
 
-fn ask_one(printer: Printer, question: &str, default: &LateChoice) -> Result<LateChoice, Failure> {
+fn ask_one(
+    printer: Printer,
+    question: &str,
+    default: &LateChoice,
+    fits: impl Fn(&LateChoice) -> Result<(), String>,
+) -> Result<LateChoice, Failure> {
     for _ in 0..TRIES {
         let answer = read_answer(printer, question)?;
         match answer.trim() {
             "" => return Ok(default.clone()),
-            text => match text.parse() {
-                Ok(choice) => return Ok(choice),
-                Err(error) => printer.talk(&line(&format!("{error}"))),
+            text => match text.parse::<LateChoice>().map_err(|error| error.to_string()) {
+                Ok(choice) => match fits(&choice) {
+                    Ok(()) => return Ok(choice),
+                    Err(problem) => printer.talk(&line(&problem)),
+                },
+                Err(problem) => printer.talk(&line(&problem)),
             },
         }
     }

@@ -187,7 +187,8 @@ impl JudgedPlan {
                 return Err(format!("all arguments of step `{name}` are known: there is nothing to choose"));
             }
             let LateChoice::Constraint(condition) = choice else { continue };
-            let args = &plan.step(ix).args;
+            let step = plan.step(ix);
+            let args = step.plan.as_ref().map_or(&step.args, |child| &child.inputs);
             let known = |name: &String| name == "args" || args.contains_key(name) || is_type_name(name);
             if let Some(other) = condition.names().iter().find(|name| !known(name)) {
                 return Err(format!("`{other}` in the constraint is no argument of step `{name}`"));

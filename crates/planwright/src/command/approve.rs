@@ -83,7 +83,7 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     let judged = app.engine.judge(&candidate.plan);
     let (printer, late, by) = (app.printer(), args.late.read()?, user());
     let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
-        late.ask(printer, &judged, &app.engine.policy().late_bound)?
+        late.ask(printer, (&candidate.plan, &judged), &app.engine.policy().late_bound)?
     } else {
         late.chosen(&judged)
     };
