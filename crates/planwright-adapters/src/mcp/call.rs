@@ -30,16 +30,11 @@ const MAX_ROUNDS: usize = 3;
 const KEY_META: &str = "planwright/idempotencyKey";
 
 /// Makes the call on the server's connection, which is opened if need be.
-pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, mut call: Call) -> Outcome {
+pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) -> Outcome {
     // A promise that cannot be checked is noticed before the call, not after it.
     tool.output_validator().map_err(|problem| {
         failed("invalid_tool", &format!("the output schema of {} cannot be used: {problem}", tool.name))
     })?;
-    if let Some(argument) = &tool.key_argument
-        && !call.args.contains_key(argument)
-    {
-        call.args.insert(argument.clone(), Value::String(call.idempotency_key.clone()));
-    }
     let mut given = call.answered.last().map(Given::of).unwrap_or_default();
     let mut resent = false;
     let mut forgotten = false;

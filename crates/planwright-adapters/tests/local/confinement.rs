@@ -49,12 +49,12 @@ async fn no_spelling_of_a_path_leads_out() {
         "/",
         "//etc/passwd",
         "/proc/self/environ",
-        "/proc/self/root/etc/passwd",
         "/dev/null",
     ];
     for path in paths {
         is_closed(&bench, path).await;
     }
+    is_closed(&bench, Path::new("/proc/self/root").join("etc/passwd")).await;
     is_closed(&bench, bench.parent().join("outside.txt")).await;
     is_closed(&bench, bench.parent().join("workspace/../outside.txt")).await;
     is_closed(&bench, bench.parent().join("workspace-2/x")).await;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Workbench {
     pub(crate) tools: Toolbox,
@@ -83,18 +82,5 @@ impl Workbench {
 
 /// The first attempt of a call. `tool` is a full name.
 pub(crate) fn call(tool: &str, args: Value) -> Call {
-    let Value::Object(args) = args else { panic!("arguments are an object") };
-    Call {
-        tool: tool.to_owned().try_into().unwrap(),
-        args,
-        definition: None,
-        plan: "plan-a".parse().unwrap(),
-        run: "run_b".parse().unwrap(),
-        step: "step_c".parse().unwrap(),
-        attempt: 1,
-        idempotency_key: "key-d".into(),
-        cancelled: CancellationToken::new(),
-        answered: Vec::new(),
-        progress: planwright_engine::port::ProgressSink::default(),
-    }
+    planwright_engine::conformance::call::first(tool, args)
 }

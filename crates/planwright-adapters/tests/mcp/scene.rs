@@ -4,14 +4,13 @@ use planwright_adapters::mcp::{McpOptions, McpServers, ServerSpec, ServerState, 
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_core::run::Answered;
 use planwright_engine::memory::MemoryArtifacts;
-use planwright_engine::port::{Call, CallError, Outcome, ProgressSink, Tools as _};
+use planwright_engine::port::{Call, CallError, Outcome, Tools as _};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// How long a call of these tests may take before it is told to stop.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -182,20 +181,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 
 /// The first attempt of a call of the scene's server.
 pub(crate) fn call(tool: &str, args: Value) -> Call {
-    let Value::Object(args) = args else { panic!("arguments are an object") };
-    Call {
-        tool: format!("s.{tool}").try_into().unwrap(),
-        args,
-        definition: None,
-        plan: "plan-a".parse().unwrap(),
-        run: "run_b".parse().unwrap(),
-        step: "step_c".parse().unwrap(),
-        attempt: 1,
-        idempotency_key: "key-d".into(),
-        cancelled: CancellationToken::new(),
-        answered: Vec::new(),
-        progress: ProgressSink::default(),
-    }
+    planwright_engine::conformance::call::first(&format!("s.{tool}"), args)
 }
 
 pub(crate) fn answering(tool: &str, answered: Answered) -> Call {

@@ -2,6 +2,7 @@
 //! that a valid approval of exactly that call does not cover.
 
 use crate::consent_oracle::{Choice, Fingerprint, Oracle, Part, To};
+use crate::run_world::Dice;
 use planwright_core::digest::{Digest, canonical_json};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
@@ -27,23 +28,8 @@ fn half() -> u64 {
     let asked = crate::run_files::setting("PLANWRIGHT_CONSENT_HISTORIES");
     asked.map_or(HALF, |count| count.parse::<u64>().expect("the number of histories").div_ceil(2))
 }
+
 const TOOLS: [&str; 3] = ["read", "write", "peek"];
-
-/// A small generator: the same seed is the same history.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from((self.0 >> 11) % sides as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.roll(list.len())]
-    }
-}
 
 fn parts(document: usize) -> Vec<Part> {
     let part = |id, tool, to| Part { id, tool, to };
@@ -187,9 +173,9 @@ impl Values for Live {
 
 impl<'a> Life<'a> {
     fn begin(setting: &'a mut Setting, tally: &'a mut Tally, seed: u64) -> Self {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let (document, policy) = (dice.roll(DOCUMENTS), dice.roll(setting.policies.len()));
-        let by = dice.pick(&people()).clone();
+        let mut dice = Dice::new(seed);
+        let (document, policy) = (dice.below(DOCUMENTS), dice.below(setting.policies.len()));
+        let by = dice.pick(&people()).unwrap();
         let first = Review::propose_first(Arc::clone(&setting.documents[document]), Digest::ZERO, by);
         let entry = Entry { seq: 1, at: at(0), epoch: 0, cause: Cause::Command, event: first };
         let review = Review::open("p".parse().unwrap(), &entry).unwrap();
@@ -233,21 +219,21 @@ impl<'a> Life<'a> {
     }
 
     fn step(&mut self) {
-        match self.dice.roll(24) {
+        match self.dice.below(24) {
             0 => self.edit(),
             1 => {
-                let tool = self.dice.roll(self.tools.len());
-                self.tools[tool] = u32::try_from(self.dice.roll(3)).unwrap();
+                let tool = self.dice.below(self.tools.len());
+                self.tools[tool] = u32::try_from(self.dice.below(3)).unwrap();
             }
-            2 => self.policy = self.dice.roll(self.setting.policies.len()),
-            3 => self.now += i64::try_from(self.dice.roll(15_000)).unwrap(),
+            2 => self.policy = self.dice.below(self.setting.policies.len()),
+            3 => self.now += i64::try_from(self.dice.below(15_000)).unwrap(),
             4..=7 => self.approve(),
             8 => self.reject(),
             9..=11 => {
                 self.open();
                 self.work();
-                if self.dice.roll(4) == 0 {
-                    let tool = self.dice.roll(self.tools.len());
+                if self.dice.below(4) == 0 {
+                    let tool = self.dice.below(self.tools.len());
                     self.tools[tool] += 1;
                 }
                 self.work();
@@ -282,7 +268,7 @@ impl<'a> Life<'a> {
 
     fn edit(&mut self) {
         let (next, digest, by) =
-            (self.dice.roll(DOCUMENTS), self.digest(), self.dice.pick(&people()).clone());
+            (self.dice.below(DOCUMENTS), self.digest(), self.dice.pick(&people()).unwrap());
         let document = Arc::clone(&self.setting.documents[next]);
         self.give(&ReviewCommand::Propose { document, digest, by });
         if next != self.document {
@@ -292,7 +278,7 @@ impl<'a> Life<'a> {
     }
 
     fn shown(&mut self, digest: Digest) -> Shown {
-        match self.dice.roll(12) {
+        match self.dice.below(12) {
             0 => Shown::Digest(Digest::of_bytes(b"something else")),
             1 => Shown::Version(self.review.current().number.wrapping_sub(1)),
             2 => Shown::Version(self.review.current().number),
@@ -302,10 +288,10 @@ impl<'a> Life<'a> {
 
     fn approve(&mut self) {
         let (digest, policy) = (self.digest(), self.policy());
-        let by = match self.dice.roll(6) {
+        let by = match self.dice.below(6) {
             0 => policy.principal(),
-            1 => self.dice.pick(&people()).clone(),
-            _ => self.dice.pick(&people()[..3]).clone(),
+            1 => self.dice.pick(&people()).unwrap(),
+            _ => self.dice.pick(&people()[..3]).unwrap(),
         };
         let plan = Arc::clone(&self.setting.plans[self.document]);
         let catalog = self.setting.catalog(&self.tools);
@@ -316,7 +302,7 @@ impl<'a> Life<'a> {
         let (mut chosen, mut told) = (BTreeMap::new(), Vec::new());
         for (id, argument) in [("b", "to"), ("d", "of")] {
             let has_late = plan.find(id).is_some_and(|ix| !late_arguments(&plan, ix).is_empty());
-            let (choice, word) = match self.dice.roll(5) {
+            let (choice, word) = match self.dice.below(5) {
                 0 => (LateChoice::Any, Choice::Any),
                 1 => (LateChoice::Ask, Choice::Ask),
                 2 => (format!("!args.{argument}.contains('evil')").parse().unwrap(), Choice::NotEvil),
@@ -352,7 +338,7 @@ impl<'a> Life<'a> {
 
     fn reject(&mut self) {
         let digest = self.digest();
-        let (shown, by) = (self.shown(digest), self.dice.pick(&people()).clone());
+        let (shown, by) = (self.shown(digest), self.dice.pick(&people()).unwrap());
         let command = ReviewCommand::Reject { shown, digest, by, reason: "no".into() };
         if self.give(&command) {
             self.oracle.rejected();
@@ -468,7 +454,7 @@ impl<'a> Life<'a> {
         let other_policy = live.about.2 != self.policy;
         let stale = digest != live.run.start().digest;
         // A process that began with one policy keeps it; a new one refuses to resume.
-        if other_policy || stale && self.dice.roll(2) == 0 {
+        if other_policy || stale && self.dice.below(2) == 0 {
             return;
         }
         self.command(&Command::Tick);
@@ -526,8 +512,8 @@ impl<'a> Life<'a> {
     }
 
     fn finish(&mut self, step: StepIx, attempt: u32) {
-        let text = *self.dice.pick(&["ok", "evil", "other"]);
-        let answer = match self.dice.roll(6) {
+        let text = self.dice.pick(&["ok", "evil", "other"]).unwrap();
+        let answer = match self.dice.below(6) {
             0 => Answer::Failed(StepError::new("busy", "later")),
             1 => Answer::Lost { reason: "gone".into() },
             _ => Answer::Succeeded(StoredValue::Inline(Arc::new(json!(text)))),
@@ -537,7 +523,11 @@ impl<'a> Life<'a> {
 
     /// Somebody decides about a step that waits, with the right or the wrong thing on the screen.
     fn answer_step(&mut self) {
-        let by = self.dice.pick(&people()).clone();
+        let by = self.dice.pick(&people()).unwrap();
+        // People take their time, and some of them too much of it.
+        if self.dice.below(3) == 0 {
+            self.now += 6_000;
+        }
         let Some(live) = &self.run else { return };
         let Some(ix) = live.run.waiting().next() else { return };
         let StepState::AwaitingApproval { call: Some(asked), expires_at, .. } = live.run.step(ix) else {
@@ -547,12 +537,12 @@ impl<'a> Life<'a> {
         let (tool, args) = (asked.tool.to_string(), asked.args.clone());
         let plan_digest = live.run.start().digest;
         let late = expires_at.is_some_and(|until| until <= at(self.now));
-        let shown = match self.dice.roll(6) {
+        let shown = match self.dice.below(6) {
             0 => Shown::Digest(plan_digest),
             1 => Shown::Version(1),
             _ => Shown::Digest(digest),
         };
-        if self.dice.roll(5) == 0 {
+        if self.dice.below(5) == 0 {
             self.command(&Command::Deny { step, by, shown, reason: "no".into() });
             return;
         }
@@ -560,6 +550,7 @@ impl<'a> Life<'a> {
             Command::Approve { step: step.clone(), by: by.clone(), assurance: Assurance::Terminal, shown };
         if let Some(RunEvent::ApprovalGranted { .. }) = self.command(&command) {
             assert_eq!(shown, Shown::Digest(digest), "a call was approved that was not shown");
+            assert!(!late, "a yes that came too late counted");
             let StoredValue::Inline(args) = args else { panic!("small arguments are kept inline") };
             self.oracle.agreed(&by, self.now, (&step, &tool, &text_of(&args)));
             self.tally.agreed += 1;
@@ -605,7 +596,7 @@ fn live_through(seeds: std::ops::Range<u64>) {
     let Tally { calls, runs, asked, agreed, changed, denied, broken, expired, refused } = tally;
     // It must not pass by doing nothing.
     let enough = [calls > 20_000, runs > 10_000, asked > 1_000, agreed > 200, changed > 500];
-    let enough_noes = [denied > 50, broken > 300, expired > 3, refused > 50_000];
+    let enough_noes = [denied > 50, broken > 300, expired > 20, refused > 50_000];
     assert!(enough.iter().chain(&enough_noes).all(|&enough| enough), "{tally:?}");
 }
 

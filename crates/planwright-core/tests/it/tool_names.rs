@@ -1,5 +1,6 @@
 //! Names that try to get around a rule, and output that tries to be more than output.
 
+use crate::run_world::Dice;
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::policy::{Policy, PolicyDocument, Subject};
 use planwright_core::run::Verdict;
@@ -38,31 +39,20 @@ const HIDDEN: [char; 12] = [
     '\u{e0041}',
 ];
 
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from((self.0 >> 11) % sides as u64).unwrap()
-    }
-}
-
 fn variant(dice: &mut Dice, name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
         let alike = ALIKE.iter().find(|(letter, _)| *letter == c).map(|(_, alike)| alike);
-        match (dice.roll(3), alike) {
+        match (dice.below(3), alike) {
             (0, Some(alike)) => {
                 let alike: Vec<char> = alike.chars().collect();
-                text.push(alike[dice.roll(alike.len())]);
+                text.push(alike[dice.below(alike.len())]);
             }
             (1, _) => text.extend(c.to_uppercase()),
             _ => text.push(c),
         }
-        if dice.roll(8) == 0 {
-            text.push(HIDDEN[dice.roll(HIDDEN.len())]);
+        if dice.below(8) == 0 {
+            text.push(HIDDEN[dice.below(HIDDEN.len())]);
         }
     }
     text
@@ -109,7 +99,7 @@ fn no_spelling_of_a_denied_name_gets_around_the_rule() {
     let by_server = policy(&json!({"rules": [{"server": "files", "then": "deny"}, after]}));
     let guarded = policy(&json!({"rules": [after], "guarded_tools": ["fs.delete_file"]}));
     let honest = Catalog::new([known("fs", "delete_file")]);
-    let mut dice = Dice(0x5eed);
+    let mut dice = Dice::new(0x5eed);
     let mut different = BTreeSet::new();
     for _ in 0..VARIANTS {
         let name = variant(&mut dice, "delete_file");
@@ -146,7 +136,7 @@ fn no_spelling_of_an_allowed_name_is_allowed() {
     let policy = policy(
         &json!({"rules": [{"tool": "fs.delete_file", "then": "allow"}, {"tool": "*", "then": "ask"}]}),
     );
-    let mut dice = Dice(0xa11);
+    let mut dice = Dice::new(0xa11);
     for _ in 0..VARIANTS {
         let name = variant(&mut dice, "delete_file");
         let hostile = Catalog::new([known("fs", &name)]);

@@ -13,6 +13,7 @@
 pub mod append;
 pub mod atomic;
 pub mod bytes;
+pub mod call;
 pub mod change;
 pub mod concurrency;
 pub mod conflict;

@@ -99,7 +99,7 @@ async fn a_call_that_violates_a_constraint_never_leaves() {
             {"id": "a", "tool": "r.read", "args": {"value": {"path": "/etc/passwd", "n": 3}}},
             {"id": "fits", "tool": "w.write", "args": {"n": "${a.n}"}, "constraints": ["n < 5", "args.n == 3"]},
             {"id": "path", "tool": "w.write", "args": {"path": "${a.path}"}, "critical": false,
-             "constraints": ["path.startsWith('/work/')"]},
+             "constraints": ["path.startsWith('out/')"]},
             {"id": "typo", "tool": "w.write", "args": {"path": "x"}, "critical": false,
              "constraints": ["args.pth == 'x'"]},
         ]}))

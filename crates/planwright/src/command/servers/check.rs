@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, duration, line};
 use crate::wire_up::{Access, App, Setting};
 use futures::future::join_all;
-use planwright_adapters::mcp::{Connected, RefusedTool, ServerState, ServerStatus};
+use planwright_adapters::mcp::{RefusedTool, ServerState, ServerStatus};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -84,29 +84,26 @@ fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
     let name = printer.out(BOLD, &format!("{:16}", server.status.name));
     let took = printer.out(DIM, &duration(server.took));
     match &server.status.state {
-        ServerState::Connected(Connected {
-            era,
-            protocol_version,
-            calls_itself,
-            tools,
-            refused,
-            ignored,
-        }) => {
-            let itself =
-                calls_itself.as_deref().map_or_else(String::new, |text| format!("  “{}”", line(text)));
-            let (ok, version) = (printer.out(GREEN, "ok  "), line(protocol_version));
+        ServerState::Connected(connected) => {
+            let itself = connected
+                .calls_itself
+                .as_deref()
+                .map_or_else(String::new, |text| format!("  “{}”", line(text)));
+            let (ok, version) = (printer.out(GREEN, "ok  "), line(&connected.protocol_version));
+            let (tools, era) = (connected.tools, connected.era);
             printer.data(&format!("{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"))?;
-            if *ignored > 0 {
+            if connected.ignored > 0 {
+                let ignored = connected.ignored;
                 printer.data(&format!("{:16}  ignored  {ignored} messages that fit nowhere", ""))?;
             }
-            for RefusedTool { tool, reason, .. } in refused {
+            for RefusedTool { tool, reason, .. } in &connected.refused {
                 printer.data(&format!("{:16}  refused  {}: {}", "", line(tool), line(reason)))?;
             }
         }
         ServerState::Failed { reason, stderr } => {
             printer.data(&format!("{name}  {}  {}  {took}", printer.out(RED, "fail"), line(reason)))?;
             let lines: Vec<&str> = stderr.lines().filter(|text| !text.trim().is_empty()).collect();
-            for text in lines.iter().skip(lines.len().saturating_sub(SHOWN_LINES)) {
+            for text in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
                 printer.data(&format!("{:16}  stderr  {}", "", line(text)))?;
             }
         }
@@ -121,17 +118,11 @@ fn describe(server: &Checked) -> Value {
     let millis = u64::try_from(server.took.as_millis()).unwrap_or(u64::MAX);
     let name = &server.status.name;
     match &server.status.state {
-        ServerState::Connected(Connected {
-            era,
-            protocol_version,
-            calls_itself,
-            tools,
-            refused,
-            ignored,
-        }) => json!({
-            "name": name, "ok": true, "era": era.to_string(), "protocolVersion": protocol_version,
-            "callsItself": calls_itself, "tools": tools, "ignoredMessages": ignored, "millis": millis,
-            "refusedTools": refused.iter().map(|refused| json!({
+        ServerState::Connected(connected) => json!({
+            "name": name, "ok": true, "era": connected.era.to_string(),
+            "protocolVersion": connected.protocol_version, "callsItself": connected.calls_itself,
+            "tools": connected.tools, "ignoredMessages": connected.ignored, "millis": millis,
+            "refusedTools": connected.refused.iter().map(|refused| json!({
                 "name": refused.tool, "reason": refused.reason,
             })).collect::<Vec<_>>(),
         }),
