@@ -32,6 +32,12 @@ pub enum Assurance {
     CommandLine,
     /// Used the library from a program.
     Program,
+    /// Brought a token to the service.
+    Token,
+    /// Signed in to the service's web pages with a link shown on the operator's terminal.
+    WebSignIn,
+    /// A program that shows questions to a person on our behalf says that the person agreed.
+    HostMediated,
     /// A rule, not a person.
     Policy,
 }
@@ -63,14 +69,19 @@ impl Principal {
     }
 }
 
+impl PrincipalKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Agent => "agent",
+            Self::Service => "service",
+            Self::Policy => "policy",
+        }
+    }
+}
+
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            PrincipalKind::Person => "person",
-            PrincipalKind::Agent => "agent",
-            PrincipalKind::Service => "service",
-            PrincipalKind::Policy => "policy",
-        };
-        write!(f, "{kind} {}", self.name)
+        write!(f, "{} {}", self.kind.as_str(), self.name)
     }
 }

@@ -9,8 +9,8 @@ use super::writer::{Request, Writer};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, Lease, Message, MessageId, OwnerId, Store, StoreError,
-    StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
+    Position, Store, StoreError, StreamInfo,
 };
 use std::fmt;
 use std::path::Path;
@@ -155,6 +155,15 @@ impl Store for SqliteStore {
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         let stream = stream.clone();
         Box::pin(self.look(move |reader| reader.read(&stream, after, limit)))
+    }
+
+    fn feed<'a>(
+        &'a self,
+        _of: &'a FeedOf,
+        _after: Position,
+        _limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
+        Box::pin(async { Err(StoreError::Failed("this store has no feed yet".to_owned())) })
     }
 
     // The small reads below take microseconds, less than moving them to another thread.

@@ -22,4 +22,4 @@ pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{FoldedName, ParsePatternError, ToolPattern};
 pub use plan::{JudgedPlan, JudgedStep, MatchedRule};
 pub use read::{Cap, Policy, ReadPolicyError};
-pub use roles::{Action, ParsePrincipalError, Role, Roles};
+pub use roles::{Action, ParsePrincipalError, ParseRoleError, Role, Roles};

@@ -35,7 +35,9 @@ impl Policy {
             | Action::Delete
             | Action::Run
             | Action::Cancel
-            | Action::Resolve => Err(Refusal::MayNot { by: by.clone(), action }),
+            | Action::Resolve
+            | Action::Comment
+            | Action::Administer => Err(Refusal::MayNot { by: by.clone(), action }),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::RolesTable;
 use crate::principal::{Principal, PrincipalKind};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
 /// What a principal may be trusted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +29,10 @@ pub enum Action {
     Resolve,
     /// Approve and reject.
     Approve,
+    /// Say something about a plan.
+    Comment,
+    /// See to the service itself: who has access, what it tells others.
+    Administer,
 }
 
 impl fmt::Display for Action {
@@ -40,20 +45,55 @@ impl fmt::Display for Action {
             Self::Cancel => "cancel runs",
             Self::Resolve => "settle what a run asks a person",
             Self::Approve => "approve or reject",
+            Self::Comment => "comment on plans",
+            Self::Administer => "administer the service",
         })
     }
 }
 
 impl Role {
-    /// The matrix.
-    fn includes(self, action: Action) -> bool {
+    pub const ALL: [Self; 5] = [Self::Viewer, Self::Author, Self::Operator, Self::Approver, Self::Admin];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Author => "author",
+            Self::Operator => "operator",
+            Self::Approver => "approver",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The matrix: whether somebody with this role, and no other, may do this.
+    pub fn includes(self, action: Action) -> bool {
         match (self, action) {
             (Self::Admin, _) | (_, Action::Read) => true,
-            (Self::Author, Action::Propose | Action::Delete | Action::Cancel) => true,
-            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve) => true,
-            (Self::Approver, Action::Approve | Action::Cancel) => true,
+            (Self::Author, Action::Propose | Action::Delete | Action::Cancel | Action::Comment) => true,
+            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve | Action::Comment) => true,
+            (Self::Approver, Action::Approve | Action::Cancel | Action::Comment) => true,
             (Self::Viewer | Self::Author | Self::Operator | Self::Approver, _) => false,
         }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no role: there are viewer, author, operator, approver and admin")]
+pub struct ParseRoleError(String);
+
+impl FromStr for Role {
+    type Err = ParseRoleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|role| role.as_str() == text)
+            .ok_or_else(|| ParseRoleError(text.to_owned()))
     }
 }
 
@@ -98,10 +138,14 @@ impl Roles {
     pub fn may(&self, principal: &Principal, action: Action) -> bool {
         match (principal.kind, action) {
             (PrincipalKind::Agent | PrincipalKind::Service, Action::Approve | Action::Resolve) => false,
+            (PrincipalKind::Agent, Action::Administer) => false,
             (
                 PrincipalKind::Agent | PrincipalKind::Service,
-                Action::Read | Action::Propose | Action::Cancel,
+                Action::Read | Action::Propose | Action::Cancel | Action::Comment,
             ) => true,
+            (PrincipalKind::Service, Action::Administer) => {
+                self.table.is_some() && self.has_role_for(principal, action, false)
+            }
             // What policy approves is checked against the policy, not against a list of names.
             (PrincipalKind::Policy, Action::Approve) => true,
             (PrincipalKind::Policy, _) => false,
@@ -116,7 +160,7 @@ impl Roles {
     }
 
     fn has_role_for(&self, principal: &Principal, action: Action, unlisted: bool) -> bool {
-        let key = (kind(principal.kind).to_owned(), principal.name.clone());
+        let key = (principal.kind.as_str().to_owned(), principal.name.clone());
         let rows = self.table.iter().flatten().filter(|(role, _)| role.includes(action));
         rows.into_iter().any(|(role, names)| match names {
             Some(names) => names.contains(&key),
@@ -133,15 +177,8 @@ fn is_own(role: Role, action: Action) -> bool {
         Action::Run | Action::Resolve => role == Role::Operator,
         Action::Cancel => role == Role::Operator,
         Action::Approve => role == Role::Approver,
-    }
-}
-
-fn kind(kind: PrincipalKind) -> &'static str {
-    match kind {
-        PrincipalKind::Person => "person",
-        PrincipalKind::Agent => "agent",
-        PrincipalKind::Service => "service",
-        PrincipalKind::Policy => "policy",
+        Action::Comment => role != Role::Viewer,
+        Action::Administer => false,
     }
 }
 
@@ -158,7 +195,7 @@ fn parse(text: &str) -> Result<(String, String), ParsePrincipalError> {
 mod tests {
     use super::*;
 
-    const ALL: [Action; 7] = [
+    const ALL: [Action; 9] = [
         Action::Read,
         Action::Propose,
         Action::Delete,
@@ -166,6 +203,8 @@ mod tests {
         Action::Cancel,
         Action::Resolve,
         Action::Approve,
+        Action::Comment,
+        Action::Administer,
     ];
 
     fn names(names: &[&str]) -> Option<Vec<String>> {

@@ -3,8 +3,8 @@
 use super::SystemClock;
 use super::transaction::Transaction;
 use crate::port::{
-    AcquireError, Append, AppendError, BoxFuture, Clock, Lease, Message, MessageId, OwnerId, Store,
-    StoreError, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, BoxFuture, Clock, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
+    Position, Store, StoreError, StreamInfo, StreamStatus,
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -25,6 +25,8 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) streams: BTreeMap<StreamName, Stream>,
+    /// Every record ever written: its stream and its number there.
+    order: Vec<(StreamName, usize)>,
     pub(super) leases: BTreeMap<RunId, LeaseRow>,
     pub(super) messages: BTreeMap<MessageId, MessageRow>,
     dead: BTreeSet<OwnerId>,
@@ -152,6 +154,24 @@ impl MemoryStore {
         Ok(records.iter().skip(after).take(limit).cloned().collect())
     }
 
+    fn feed_now(&self, of: &FeedOf, after: Position, limit: usize) -> Vec<Placed> {
+        let state = self.state();
+        let after = usize::try_from(after.0).unwrap_or(usize::MAX);
+        let wanted = |name: &StreamName| match (of, name) {
+            (FeedOf::All, _) => true,
+            (FeedOf::Plan(plan), StreamName::Plan(id)) => plan == id,
+            (FeedOf::Plan(plan), StreamName::Run(_)) => {
+                state.info(name).is_some_and(|info| info.status.plan == *plan)
+            }
+        };
+        let placed = (1..).zip(&state.order).skip(after).filter(|(_, (name, _))| wanted(name));
+        let placed = placed.filter_map(|(position, (name, index))| {
+            let record = state.streams.get(name)?.records.get(*index)?.clone();
+            Some(Placed { position: Position(position), stream: name.clone(), record })
+        });
+        placed.take(limit).collect()
+    }
+
     fn acquire_now(&self, run: &RunId, owner: &OwnerId, ttl: Duration) -> Result<Lease, AcquireError> {
         let now = self.clock.now();
         let mut state = self.state();
@@ -233,7 +253,8 @@ fn write(state: &mut State, append: Append, now: Timestamp) {
     }
     let created = state.streams.len();
     // Times in lists come from the journal where there is an entry, so that they can be rebuilt from it.
-    let stream = state.streams.entry(append.stream).or_insert_with(|| {
+    let name = append.stream;
+    let stream = state.streams.entry(name.clone()).or_insert_with(|| {
         let created_at = append.records.first().map_or(now, |record| record.at);
         Stream {
             created,
@@ -249,7 +270,9 @@ fn write(state: &mut State, append: Append, now: Timestamp) {
         stream.status = append.status;
     }
     stream.keys.extend(append.records.iter().filter_map(|record| record.key.clone()));
+    let before = stream.records.len();
     stream.records.extend(append.records);
+    state.order.extend((before..stream.records.len()).map(|index| (name.clone(), index)));
 }
 
 fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
@@ -268,6 +291,15 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         ready(self.read_now(stream, after, limit))
+    }
+
+    fn feed<'a>(
+        &'a self,
+        of: &'a FeedOf,
+        after: Position,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
+        ready(Ok(self.feed_now(of, after, limit)))
     }
 
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {

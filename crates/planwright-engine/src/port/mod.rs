@@ -2,17 +2,21 @@
 
 mod artifacts;
 mod clock;
+mod plan_files;
 mod secrets;
 mod store;
+mod tokens;
 mod tools;
 
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
+pub use plan_files::PlanFiles;
 pub use secrets::{SecretError, Secrets};
 pub use store::{
-    AcquireError, Append, AppendError, Lease, LeaseRule, Message, MessageId, OwnerId, Store, StoreError,
-    StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId, Placed,
+    Position, Store, StoreError, StreamInfo, StreamStatus,
 };
+pub use tokens::{Token, TokenId, Tokens};
 pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
 
 /// A boxed future, so that ports can be used as `dyn`.

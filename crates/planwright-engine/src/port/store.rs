@@ -80,6 +80,27 @@ pub struct StreamInfo {
     pub updated_at: Timestamp,
 }
 
+/// A place in the order in which a store committed its records, over all streams. The first record has 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+/// A record at its place in that order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    pub position: Position,
+    pub stream: StreamName,
+    pub record: Record,
+}
+
+/// Which streams a feed is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeedOf {
+    /// Every stream.
+    All,
+    /// A plan and all of its runs.
+    Plan(PlanId),
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The journal of one stream cannot be trusted. Other streams are not affected.
@@ -137,6 +158,16 @@ pub trait Store: Send + Sync + fmt::Debug {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>>;
+
+    /// Up to `limit` records committed after `after`, in the order of their commits: the same order for everybody, for
+    /// ever. A record that can be read here is followed only by records with higher positions, so that whoever goes on
+    /// from the last position misses nothing and sees nothing twice.
+    fn feed<'a>(
+        &'a self,
+        of: &'a FeedOf,
+        after: Position,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>>;
 
     /// The head of a stream; [`Head::EMPTY`] if there is none.
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>>;

@@ -6,8 +6,8 @@ use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::run::RunEvent;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, Lease, Message, MessageId, OwnerId, Store, StoreError,
-    StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
+    Position, Store, StoreError, StreamInfo,
 };
 use planwright_engine::{Engine, RunError};
 use serde_json::json;
@@ -87,6 +87,15 @@ impl Store for FaultyStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
         self.inner.read(stream, after, limit)
+    }
+
+    fn feed<'a>(
+        &'a self,
+        of: &'a FeedOf,
+        after: Position,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
+        self.inner.feed(of, after, limit)
     }
 
     fn head<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Head, StoreError>> {

@@ -1,0 +1,46 @@
+//! Who may use the service: tokens, kept as hashes.
+
+use super::{BoxFuture, StoreError};
+use planwright_core::digest::Digest;
+use planwright_core::policy::Role;
+use planwright_core::principal::Principal;
+use planwright_core::time::Timestamp;
+use std::fmt;
+
+/// Names a token without being one: it can be shown, listed and revoked by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenId(pub String);
+
+/// What is kept about a token. The token itself is shown once, when it is made, and never kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    pub id: TokenId,
+    /// SHA-256 of the token.
+    pub hash: Digest,
+    pub principal: Principal,
+    pub role: Role,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Token {
+    /// Whether it still opens the door.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires_at| now < expires_at)
+    }
+}
+
+/// Keeps tokens. What another process revokes is seen at once.
+pub trait Tokens: Send + Sync + fmt::Debug {
+    fn add<'a>(&'a self, token: &'a Token) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The token with this hash, valid or not.
+    fn find<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, StoreError>>;
+
+    /// All of them, oldest first.
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Token>, StoreError>>;
+
+    /// Makes a token invalid for ever. Returns whether there was a valid one.
+    fn revoke<'a>(&'a self, id: &'a TokenId, at: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>>;
+}
