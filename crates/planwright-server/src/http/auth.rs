@@ -11,9 +11,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode};
-use planwright_core::digest::Digest;
 use planwright_core::policy::Action;
 use planwright_core::principal::Assurance;
+use planwright_engine::access;
+use zeroize::Zeroizing;
 
 /// Who may use a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +63,11 @@ fn action(word: &str) -> Option<Action> {
 
 /// Lets in who may, and tells the route who it is.
 pub(super) async fn layer(State(http): State<Http>, mut request: Request, next: Next) -> Response {
-    match enter(&http, &request).await {
+    let door = match door(&http, &request) {
+        Ok(door) => door,
+        Err(problem) => return problem.into_response(),
+    };
+    match enter(&http, door).await {
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -79,28 +84,40 @@ pub(super) fn entry_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Entr
     http.openapi.get()?.entries.get(&(method.clone(), path.as_str().to_owned()))
 }
 
-async fn enter(http: &Http, request: &Request) -> Result<Option<Caller>, Problem> {
+/// What has to be shown at the door of a route, and what the request shows.
+struct Door {
+    actions: Vec<Action>,
+    token: Zeroizing<String>,
+}
+
+/// Nothing has to be shown where anybody may enter.
+fn door(http: &Http, request: &Request) -> Result<Option<Door>, Problem> {
     let closed = || Problem::forbidden("this route is open to nobody");
-    let actions = match entry_of(http, request).ok_or_else(closed)? {
-        Entry::Public => return Ok(None),
-        Entry::May(actions) => actions,
-    };
-    let caller = authenticate(http, request).await?;
+    match entry_of(http, request).ok_or_else(closed)? {
+        Entry::Public => Ok(None),
+        Entry::May(actions) => {
+            let token = Zeroizing::new(bearer(request.headers())?.to_owned());
+            Ok(Some(Door { actions: actions.clone(), token }))
+        }
+    }
+}
+
+async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Problem> {
+    let Some(Door { actions, token }) = door else { return Ok(None) };
+    let caller = authenticate(http, &token).await?;
     for action in actions {
-        authorize(&caller, *action, http.service.engine.policy())?;
+        authorize(&caller, action, http.service.engine.policy())?;
     }
     Ok(Some(caller))
 }
 
-/// The owner of the token that the request brings.
-async fn authenticate(http: &Http, request: &Request) -> Result<Caller, Problem> {
-    let token = bearer(request.headers())?;
-    let hash = Digest::of_bytes(token.as_bytes());
+/// The owner of a token.
+async fn authenticate(http: &Http, token: &str) -> Result<Caller, Problem> {
     let now = http.service.engine.environment().clock.now();
-    if let Some(caller) = http.sign_in.session(&hash, now) {
+    if let Some(caller) = http.sign_in.session(token, now) {
         return Ok(caller);
     }
-    let found = http.service.tokens.find(&hash).await?.filter(|token| token.is_valid(now));
+    let found = access::recognise(&*http.service.tokens, token, now).await?;
     let token = found.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))?;
     Ok(Caller { principal: token.principal, role: token.role, assurance: Assurance::Token })
 }

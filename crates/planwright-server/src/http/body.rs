@@ -7,17 +7,14 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use planwright_core::json::{fits, parse_strict};
+use planwright_core::json::parse_strict;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::str::FromStr;
 
-/// Levels of lists and objects within each other.
-const MAX_DEPTH: usize = 64;
-
 /// The bytes of a JSON body, whose media type is the one that is read here.
 #[derive(Debug)]
-pub struct JsonBytes(pub Bytes);
+pub(crate) struct JsonBytes(pub Bytes);
 
 impl FromRequest<Http> for JsonBytes {
     type Rejection = Problem;
@@ -32,7 +29,7 @@ impl FromRequest<Http> for JsonBytes {
 }
 
 /// The whole body, whatever it is.
-pub(super) async fn read(request: Request, http: &Http) -> Result<Bytes, Problem> {
+pub(crate) async fn read(request: Request, http: &Http) -> Result<Bytes, Problem> {
     let limit = http.settings.max_body_bytes;
     let body = request.into_body();
     let reading = axum::body::to_bytes(body, limit);
@@ -61,7 +58,7 @@ fn too_large(error: &axum::Error) -> bool {
 }
 
 /// The media type without its parameters, in lower case. A character set other than UTF-8 is another type.
-pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let mut given = headers.get_all(CONTENT_TYPE).iter();
     let (Some(value), None) = (given.next(), given.next()) else { return None };
     let value = value.to_str().ok()?.to_ascii_lowercase();
@@ -73,14 +70,14 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-pub(super) fn unsupported(wanted: &str) -> Problem {
+pub(crate) fn unsupported(wanted: &str) -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has to be {wanted}"))
         .hint(format!("send the header Content-Type: {wanted}"))
 }
 
 /// A JSON body of this shape and nothing besides.
 #[derive(Debug)]
-pub struct JsonBody<T>(pub T);
+pub(crate) struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Http> for JsonBody<T> {
     type Rejection = Problem;
@@ -93,7 +90,7 @@ impl<T: DeserializeOwned> FromRequest<Http> for JsonBody<T> {
 
 /// A JSON body of this shape, or none at all.
 #[derive(Debug)]
-pub struct OptionalBody<T>(pub T);
+pub(crate) struct OptionalBody<T>(pub T);
 
 impl<T: DeserializeOwned + Default> FromRequest<Http> for OptionalBody<T> {
     type Rejection = Problem;
@@ -112,31 +109,28 @@ impl<T: DeserializeOwned + Default> FromRequest<Http> for OptionalBody<T> {
     }
 }
 
-/// The value, if it is JSON without doubled keys, not too deep.
-pub(super) fn json(bytes: &[u8]) -> Result<Value, Problem> {
-    let value = parse_strict(bytes).map_err(|error| {
+/// The value, if it is JSON without doubled keys. The parser bounds how deep it goes.
+pub(crate) fn json(bytes: &[u8]) -> Result<Value, Problem> {
+    parse_strict(bytes).map_err(|error| {
         Problem::bad_request(format!(
             "the body is no JSON: {} at line {}, column {}",
             error.message, error.line, error.column
         ))
-    })?;
-    if fits(&value, MAX_DEPTH, &mut usize::MAX.clone()) {
-        return Ok(value);
-    }
-    Err(Problem::bad_request(format!("the body nests more than {MAX_DEPTH} levels")))
+    })
 }
 
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = json(bytes)?;
     if !value.is_object() {
         return Err(Problem::bad_request("the body has to be a JSON object"));
     }
-    serde_json::from_value(value).map_err(|error| Problem::bad_request(format!("the body does not fit: {error}")))
+    serde_json::from_value(value)
+        .map_err(|error| Problem::bad_request(format!("the body does not fit: {error}")))
 }
 
 /// One id in the path.
 #[derive(Debug)]
-pub struct PathId<T>(pub T);
+pub(crate) struct PathId<T>(pub T);
 
 impl<S: Send + Sync, T> FromRequestParts<S> for PathId<T>
 where
@@ -152,7 +146,7 @@ where
 
 /// A plan's id and a step of it in the path.
 #[derive(Debug)]
-pub struct PathStep<T>(pub T, pub String);
+pub(crate) struct PathStep<T>(pub T, pub String);
 
 impl<S: Send + Sync, T> FromRequestParts<S> for PathStep<T>
 where
@@ -177,7 +171,7 @@ fn id<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Problem> {
 
 /// The query of this shape and nothing besides.
 #[derive(Debug)]
-pub struct Params<T>(pub T);
+pub(crate) struct Params<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     type Rejection = Problem;

@@ -12,7 +12,10 @@ use http::{HeaderValue, StatusCode};
 /// What is set unless a route said something else.
 const DEFAULTS: [(HeaderName, &str); 6] = [
     (CACHE_CONTROL, "no-store"),
-    (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
     (REFERRER_POLICY, "no-referrer"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (X_FRAME_OPTIONS, "DENY"),

@@ -155,9 +155,14 @@ mod tests {
     #[test]
     fn it_answers_to_its_own_names_and_to_no_others() {
         let settings = settings();
-        for good in
-            ["localhost:7526", "LOCALHOST:7526", "127.0.0.1:7526", "[::1]:7526", "plans.example.org", "plans.example.org:8443"]
-        {
+        for good in [
+            "localhost:7526",
+            "LOCALHOST:7526",
+            "127.0.0.1:7526",
+            "[::1]:7526",
+            "plans.example.org",
+            "plans.example.org:8443",
+        ] {
             assert!(allows_host(&settings, good), "{good}");
         }
         for bad in [
@@ -185,8 +190,14 @@ mod tests {
         for good in ["http://localhost:7526", "http://127.0.0.1:7526", "https://app.example.org"] {
             assert!(allows_origin(&settings, good), "{good}");
         }
-        for bad in ["null", "", "http://evil.example", "http://localhost:3000", "file://", "https://app.example.org.evil"]
-        {
+        for bad in [
+            "null",
+            "",
+            "http://evil.example",
+            "http://localhost:3000",
+            "file://",
+            "https://app.example.org.evil",
+        ] {
             assert!(!allows_origin(&settings, bad), "{bad}");
         }
     }

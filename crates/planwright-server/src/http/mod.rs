@@ -5,14 +5,13 @@
 //! translates.
 
 mod auth;
-mod background;
-mod body;
+pub(crate) mod body;
 mod caller;
 mod headers;
 mod hosts;
 mod openapi;
 mod problem;
-mod router;
+pub(crate) mod router;
 mod routes;
 mod serve;
 mod settings;

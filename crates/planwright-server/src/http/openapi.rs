@@ -11,7 +11,7 @@ pub(super) const ACTION: &str = "x-planwright-action";
 
 /// The document, and who may use which route.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub(crate) struct Document {
     pub value: Value,
     pub(super) entries: HashMap<(Method, String), Entry>,
 }

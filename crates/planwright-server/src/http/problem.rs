@@ -189,9 +189,7 @@ impl From<ArtifactError> for Problem {
 impl From<LoadError> for Problem {
     fn from(error: LoadError) -> Self {
         match error {
-            LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => {
-                Self::caused(StatusCode::NOT_FOUND, &error)
-            }
+            LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => Self::caused(StatusCode::NOT_FOUND, &error),
             LoadError::Store(error) => error.into(),
             LoadError::Damaged { .. } | LoadError::Plan(_) => Self::damaged(&error),
         }
@@ -309,6 +307,9 @@ impl From<StartRunError> for Problem {
             | StartRunError::Ended { .. }
             | StartRunError::BeingUndone { .. }
             | StartRunError::ChildRun { .. } => Self::caused(StatusCode::CONFLICT, &error),
+            StartRunError::Stopping => {
+                Self { retry_after: Some(5), ..Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error) }
+            }
             StartRunError::Artifact(error) => error.into(),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),

@@ -14,7 +14,7 @@ pub(super) fn routes() -> (Router<Http>, Document) {
 }
 
 /// Several groups of routes as one.
-pub(super) type Routes = OpenApiRouter<Http>;
+pub(crate) type Routes = OpenApiRouter<Http>;
 
 /// The whole service as one thing that answers requests.
 pub fn app(http: &Http) -> Router {

@@ -67,10 +67,18 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<&Tls>) -> Res
     tokio::select! {
         served = served => served?,
         never = stopping => match never {},
+        () = http.stop_now.cancelled() => return Ok(()),
     }
     // What is in flight finishes in its own time, but not in any time.
-    if tokio::time::timeout(http.settings.grace, http.background.stopped()).await.is_err() {
-        tracing::warn!("runs are still in flight; they go on when the service starts again");
+    let stopped = tokio::select! {
+        stopped = http.supervisor.stop(http.settings.grace) => stopped,
+        () = http.stop_now.cancelled() => return Ok(()),
+    };
+    if stopped.cut_off > 0 {
+        tracing::warn!(
+            runs = stopped.cut_off,
+            "calls were still in flight; their runs go on at the next start"
+        );
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 /// The name of the header that carries it on every answer.
-pub const HEADER: &str = "x-trace-id";
+pub(crate) const HEADER: &str = "x-trace-id";
 
 /// The trace a request belongs to, written as a UUID: the caller's if it brought one, else a fresh one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 

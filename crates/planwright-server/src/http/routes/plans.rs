@@ -16,7 +16,7 @@ use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document};
 use planwright_core::review::ReviewState;
 use planwright_engine::LoadError;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa_axum::routes;
 
 /// The most characters of a goal.
@@ -64,9 +64,7 @@ async fn create_plan(
 fn check_goal(value: &Value) -> Result<(), Problem> {
     match value.get("goal") {
         None => Ok(()),
-        Some(Value::String(goal)) if goal.trim().is_empty() => {
-            Err(Problem::bad_request("the goal is empty"))
-        }
+        Some(Value::String(goal)) if goal.trim().is_empty() => Err(Problem::bad_request("the goal is empty")),
         Some(Value::String(goal)) if goal.chars().count() > MAX_GOAL => {
             Err(Problem::bad_request(format!("the goal has more than {MAX_GOAL} characters")))
         }

@@ -10,7 +10,6 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -44,7 +43,8 @@ async fn sign_in(
     let environment = http.service.engine.environment();
     let token = secret("pws_")?;
     let spent = http.sign_in.spend(&code, &token, environment.clock.now());
-    let refused = || Problem::new(StatusCode::UNAUTHORIZED, "the code was used, has expired, or never was one");
+    let refused =
+        || Problem::new(StatusCode::UNAUTHORIZED, "the code was used, has expired, or never was one");
     let expires_at = spent.ok_or_else(refused)?.to_string();
     Ok(Json(Session { token, expires_at }))
 }
