@@ -75,6 +75,7 @@ mod resume;
 mod run_handle;
 mod run_options;
 mod start;
+pub mod telemetry;
 mod undo;
 
 pub use command::CommandError;
