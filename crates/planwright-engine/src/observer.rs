@@ -1,7 +1,7 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
 use crate::port::{Progress, ProgressSink};
-use planwright_core::id::StepId;
+use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent, StepReport};
 use std::fmt;
@@ -12,6 +12,12 @@ use std::sync::Arc;
 pub trait Observer: Send + Sync {
     /// `run` is the state after the whole commit that contains the entry.
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>);
+
+    /// This process executes the run from here on: it was started or taken over.
+    fn executing(&self, _run: &Run) {}
+
+    /// This process executes the run no more: it ended, waits for a person, or cannot go on.
+    fn left(&self, _run: &RunId) {}
 
     /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is over.
     fn progress(&self, _step: &StepId, _progress: &Progress) {}
@@ -88,6 +94,22 @@ impl Observers {
             }));
             if told.is_err() {
                 tracing::warn!(run = %run.id(), "an observer panicked");
+            }
+        }
+    }
+
+    pub(crate) fn executing(&self, run: &Run) {
+        for observer in &self.0 {
+            if catch_unwind(AssertUnwindSafe(|| observer.executing(run))).is_err() {
+                tracing::warn!(run = %run.id(), "an observer panicked");
+            }
+        }
+    }
+
+    pub(crate) fn left(&self, run: &RunId) {
+        for observer in &self.0 {
+            if catch_unwind(AssertUnwindSafe(|| observer.left(run))).is_err() {
+                tracing::warn!(%run, "an observer panicked");
             }
         }
     }
