@@ -15,6 +15,7 @@ mod owner;
 mod reader;
 mod schema;
 mod store;
+mod tokens;
 mod transaction;
 mod writer;
 

@@ -14,3 +14,5 @@ mod opening;
 mod scene;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod tokens;
