@@ -11,7 +11,7 @@ use planwright_core::tool::Catalog;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Everything the engine was given.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct Engine {
 pub(crate) struct Active {
     inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
     pub(crate) postman: std::sync::OnceLock<()>,
+    /// Nothing starts any more: the runs let go of what they are at as soon as no call is in flight.
+    draining: watch::Sender<bool>,
 }
 
 impl Active {
@@ -60,6 +62,10 @@ impl Active {
 
     pub(crate) fn get(&self, run: &RunId) -> Option<mpsc::Sender<Request>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
     }
 }
 
@@ -114,6 +120,12 @@ impl Engine {
     /// What the operator decided.
     pub fn policy(&self) -> &Arc<Policy> {
         &self.env.policy
+    }
+
+    /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a crash would, but
+    /// with nothing lost. There is no way back: the process is about to end.
+    pub fn drain(&self) {
+        self.active.draining.send_replace(true);
     }
 
     /// The tools known now.

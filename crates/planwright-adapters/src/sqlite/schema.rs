@@ -6,6 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 /// The n-th script leads from version n to n + 1. A script that was released is never edited.
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_journal.sql"),
+    include_str!("../../migrations/sqlite/0002_feed.sql"),
     include_str!("../../migrations/sqlite/0003_access.sql"),
 ];
 
