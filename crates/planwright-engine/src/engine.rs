@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Everything the engine was given.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ pub(crate) struct Active {
     inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
     watchers: Mutex<Vec<Arc<dyn Observer>>>,
     pub(crate) postman: std::sync::OnceLock<()>,
+    /// Nothing starts any more: the runs let go of what they are at as soon as no call is in flight.
+    draining: watch::Sender<bool>,
 }
 
 impl fmt::Debug for Active {
@@ -75,6 +77,10 @@ impl Active {
 
     pub(crate) fn get(&self, run: &RunId) -> Option<mpsc::Sender<Request>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
     }
 }
 
@@ -134,6 +140,12 @@ impl Engine {
     /// From here on this observer is told about every run that this engine starts or takes over.
     pub fn watch(&self, observer: Arc<dyn Observer>) {
         self.active.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
+    }
+
+    /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a crash would, but
+    /// with nothing lost. There is no way back: the process is about to end.
+    pub fn drain(&self) {
+        self.active.draining.send_replace(true);
     }
 
     /// The tools known now.

@@ -75,6 +75,7 @@ mod resume;
 mod run_handle;
 mod run_options;
 mod start;
+mod supervision;
 pub mod telemetry;
 mod undo;
 
@@ -90,4 +91,5 @@ pub use remote::{RunCommand, ShownText};
 pub use run_handle::RunHandle;
 pub use run_options::{GivenApproval, RunOptions};
 pub use start::StartRunError;
+pub use supervision::{Standing, Stopped, Supervisor, SupervisorOptions};
 pub use undo::{Undo, UndoCandidate, UndoRunError};

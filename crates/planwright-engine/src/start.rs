@@ -69,6 +69,8 @@ pub enum StartRunError {
     ChildRun { run: RunId, parent: Parent },
     #[error("there is no step `{0}`")]
     UnknownStep(String),
+    #[error("the service is stopping and starts nothing any more")]
+    Stopping,
     #[error(transparent)]
     Acquire(#[from] AcquireError),
     #[error(transparent)]
@@ -287,6 +289,10 @@ impl Engine {
         self.env.store.append(with).await?;
         let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
         let lease = Lease { run: run.id().clone(), owner: self.env.owner.clone(), epoch: 1, expires_at };
+        if options.queued {
+            self.env.store.release(&lease).await.map_err(LoadError::from)?;
+            return Ok(RunHandle::of_queued(run));
+        }
         Ok(self.execute(run, head, lease, options, Vec::new(), mirror))
     }
 

@@ -7,6 +7,7 @@
 mod anchor;
 mod changes;
 mod fault;
+mod feed;
 mod heads;
 mod inspect;
 mod lease;

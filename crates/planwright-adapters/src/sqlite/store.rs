@@ -2,6 +2,7 @@
 
 use super::anchor::Anchor;
 use super::changes::{Changes, Source};
+use super::feed;
 use super::heads::Heads;
 use super::open::{self, OpenStoreError, Options};
 use super::reader::Reader;
@@ -159,11 +160,12 @@ impl Store for SqliteStore {
 
     fn feed<'a>(
         &'a self,
-        _of: &'a FeedOf,
-        _after: Position,
-        _limit: usize,
+        of: &'a FeedOf,
+        after: Position,
+        limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
-        Box::pin(async { Err(StoreError::Failed("this store has no feed yet".to_owned())) })
+        let of = of.clone();
+        Box::pin(self.look(move |reader| reader.with(|connection| feed::read(connection, &of, after, limit))))
     }
 
     // The small reads below take microseconds, less than moving them to another thread.

@@ -7,6 +7,8 @@ mod crash;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod feed;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod opening;

@@ -98,6 +98,8 @@ pub(crate) struct RunLoop {
     /// A ready step was not admitted: wait for a call of any run to end.
     pub(super) starved: bool,
     pub(super) freed: watch::Receiver<u64>,
+    /// The process is about to end.
+    draining: watch::Receiver<bool>,
     stream: StreamName,
     head: Head,
     lease: Lease,
@@ -149,6 +151,7 @@ impl RunLoop {
             stream: StreamName::Run(run.id().clone()),
             status: run.status(),
             freed: env.limiter.freed(),
+            draining: engine.active.draining(),
             env,
             engine,
             run,
@@ -193,7 +196,9 @@ impl RunLoop {
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
         loop {
             self.execute(&Command::Tick, Cause::Timer)?;
-            self.schedule().await?;
+            if !*self.draining.borrow() {
+                self.schedule().await?;
+            }
             // A step skipped just now can make one ready that needs approval, so people are asked last.
             self.execute(&Command::AskApprovals, Cause::Schedule)?;
             self.execute(&Command::Settle, Cause::Schedule)?;
@@ -257,7 +262,7 @@ impl RunLoop {
     async fn commit(&mut self) -> Result<bool, RunError> {
         // Whoever paused the run wants it let go, also where it would stay for an approval.
         let stays = self.linger && *self.run.state() != RunState::Paused;
-        let over = self.run.state().is_terminal() || self.run.is_parked() && !stays;
+        let over = self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
         if self.batch.is_empty() && !over {
             return Ok(false);
         }
@@ -294,6 +299,12 @@ impl RunLoop {
             self.dispatch_child(prepared);
         }
         Ok(over)
+    }
+
+    /// The process is about to end, and no call is in flight or about to be.
+    fn is_drained(&self) -> bool {
+        let idle = self.calls.is_empty() && self.finished.is_empty();
+        *self.draining.borrow() && idle && self.batch.calls.is_empty() && self.batch.children.is_empty()
     }
 
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
@@ -366,6 +377,7 @@ impl RunLoop {
                 Some(request) = self.inbox.recv() => self.accept(request)?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
+                _ = self.draining.changed() => {}
                 _ = renewal.tick() => self.lease = self.env.store.renew(&self.lease, self.env.lease_ttl).await?,
             }
         }
