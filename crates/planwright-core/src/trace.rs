@@ -25,10 +25,12 @@ impl TraceId {
     }
 }
 
-/// 32 lower-case hexadecimal digits.
+/// As a UUID, which is how people are shown it. Trace Context leaves the dashes out.
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        let hex = format!("{:032x}", self.0);
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        f.write_str(&parts.join("-"))
     }
 }
 
@@ -39,7 +41,10 @@ pub struct NoTrace;
 impl FromStr for TraceId {
     type Err = NoTrace;
 
+    /// With or without the dashes of a UUID.
     fn from_str(text: &str) -> Result<Self, NoTrace> {
+        let dashed = text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
+        let text = if dashed { &text.replace('-', "") } else { text };
         hex::<32>(text).filter(|bits| *bits != 0).map(Self).ok_or(NoTrace)
     }
 }
@@ -74,7 +79,7 @@ impl TraceParent {
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.sampled))
+        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace.0, self.span, u8::from(self.sampled))
     }
 }
 
@@ -111,7 +116,8 @@ mod tests {
     #[test]
     fn a_header_is_read_and_written() {
         let parent: TraceParent = HEADER.parse().unwrap();
-        assert_eq!(parent.trace.to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(parent.trace.to_string(), "4bf92f35-77b3-4da6-a3ce-929d0e0e4736");
+        assert_eq!(parent.trace.to_string().parse(), Ok(parent.trace));
         assert_eq!(parent.span(), 0x00f0_67aa_0ba9_02b7);
         assert!(parent.sampled);
         assert_eq!(parent.to_string(), HEADER);
@@ -143,7 +149,7 @@ mod tests {
     #[test]
     fn a_name_has_one_place_and_it_is_not_recorded() {
         let trace = TraceId::mint(0, 0);
-        assert_eq!(trace.to_string(), format!("{:032x}", 1));
+        assert_eq!(trace.to_bytes()[15], 1);
         let place = TraceParent::of_name(trace, "run_1");
         assert_eq!(place, TraceParent::of_name(trace, "run_1"));
         assert_ne!(place, TraceParent::of_name(trace, "run_2"));

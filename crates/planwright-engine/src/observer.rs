@@ -7,11 +7,15 @@ use planwright_core::run::{Run, RunEvent, StepReport};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Told about every entry of a run after it is durable. It must not block: the run waits for it.
 pub trait Observer: Send + Sync {
     /// `run` is the state after the whole commit that contains the entry.
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>);
+
+    /// A commit of a run took this long.
+    fn committed(&self, _took: Duration) {}
 
     /// This process executes the run from here on: it was started or taken over.
     fn executing(&self, _run: &Run) {}
@@ -87,9 +91,10 @@ impl Observers {
     }
 
     /// A failing observer never changes an outcome: its panic ends here.
-    pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>]) {
+    pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>], took: Duration) {
         for observer in &self.0 {
             let told = catch_unwind(AssertUnwindSafe(|| {
+                observer.committed(took);
                 entries.iter().for_each(|entry| observer.entry(run, entry));
             }));
             if told.is_err() {

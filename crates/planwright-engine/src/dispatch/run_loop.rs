@@ -21,6 +21,7 @@ use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -281,9 +282,10 @@ impl RunLoop {
             appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
         }
         crash::point("run: before commit");
+        let started = Instant::now();
         self.append(appends).await?;
         crash::point("run: after commit");
-        self.observers.tell(&self.run, &batch.entries);
+        self.observers.tell(&self.run, &batch.entries, started.elapsed());
         for (reply, verdict) in batch.replies {
             // Whoever asked may be gone; the decision stands.
             drop(reply.send(verdict));
