@@ -60,6 +60,7 @@ mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod crash;
+mod consent;
 mod dispatch;
 mod engine;
 mod functions;

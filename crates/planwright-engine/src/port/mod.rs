@@ -1,5 +1,6 @@
 //! What the engine needs from the outside, as traits. Adapters implement them; the engine knows no vendor.
 
+mod answers;
 mod artifacts;
 mod clock;
 mod plan_files;
@@ -8,6 +9,7 @@ mod store;
 mod tokens;
 mod tools;
 
+pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
 pub use plan_files::PlanFiles;
