@@ -251,7 +251,12 @@ impl Engine {
         load_run(&*self.env.store, id, review, &self.env.bounds).await
     }
 
-    pub(crate) async fn review(&self, review: Review, head: Head, command: &Command) -> Result<Review, ReviewError> {
+    pub(crate) async fn review(
+        &self,
+        review: Review,
+        head: Head,
+        command: &Command,
+    ) -> Result<Review, ReviewError> {
         let now = self.env.clock.now();
         let events = review.decide(command, now)?;
         let id = review.id().clone();

@@ -44,13 +44,7 @@ pub fn already_agreed(
 
 /// The step without its words. Dependencies are compared as edges.
 fn executed(step: &Step) -> Step {
-    Step {
-        title: None,
-        labels: Vec::new(),
-        capability_label: None,
-        depends_on: Vec::new(),
-        ..step.clone()
-    }
+    Step { title: None, labels: Vec::new(), capability_label: None, depends_on: Vec::new(), ..step.clone() }
 }
 
 fn dependencies(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {

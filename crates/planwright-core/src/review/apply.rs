@@ -158,10 +158,9 @@ impl Review {
     fn may_run(&self) -> bool {
         match self.state {
             ReviewState::Proposed | ReviewState::Approved => true,
-            ReviewState::Draft
-            | ReviewState::Rejected
-            | ReviewState::NeedsReview
-            | ReviewState::Deleted => false,
+            ReviewState::Draft | ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => {
+                false
+            }
         }
     }
 }

@@ -44,7 +44,10 @@ fn make(document: &mut Document, edit: &Edit, bounds: &Bounds) -> Result<(), Edi
     match edit {
         Edit::Set { path, value } => {
             if !fits(value, bounds.max_depth, &mut usize::MAX.clone()) {
-                return Err(EditError::TooLarge(format!("a value nests more than {} levels", bounds.max_depth)));
+                return Err(EditError::TooLarge(format!(
+                    "a value nests more than {} levels",
+                    bounds.max_depth
+                )));
             }
             let path = Path::parse(path)?;
             change(document, &path, |first, root| path.set(first, root, value.clone()))

@@ -75,9 +75,7 @@ impl Path {
             return Err(self.no_container(at, target));
         }
         match target {
-            Value::Object(map) => {
-                Ok(map.entry(part.to_owned()).or_insert_with(|| Value::Object(Map::new())))
-            }
+            Value::Object(map) => Ok(map.entry(part.to_owned()).or_insert_with(|| Value::Object(Map::new()))),
             Value::Array(list) => {
                 let index = self.index(at, part, list.len())?;
                 Ok(&mut list[index])
