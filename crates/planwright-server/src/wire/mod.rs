@@ -8,6 +8,7 @@ mod run;
 mod template;
 mod undo;
 mod validation;
+mod version;
 
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
@@ -17,3 +18,4 @@ pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepR
 pub use template::{TemplateInput, TemplateLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
+pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};
