@@ -18,6 +18,9 @@ impl Review {
             state: ReviewState::Proposed,
             approvals: Vec::new(),
             rejections: Vec::new(),
+            change_requests: Vec::new(),
+            threads: Vec::new(),
+            archived: false,
             runs: Vec::new(),
             updated_at: first.at,
         };
@@ -49,13 +52,17 @@ impl Review {
                     at: entry.at,
                 });
                 self.state = ReviewState::Proposed;
+                self.archived = false;
             }
             ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
                     ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
-                    ReviewState::Rejected | ReviewState::Deleted => false,
+                    ReviewState::Rejected
+                    | ReviewState::ChangesRequested
+                    | ReviewState::Expired
+                    | ReviewState::Deleted => false,
                 };
-                if !decidable || *version != self.current().number || !by.may_approve() {
+                if !decidable || self.archived || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_approved", self.state));
                 }
                 self.approvals.push(Approval {
@@ -77,9 +84,7 @@ impl Review {
                 if !self.may_run() || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_rejected", self.state));
                 }
-                for approval in self.approvals.iter_mut().filter(|approval| approval.is_open(*version)) {
-                    approval.taken_back = true;
-                }
+                self.take_back(*version);
                 let (by, reason) = (by.clone(), reason.clone());
                 self.rejections.push(Rejection { version: *version, by, reason, at: entry.at });
                 let too_often = self.rejections.len() >= Self::MAX_REJECTIONS;
@@ -104,6 +109,42 @@ impl Review {
                 return Err(cannot_follow("plan_deleted", self.state));
             }
             ReviewEvent::PlanDeleted { .. } => self.state = ReviewState::Deleted,
+            ReviewEvent::ChangesRequested { version, by, reason } => {
+                if !self.may_run() || *version != self.current().number || !by.may_approve() {
+                    return Err(cannot_follow("changes_requested", self.state));
+                }
+                self.take_back(*version);
+                let (by, reason) = (by.clone(), reason.clone());
+                self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
+                self.state = ReviewState::ChangesRequested;
+            }
+            ReviewEvent::PlanExpired { version, .. } => {
+                if !self.may_run() || *version != self.current().number {
+                    return Err(cannot_follow("plan_expired", self.state));
+                }
+                self.state = ReviewState::Expired;
+            }
+            ReviewEvent::ApprovalExpired { version, .. } => {
+                if self.state != ReviewState::Approved || *version != self.current().number {
+                    return Err(cannot_follow("approval_expired", self.state));
+                }
+                self.state = ReviewState::Proposed;
+            }
+            ReviewEvent::PlanArchived { .. } => {
+                if self.archived || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_archived", self.state));
+                }
+                self.archived = true;
+            }
+            ReviewEvent::PlanUnarchived { .. } => {
+                if !self.archived || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_unarchived", self.state));
+                }
+                self.archived = false;
+            }
+            ReviewEvent::CommentAdded { .. }
+            | ReviewEvent::CommentResolved { .. }
+            | ReviewEvent::CommentReopened { .. } => self.note_comment(entry)?,
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -124,11 +165,22 @@ impl Review {
         true
     }
 
-    /// Neither rejected nor deleted.
+    /// The version was sent back after all: what was agreed to and not used is void.
+    fn take_back(&mut self, version: u32) {
+        for approval in self.approvals.iter_mut().filter(|approval| approval.is_open(version)) {
+            approval.taken_back = true;
+        }
+    }
+
+    /// Neither sent back, expired nor put away.
     fn may_run(&self) -> bool {
         match self.state {
-            ReviewState::Proposed | ReviewState::Approved => true,
-            ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => false,
+            ReviewState::Proposed | ReviewState::Approved => !self.archived,
+            ReviewState::Rejected
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired
+            | ReviewState::Deleted => false,
         }
     }
 }
