@@ -209,8 +209,13 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             };
             match review.state() {
-                ReviewState::Proposed | ReviewState::Approved => {}
-                ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => continue,
+                _ if review.is_archived() => continue,
+                // Nobody touched an expired one; that says nothing against it.
+                ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
+                ReviewState::Rejected
+                | ReviewState::NeedsReview
+                | ReviewState::ChangesRequested
+                | ReviewState::Deleted => continue,
             }
             let (version, document) = (review.current().number, Arc::clone(&review.current().document));
             left.extend(document.subplan_ids().into_iter().cloned());
@@ -244,14 +249,19 @@ impl Engine {
         load_run(&*self.env.store, id, review, &self.env.bounds).await
     }
 
-    async fn review(&self, review: Review, head: Head, command: &Command) -> Result<Review, ReviewError> {
+    pub(crate) async fn review(
+        &self,
+        review: Review,
+        head: Head,
+        command: &Command,
+    ) -> Result<Review, ReviewError> {
         let now = self.env.clock.now();
         let events = review.decide(command, now)?;
         let id = review.id().clone();
         self.append_review(&id, Some(review), head, (now, events)).await
     }
 
-    async fn append_review(
+    pub(crate) async fn append_review(
         &self,
         id: &PlanId,
         review: Option<Review>,
@@ -299,7 +309,7 @@ impl Engine {
         let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
         let status = StreamStatus {
             plan: id.clone(),
-            status: review.state().as_str().to_owned(),
+            status: review.word().to_owned(),
             label: review.current().document.title.clone().unwrap_or_default(),
         };
         let append = Append {
