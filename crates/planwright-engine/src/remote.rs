@@ -45,6 +45,11 @@ pub enum RunCommand {
     Cancel {
         by: Principal,
     },
+    /// Declare the run failed, though no step of it was why.
+    GiveUp {
+        by: Principal,
+        reason: String,
+    },
 }
 
 /// What was on the screen, in a form that can be sent.
@@ -87,6 +92,7 @@ impl RunCommand {
             Self::LeaveOut { step, by, reason } => Command::LeaveOut { step, by, reason },
             Self::Pause { by } => Command::Pause { by },
             Self::Cancel { by } => Command::Cancel { by },
+            Self::GiveUp { by, reason } => Command::GiveUp { by, reason },
         }
     }
 }

@@ -12,7 +12,7 @@ impl Policy {
                 (by, Action::Resolve)
             }
             Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
-            Command::Cancel { by } => (by, Action::Cancel),
+            Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Action::Cancel),
             // Whoever takes a run back agrees to the calls that do it.
             Command::Undo { by, .. } => (by, Action::Approve),
             Command::Start { .. }
@@ -27,6 +27,7 @@ impl Policy {
             | Command::Tick
             | Command::Recover
             | Command::AskApprovals
+            | Command::Stall { .. }
             | Command::Settle => return Ok(()),
         };
         match action {

@@ -170,6 +170,17 @@ pub enum RunEvent {
     RunResumed {
         by: Principal,
     },
+    /// Nobody has executed the run for too long, and nothing says that somebody still does.
+    RunStalled {
+        /// When its last owner was last heard of.
+        since: Timestamp,
+    },
+    /// A person declared the run failed. What had not ended never will.
+    RunGivenUp {
+        by: Principal,
+        reason: String,
+        steps_digest: Digest,
+    },
     CancelRequested {
         by: Principal,
     },
@@ -284,9 +295,10 @@ impl Journaled for RunEvent {
             | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
                 Some(format!("{step} end"))
             }
-            Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. } => {
-                Some("end".into())
-            }
+            Self::RunCompleted { .. }
+            | Self::RunFailed { .. }
+            | Self::RunGivenUp { .. }
+            | Self::RunCancelled { .. } => Some("end".into()),
             Self::StepUndone { step, .. } => Some(format!("{step} undone")),
             Self::UndoOpened { run, .. } => Some(format!("undo {run}")),
             Self::AttemptFailed { retry_at: Some(_), .. }
@@ -301,6 +313,7 @@ impl Journaled for RunEvent {
             | Self::InputGiven { attempt: Some(_), .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::RunStalled { .. }
             | Self::CancelRequested { .. } => None,
         }
     }

@@ -16,6 +16,8 @@ pub enum Refusal {
     NotPaused,
     #[error("the run is {status}, so it cannot be paused")]
     CannotPause { status: &'static str },
+    #[error("the run is being executed ({calls} {} in flight): cancel it instead", if *calls == 1 { "call is" } else { "calls are" })]
+    InFlight { calls: usize },
     #[error("there is no step `{0}`")]
     UnknownStep(String),
     #[error("step `{step}` is {state}: no approval is waited for")]

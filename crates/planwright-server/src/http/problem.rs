@@ -9,7 +9,7 @@ use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use planwright_core::plan::{Finding, ReadPlanError};
 use planwright_core::policy::MatchedRule;
-use planwright_core::review::Refusal as ReviewRefusal;
+use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{CommandError, LoadError, ReviewError, StartRunError, UndoRunError};
@@ -250,6 +250,7 @@ impl From<Refusal> for Problem {
             | Refusal::CannotStart { .. }
             | Refusal::CannotSkip { .. }
             | Refusal::NotInFlight { .. }
+            | Refusal::InFlight { .. }
             | Refusal::Stale { .. }
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
@@ -272,13 +273,43 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
             | ReviewRefusal::Changed { .. }
-            | ReviewRefusal::Executing => Self::caused(StatusCode::CONFLICT, &refusal),
+            | ReviewRefusal::Executing
+            | ReviewRefusal::Conflict { .. }
+            | ReviewRefusal::Draft
+            | ReviewRefusal::NotADraft(_)
+            | ReviewRefusal::NoSteps
+            | ReviewRefusal::TooManyVersions(_)
+            | ReviewRefusal::ChangesRequested
+            | ReviewRefusal::PlanExpired
+            | ReviewRefusal::Archived
+            | ReviewRefusal::NotArchived
+            | ReviewRefusal::NotOver(_)
+            | ReviewRefusal::OpenThreads { .. } => Self::caused(StatusCode::CONFLICT, &refusal),
+            ReviewRefusal::NoSuchVersion(_) => Self::caused(StatusCode::NOT_FOUND, &refusal),
+            ReviewRefusal::ReasonTooLong(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &refusal),
+            ReviewRefusal::Comment(refusal) => refusal.into(),
             ReviewRefusal::Expired { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
             ReviewRefusal::NotEnough { .. } => {
                 Self::caused(StatusCode::CONFLICT, &refusal).hint("somebody else has to approve it too")
             }
         }
+    }
+}
+
+impl From<CommentRefusal> for Problem {
+    fn from(refusal: CommentRefusal) -> Self {
+        let status = match refusal {
+            CommentRefusal::NoSuchComment(_) | CommentRefusal::NoSuchStep(_) => StatusCode::NOT_FOUND,
+            CommentRefusal::MayNotResolve(_) => StatusCode::FORBIDDEN,
+            CommentRefusal::TooMany | CommentRefusal::Already(_) | CommentRefusal::Duplicate(_) => {
+                StatusCode::CONFLICT
+            }
+            CommentRefusal::Empty | CommentRefusal::TooLong { .. } | CommentRefusal::ReplyWithStep => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+        };
+        Self::caused(status, &refusal)
     }
 }
 
@@ -290,7 +321,9 @@ impl From<ReviewError> for Problem {
             ReviewError::Invalid(findings) => invalid(findings),
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
-            ReviewError::BadChoice(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
+            ReviewError::BadChoice(_) | ReviewError::Edit(_) | ReviewError::OtherPlan { .. } => {
+                Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
+            }
             ReviewError::Artifact(error) => error.into(),
             ReviewError::Append(error) => error.into(),
         }

@@ -11,6 +11,7 @@ mod schema;
 mod template;
 mod undo;
 mod validation;
+mod version;
 
 pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting};
 pub use created::{Created, CreatedPlan, StepMetadata};
@@ -22,3 +23,4 @@ pub use schema::{FindingShape, PrincipalShape};
 pub use template::{TemplateInput, TemplateLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
+pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};

@@ -31,6 +31,9 @@ pub struct PlanDetails<'a> {
     /// What the policy says about each step.
     pub policy: Vec<super::StepVerdict>,
     pub approvals: Vec<ApprovalLine>,
+    /// What changed since it was last agreed to, if an edit voided that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<super::ChangesSince>,
 }
 
 /// One approval of a plan.
@@ -43,7 +46,7 @@ pub struct ApprovalLine {
     #[schema(value_type = super::PrincipalShape)]
     pub by: Principal,
     pub at: String,
-    /// `open`, `used`, `expired` or `taken_back`.
+    /// `open`, `used`, `expired`, `taken_back`, or `superseded` by a version that does something else.
     pub state: &'static str,
     pub required: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,8 @@ impl ApprovalLine {
             "taken_back"
         } else if approval.spent_by.len() >= terms.uses() as usize {
             "used"
+        } else if approval.superseded {
+            "superseded"
         } else if approval.has_expired(now) {
             "expired"
         } else {

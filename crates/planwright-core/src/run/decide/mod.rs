@@ -11,6 +11,7 @@ mod report;
 mod resolve;
 mod settle;
 mod skip;
+mod stall;
 mod start;
 mod tick;
 mod undo;
@@ -113,6 +114,15 @@ pub enum Command {
     Cancel {
         by: Principal,
     },
+    /// Nobody has executed the run since then.
+    Stall {
+        since: Timestamp,
+    },
+    /// Declare the run failed.
+    GiveUp {
+        by: Principal,
+        reason: String,
+    },
     /// End the run if nothing is left to do.
     Settle,
     /// Look at the runs of sub-plans again that waited for a person.
@@ -181,6 +191,8 @@ impl Run {
             Command::Pause { by } => self.decide_pause(by),
             Command::Resume { by } => self.decide_resume(by),
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
+            Command::Stall { since } => Ok(self.decide_stall(*since)),
+            Command::GiveUp { by, reason } => self.decide_give_up(by, reason),
             Command::Settle => Ok(self.decide_settle()),
             Command::ResumeChildren => Ok(self.decide_resume_children()),
             Command::Undo { .. } | Command::NoteUndone { .. } => {
@@ -197,6 +209,7 @@ impl Run {
             | Command::Recover
             | Command::AskApprovals
             | Command::Settle
+            | Command::Stall { .. }
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
             Command::NoteUndone { step, run } => self.decide_undone(*step, run),
@@ -214,6 +227,7 @@ impl Run {
             | Command::Resolve { .. }
             | Command::Pause { .. }
             | Command::Resume { .. }
+            | Command::GiveUp { .. }
             | Command::Cancel { .. } => Err(Refusal::RunEnded { status: self.status() }),
         }
     }
