@@ -65,6 +65,7 @@ mod functions;
 mod history;
 mod journal;
 pub mod memory;
+pub mod notices;
 mod observer;
 mod pins;
 mod plans;

@@ -5,6 +5,7 @@
 mod artifacts;
 mod clock;
 mod ids;
+mod outbox;
 mod secrets;
 mod store;
 mod transaction;
@@ -12,5 +13,6 @@ mod transaction;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
 pub use ids::{RandomIds, SequentialIds};
+pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
