@@ -137,15 +137,15 @@ impl Engine {
         &self.env.policy
     }
 
-    /// From here on this observer is told about every run that this engine starts or takes over.
-    pub fn watch(&self, observer: Arc<dyn Observer>) {
-        self.active.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
-    }
-
     /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a crash would, but
     /// with nothing lost. There is no way back: the process is about to end.
     pub fn drain(&self) {
         self.active.draining.send_replace(true);
+    }
+
+    /// From here on this observer is told about every run that this engine starts or takes over.
+    pub fn watch(&self, observer: Arc<dyn Observer>) {
+        self.active.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
     }
 
     /// The tools known now.

@@ -54,6 +54,7 @@
 //! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?), Arc::new(FileArtifacts::new(dir)))` on the
 //! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
+pub mod access;
 mod child;
 mod command;
 #[cfg(feature = "conformance")]

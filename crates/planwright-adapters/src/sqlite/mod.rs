@@ -16,6 +16,7 @@ mod owner;
 mod reader;
 mod schema;
 mod store;
+mod tokens;
 mod transaction;
 mod writer;
 

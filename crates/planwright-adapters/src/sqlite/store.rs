@@ -2,6 +2,7 @@
 
 use super::anchor::Anchor;
 use super::changes::{Changes, Source};
+use super::fault::Stop;
 use super::feed;
 use super::heads::Heads;
 use super::open::{self, OpenStoreError, Options};
@@ -13,6 +14,7 @@ use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
     Position, Store, StoreError, StreamInfo,
 };
+use rusqlite::Connection;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -100,6 +102,18 @@ impl SqliteStore {
             }
         }
         answer.await.map_err(|_| stopped())?
+    }
+
+    /// Changes something beside the journal.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Stop<StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Request::other(reply, work)).await
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// Reads on a thread that may block.

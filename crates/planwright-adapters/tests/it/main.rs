@@ -16,3 +16,5 @@ mod opening;
 mod scene;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod tokens;

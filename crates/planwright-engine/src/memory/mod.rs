@@ -8,6 +8,7 @@ mod ids;
 mod outbox;
 mod secrets;
 mod store;
+mod tokens;
 mod transaction;
 
 pub use artifacts::MemoryArtifacts;
@@ -16,3 +17,4 @@ pub use ids::{RandomIds, SequentialIds};
 pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
+pub use tokens::MemoryTokens;
