@@ -8,7 +8,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{
-    Code, Document, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
 };
 use planwright_core::policy::{Action, JudgedPlan, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
@@ -27,6 +27,10 @@ pub enum ReviewError {
     Refused(#[from] Refusal),
     #[error("the plan is not valid")]
     Invalid(Vec<Finding>),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("the edited plan has the id `{found}`, the plan is `{plan}`")]
+    OtherPlan { plan: PlanId, found: PlanId },
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
     #[error(transparent)]
@@ -212,7 +216,8 @@ impl Engine {
                 _ if review.is_archived() => continue,
                 // Nobody touched an expired one; that says nothing against it.
                 ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
-                ReviewState::Rejected
+                ReviewState::Draft
+                | ReviewState::Rejected
                 | ReviewState::NeedsReview
                 | ReviewState::ChangesRequested
                 | ReviewState::Deleted => continue,

@@ -1,6 +1,8 @@
 //! What may happen to a plan.
 
-use super::{Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Terms};
+use super::{
+    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision, Terms,
+};
 use crate::digest::Digest;
 use crate::id::CommentId;
 use crate::id::RunId;
@@ -20,6 +22,18 @@ pub enum Command {
         digest: Digest,
         by: Principal,
     },
+    /// Work on a plan without putting it forward yet.
+    Draft {
+        document: Arc<Document>,
+        digest: Digest,
+        by: Principal,
+    },
+    /// Put the draft forward as it is.
+    ProposeDraft {
+        by: Principal,
+    },
+    /// Change the plan as it was at one version.
+    Edit(Box<Revision>),
     /// Agree to what was shown. `digest` is what would run now.
     Approve {
         shown: Shown,
@@ -91,6 +105,20 @@ pub enum Refusal {
     FourEyes(Principal),
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),
+    #[error("the plan is at version {current}, the edit was made to version {based_on}")]
+    Conflict { based_on: u32, current: u32 },
+    #[error("the plan is a draft: propose it first")]
+    Draft,
+    #[error("the plan is {0} and no draft")]
+    NotADraft(&'static str),
+    #[error("the draft has no steps yet")]
+    NoSteps,
+    #[error("the plan has no version {0}")]
+    NoSuchVersion(u32),
+    #[error("the plan has {0} versions, and no more are kept")]
+    TooManyVersions(u32),
+    #[error("the reason has {0} bytes, at most {limit} are kept", limit = Review::MAX_REASON)]
+    ReasonTooLong(usize),
     #[error("the plan is executing: cancel the run first")]
     Executing,
     #[error("changes were asked for: change the plan and propose it again")]
@@ -115,7 +143,10 @@ impl Review {
     /// Says what happens if `command` is given now.
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
-            Command::Propose { document, digest, by } => Ok(self.decide_propose(document, *digest, by)),
+            Command::Propose { document, digest, by } => self.decide_propose(document, *digest, by),
+            Command::Draft { document, digest, by } => self.decide_draft(document, *digest, by),
+            Command::ProposeDraft { by } => self.decide_propose_draft(by),
+            Command::Edit(revision) => self.decide_edit(revision),
             Command::Approve { shown, digest, by, assurance, offer } => {
                 let terms = self.decide_approve(*shown, *digest, by, offer, now)?;
                 let version = self.current().number;
@@ -138,21 +169,6 @@ impl Review {
         }
     }
 
-    /// The first entry of a plan's life.
-    pub fn propose_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        ReviewEvent::PlanProposed { version: 1, document, digest, by }
-    }
-
-    /// The same content again is the same version, unless the plan was deleted, expired or put away in between.
-    fn decide_propose(&self, document: &Arc<Document>, digest: Digest, by: &Principal) -> Vec<ReviewEvent> {
-        let gone = matches!(self.state, ReviewState::Deleted | ReviewState::Expired) || self.archived;
-        if *self.current().document == **document && !gone {
-            return Vec::new();
-        }
-        let version = self.current().number + 1;
-        vec![ReviewEvent::PlanProposed { version, document: Arc::clone(document), digest, by: by.clone() }]
-    }
-
     fn decide_approve(
         &self,
         shown: Shown,
@@ -172,6 +188,7 @@ impl Review {
                 return Err(Refusal::NothingToDecide("approved already"));
             }
             ReviewState::Approved => {}
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected => return Err(Refusal::Rejected),
             ReviewState::ChangesRequested => return Err(Refusal::ChangesRequested),
             ReviewState::Expired => return Err(Refusal::PlanExpired),
@@ -180,7 +197,7 @@ impl Review {
         if self.given_approvals(&digest, now).iter().any(|approval| approval.by == *by) {
             return Err(Refusal::NothingToDecide("approved by you already, and waits for others"));
         }
-        Ok(offer.terms(now))
+        Ok(Terms { builds_on: self.agreed_before(now), ..offer.terms(now) })
     }
 
     /// Whether this principal may say yes to what is offered.
@@ -242,6 +259,7 @@ impl Review {
         match self.state {
             _ if self.archived => Err(Refusal::Archived),
             ReviewState::Proposed | ReviewState::Approved => Ok(version),
+            ReviewState::Draft => Err(Refusal::Draft),
             ReviewState::Rejected => Err(Refusal::NothingToDecide("rejected already")),
             ReviewState::NeedsReview => Err(Refusal::NothingToDecide("rejected already, for the third time")),
             ReviewState::ChangesRequested => Err(Refusal::NothingToDecide("sent back for changes already")),
@@ -260,6 +278,7 @@ impl Review {
         match self.state {
             ReviewState::Deleted => return Err(Refusal::Deleted),
             _ if self.archived => return Err(Refusal::Archived),
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected | ReviewState::NeedsReview => return Err(Refusal::Rejected),
             ReviewState::ChangesRequested => return Err(Refusal::ChangesRequested),
             ReviewState::Expired => return Err(Refusal::PlanExpired),
@@ -277,9 +296,8 @@ impl Review {
         if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
             return Refusal::NotEnough { given: given.len(), required };
         }
-        let version = self.current().number;
         let open: Vec<&Approval> =
-            self.approvals.iter().rev().filter(|approval| approval.is_open(version)).collect();
+            self.approvals.iter().rev().filter(|approval| approval.is_open()).collect();
         let expired = open.iter().find(|approval| approval.digest == digest);
         match (expired.and_then(|approval| approval.terms.expires_at), open.first()) {
             (Some(at), _) => Refusal::Expired { at },
@@ -294,7 +312,8 @@ impl Review {
         }
         match self.state {
             ReviewState::Deleted => Err(Refusal::Deleted),
-            ReviewState::Proposed
+            ReviewState::Draft
+            | ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
@@ -307,6 +326,7 @@ impl Review {
 impl ReviewState {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Draft => "draft",
             Self::Proposed => "proposed",
             Self::Approved => "approved",
             Self::Rejected => "rejected",

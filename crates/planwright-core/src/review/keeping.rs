@@ -40,7 +40,7 @@ impl Review {
             return Vec::new();
         }
         let version = self.current().number;
-        let open = || self.approvals.iter().filter(|approval| approval.is_open(version));
+        let open = || self.approvals.iter().filter(|approval| approval.is_open());
         if open().any(|approval| !approval.has_expired(now)) {
             return Vec::new();
         }
@@ -53,8 +53,7 @@ impl Review {
         if self.state != ReviewState::Approved {
             return None;
         }
-        let version = self.current().number;
-        let open = self.approvals.iter().filter(|approval| approval.is_open(version));
+        let open = self.approvals.iter().filter(|approval| approval.is_open());
         let ends: Option<Vec<Timestamp>> = open.map(|approval| approval.terms.expires_at).collect();
         ends?.into_iter().max()
     }

@@ -5,6 +5,7 @@
 mod artifacts;
 mod clock;
 mod ids;
+mod outbox;
 mod secrets;
 mod store;
 mod tokens;
@@ -13,6 +14,7 @@ mod transaction;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
 pub use ids::{RandomIds, SequentialIds};
+pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
 pub use tokens::MemoryTokens;

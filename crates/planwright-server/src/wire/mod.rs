@@ -1,5 +1,6 @@
 //! The shapes other programs rely on. Adding a field is allowed; changing or removing one is not.
 
+mod created;
 mod log;
 mod plan;
 mod policy;
@@ -7,7 +8,9 @@ mod run;
 mod template;
 mod undo;
 mod validation;
+mod version;
 
+pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
@@ -15,3 +18,4 @@ pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepR
 pub use template::{TemplateInput, TemplateLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
+pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};
