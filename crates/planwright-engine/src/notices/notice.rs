@@ -135,7 +135,28 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         E::PlanDeleted { .. } => {
             vec![("plan.deleted", About { status: Some("deleted"), ..About::default() })]
         }
-        E::RunOpened { .. } => Vec::new(),
+        E::ChangesRequested { version, .. } => vec![decided(version, None, "changes_requested")],
+        E::ApprovalExpired { version, digest } => vec![decided(version, Some(digest), "expired")],
+        E::PlanExpired { version, .. } => {
+            let about = About { version: Some(version), status: Some("expired"), ..About::default() };
+            vec![("plan.expired", about)]
+        }
+        E::DraftProposed { version, .. } => {
+            let about = About { version: Some(version), status: Some("proposed"), ..About::default() };
+            let asked = About { status: Some("requested"), ..about.clone() };
+            vec![("plan.proposed", about), ("approval.requested", asked)]
+        }
+        E::PlanArchived { .. } => {
+            vec![("plan.archived", About { status: Some("archived"), ..About::default() })]
+        }
+        E::CommentAdded { version, on, .. } => {
+            let about = About { version: Some(version), step_id: on, status: Some("commented"), ..About::default() };
+            vec![("plan.commented", about)]
+        }
+        E::RunOpened { .. }
+        | E::PlanUnarchived { .. }
+        | E::CommentResolved { .. }
+        | E::CommentReopened { .. } => Vec::new(),
     }
 }
 
@@ -163,8 +184,9 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         }
         E::RunPaused { .. } => ("run.paused", run("paused")),
         E::RunResumed { .. } => ("run.resumed", run("resumed")),
+        E::RunStalled { .. } => ("run.stalled", run("stalled")),
         E::RunCompleted { .. } => ("run.ended", run("completed")),
-        E::RunFailed { .. } => ("run.ended", run("failed")),
+        E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
         E::RunCancelled { .. } => ("run.ended", run("cancelled")),
         E::UndoOpened { run: id, .. } => {
             ("run.undo_started", About { run_id: Some(id), ..run("undoing") })
