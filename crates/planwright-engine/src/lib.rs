@@ -70,6 +70,7 @@ mod history;
 mod journal;
 mod keeper;
 pub mod memory;
+pub mod notices;
 mod observer;
 mod pins;
 mod plans;
