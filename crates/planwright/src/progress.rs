@@ -160,6 +160,8 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         | RunEvent::OutcomeResolved { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
+        | RunEvent::RunStalled { .. }
+        | RunEvent::RunGivenUp { .. }
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }
