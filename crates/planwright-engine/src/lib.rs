@@ -61,6 +61,7 @@ mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod crash;
+mod consent;
 mod dispatch;
 mod edits;
 mod engine;
