@@ -1,6 +1,7 @@
 //! The shapes other programs rely on. Adding a field is allowed; changing or removing one is not.
 
 mod answer;
+mod comment;
 mod created;
 mod lines;
 mod log;
@@ -14,6 +15,7 @@ mod validation;
 mod version;
 
 pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting};
+pub use comment::{CommentLine, ThreadLine};
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
