@@ -60,6 +60,7 @@ mod command;
 mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod consent;
 pub mod crash;
 mod dispatch;
 mod edits;

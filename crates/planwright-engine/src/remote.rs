@@ -33,6 +33,12 @@ pub enum RunCommand {
         question: Digest,
         replies: Vec<Reply>,
     },
+    /// A person leaves out a step that has not begun.
+    LeaveOut {
+        step: String,
+        by: Principal,
+        reason: String,
+    },
     Pause {
         by: Principal,
     },
@@ -83,6 +89,7 @@ impl RunCommand {
             Self::GiveInput { step, by, question, replies } => {
                 Command::GiveInput { step, by, question, replies }
             }
+            Self::LeaveOut { step, by, reason } => Command::LeaveOut { step, by, reason },
             Self::Pause { by } => Command::Pause { by },
             Self::Cancel { by } => Command::Cancel { by },
             Self::GiveUp { by, reason } => Command::GiveUp { by, reason },

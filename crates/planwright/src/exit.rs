@@ -186,6 +186,7 @@ impl From<Refusal> for Failure {
             | Refusal::OtherQuestion { .. }
             | Refusal::MayNotAnswer(_)
             | Refusal::CannotStart { .. }
+            | Refusal::CannotSkip { .. }
             | Refusal::NotInFlight { .. }
             | Refusal::Stale { .. }
             | Refusal::MayNotApprove(_)

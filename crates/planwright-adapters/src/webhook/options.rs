@@ -115,9 +115,17 @@ mod tests {
 
     #[test]
     fn globs_match_whole_kinds() {
-        assert!(matches("run.ended", "run.ended") && matches("*", "run.ended") && matches("run.*", "run.ended"));
-        assert!(matches("*.ended", "run.ended") && matches("r*.e*d", "run.ended") && matches("run.ended*", "run.ended"));
-        assert!(!matches("run", "run.ended") && !matches("", "run.ended") && !matches("*.start*", "run.ended"));
+        assert!(
+            matches("run.ended", "run.ended") && matches("*", "run.ended") && matches("run.*", "run.ended")
+        );
+        assert!(
+            matches("*.ended", "run.ended")
+                && matches("r*.e*d", "run.ended")
+                && matches("run.ended*", "run.ended")
+        );
+        assert!(
+            !matches("run", "run.ended") && !matches("", "run.ended") && !matches("*.start*", "run.ended")
+        );
         assert!(!matches("run.*ended*ended", "run.ended"));
     }
 

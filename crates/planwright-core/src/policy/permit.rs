@@ -8,7 +8,9 @@ impl Policy {
     pub fn permit(&self, command: &Command) -> Result<(), Refusal> {
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
-            Command::Resolve { by, .. } | Command::GiveInput { by, .. } => (by, Action::Resolve),
+            Command::Resolve { by, .. } | Command::GiveInput { by, .. } | Command::LeaveOut { by, .. } => {
+                (by, Action::Resolve)
+            }
             Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
             Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Action::Cancel),
             // Whoever takes a run back agrees to the calls that do it.

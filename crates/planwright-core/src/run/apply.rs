@@ -133,7 +133,7 @@ impl Run {
             }
             E::ChildResumed { step } => self.note(entry, step, &S::ChildResumed),
             E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
-            E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
+            E::StepSkipped { step, reason, .. } => self.note(entry, step, &S::Skipped { reason }),
             E::ApprovalRequested { step, call, expires_at } => {
                 let (call, expires_at) = (call.as_deref(), *expires_at);
                 self.note(entry, step, &S::ApprovalRequested { at, call, expires_at })

@@ -109,6 +109,9 @@ pub enum RunEvent {
     StepSkipped {
         step: StepId,
         reason: String,
+        /// Whoever left it out; absent when its tool is not there or its condition does not hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Principal>,
     },
     ApprovalRequested {
         step: StepId,

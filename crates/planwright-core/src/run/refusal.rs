@@ -34,6 +34,8 @@ pub enum Refusal {
     MayNotAnswer(Principal),
     #[error("step `{step}` is {state} and cannot start")]
     CannotStart { step: String, state: &'static str },
+    #[error("step `{step}` is {state} and cannot be left out any more")]
+    CannotSkip { step: String, state: &'static str },
     #[error("step `{step}` is not in flight with attempt {attempt}")]
     NotInFlight { step: String, attempt: u32 },
     #[error("what was shown is not what would run: shown was {shown}, current is {current}")]

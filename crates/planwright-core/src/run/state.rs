@@ -393,9 +393,10 @@ impl StepState {
             (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::FailedWithoutCall { error }) => {
                 Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
             }
-            (Self::Pending { .. } | Self::Ready { .. }, E::Skipped { reason }) => {
-                Self::Skipped { reason: (*reason).into() }
-            }
+            (
+                Self::Pending { .. } | Self::Ready { .. } | Self::AwaitingApproval { .. },
+                E::Skipped { reason },
+            ) => Self::Skipped { reason: (*reason).into() },
 
             (Self::Ready { .. }, E::LoopOpened { count, at }) => {
                 Self::Looping { opened_at: *at, count: *count }

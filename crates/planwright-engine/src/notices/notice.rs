@@ -114,9 +114,15 @@ fn stable_id(placed: &Placed, index: usize) -> String {
 fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
     use ReviewEvent as E;
     let decided = |version, digest, status| {
-        ("approval.decided", About { version: Some(version), digest, status: Some(status), ..About::default() })
+        (
+            "approval.decided",
+            About { version: Some(version), digest, status: Some(status), ..About::default() },
+        )
     };
+    let plain = |kind, status| vec![(kind, About { status: Some(status), ..About::default() })];
     match event {
+        // Nobody is asked about a draft.
+        E::PlanProposed { draft: true, .. } => Vec::new(),
         E::PlanProposed { version, document, digest, .. } => {
             let title = document.title.as_deref().unwrap_or_default();
             let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
@@ -132,27 +138,31 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         }
         E::PlanApproved { version, digest, .. } => vec![decided(version, Some(digest), "approved")],
         E::PlanRejected { version, .. } => vec![decided(version, None, "rejected")],
-        E::PlanDeleted { .. } => {
-            vec![("plan.deleted", About { status: Some("deleted"), ..About::default() })]
+        E::DraftProposed { version, .. } => {
+            let about = About { version: Some(version), ..About::default() };
+            let asked = About { status: Some("requested"), ..about.clone() };
+            vec![
+                ("plan.proposed", About { status: Some("proposed"), ..about }),
+                ("approval.requested", asked),
+            ]
         }
         E::ChangesRequested { version, .. } => vec![decided(version, None, "changes_requested")],
-        E::ApprovalExpired { version, digest } => vec![decided(version, Some(digest), "expired")],
+        E::ApprovalExpired { version, digest } => {
+            let about = About {
+                version: Some(version),
+                digest: Some(digest),
+                status: Some("expired"),
+                ..About::default()
+            };
+            vec![("approval.expired", about)]
+        }
         E::PlanExpired { version, .. } => {
             let about = About { version: Some(version), status: Some("expired"), ..About::default() };
             vec![("plan.expired", about)]
         }
-        E::DraftProposed { version, .. } => {
-            let about = About { version: Some(version), status: Some("proposed"), ..About::default() };
-            let asked = About { status: Some("requested"), ..about.clone() };
-            vec![("plan.proposed", about), ("approval.requested", asked)]
-        }
-        E::PlanArchived { .. } => {
-            vec![("plan.archived", About { status: Some("archived"), ..About::default() })]
-        }
-        E::CommentAdded { version, on, .. } => {
-            let about = About { version: Some(version), step_id: on, status: Some("commented"), ..About::default() };
-            vec![("plan.commented", about)]
-        }
+        E::PlanDeleted { .. } => plain("plan.deleted", "deleted"),
+        E::PlanArchived { .. } => plain("plan.archived", "archived"),
+        E::CommentAdded { .. } => plain("plan.commented", "commented"),
         E::RunOpened { .. }
         | E::PlanUnarchived { .. }
         | E::CommentResolved { .. }
@@ -184,13 +194,11 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         }
         E::RunPaused { .. } => ("run.paused", run("paused")),
         E::RunResumed { .. } => ("run.resumed", run("resumed")),
-        E::RunStalled { .. } => ("run.stalled", run("stalled")),
         E::RunCompleted { .. } => ("run.ended", run("completed")),
+        E::RunStalled { .. } => ("run.stalled", run("stalled")),
         E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
         E::RunCancelled { .. } => ("run.ended", run("cancelled")),
-        E::UndoOpened { run: id, .. } => {
-            ("run.undo_started", About { run_id: Some(id), ..run("undoing") })
-        }
+        E::UndoOpened { run: id, .. } => ("run.undo_started", About { run_id: Some(id), ..run("undoing") }),
         E::ResultReused { .. }
         | E::AttemptStarted { .. }
         | E::AttemptSucceeded { .. }

@@ -46,6 +46,12 @@ pub enum Command {
         step: StepIx,
         reason: String,
     },
+    /// A person says that the step is not to run.
+    LeaveOut {
+        step: String,
+        by: Principal,
+        reason: String,
+    },
     /// Run the step once for each element of this list.
     OpenLoop {
         step: StepIx,
@@ -166,6 +172,7 @@ impl Run {
             }
             Command::Fail { step, error } => self.decide_fail(*step, error),
             Command::Skip { step, reason } => self.decide_skip(*step, reason),
+            Command::LeaveOut { step, by, reason } => self.decide_leave_out(step, by, reason),
             Command::OpenLoop { step, items, count } => self.decide_open_loop(*step, items, *count),
             Command::CloseLoop { step, value } => self.decide_close_loop(*step, value),
             Command::AskInput { step, message } => self.decide_ask_input(*step, message.as_deref()),
@@ -209,6 +216,7 @@ impl Run {
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
+            | Command::LeaveOut { .. }
             | Command::OpenLoop { .. }
             | Command::CloseLoop { .. }
             | Command::AskInput { .. }
