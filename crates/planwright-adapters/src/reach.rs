@@ -330,8 +330,12 @@ mod tests {
         assert_eq!(check("http://127.0.0.1:8080/hook", true), Ok(Range::Private));
         assert_eq!(check("https://me:word@example.com/", false), Err(Refused::Credentials));
         assert_eq!(check("ftp://example.com/", true), Err(Refused::Scheme));
-        for url in ["https://169.254.169.254/", "http://[fe80::1]/", "http://[::ffff:a9fe:a9fe]/", "http://224.0.0.1/"]
-        {
+        for url in [
+            "https://169.254.169.254/",
+            "http://[fe80::1]/",
+            "http://[::ffff:a9fe:a9fe]/",
+            "http://224.0.0.1/",
+        ] {
             assert!(matches!(check(url, true), Err(Refused::NotPublic(_))), "{url}");
         }
     }

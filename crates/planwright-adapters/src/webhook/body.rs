@@ -25,7 +25,12 @@ impl Format {
 }
 
 /// The body, with everything that is known to be secret masked.
-pub(super) fn body(format: Format, notice: &Notice, service_url: Option<&str>, redactor: &Redactor) -> Vec<u8> {
+pub(super) fn body(
+    format: Format,
+    notice: &Notice,
+    service_url: Option<&str>,
+    redactor: &Redactor,
+) -> Vec<u8> {
     let mut data = serde_json::to_value(&notice.about).expect("ids and texts");
     if let (Some(url), Some(plan), Value::Object(data)) = (service_url, &notice.about.plan_id, &mut data) {
         data.insert("url".to_owned(), Value::String(link(url, plan)));

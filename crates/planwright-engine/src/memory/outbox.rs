@@ -33,7 +33,10 @@ fn done<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, Result<T, StoreError>> {
 }
 
 impl Outbox for MemoryOutbox {
-    fn standing<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<EndpointStanding>, StoreError>> {
+    fn standing<'a>(
+        &'a self,
+        endpoint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<EndpointStanding>, StoreError>> {
         done(self.endpoints().get(endpoint).map(|endpoint| endpoint.standing.clone()))
     }
 
@@ -127,7 +130,11 @@ impl Outbox for MemoryOutbox {
         endpoint: &'a str,
         state: DeliveryState,
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        done(self.with(endpoint, |row| row.deliveries.values().filter(|row| row.state == state).count() as u64))
+        done(
+            self.with(endpoint, |row| {
+                row.deliveries.values().filter(|row| row.state == state).count() as u64
+            }),
+        )
     }
 
     fn disable<'a>(&'a self, endpoint: &'a str, reason: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {

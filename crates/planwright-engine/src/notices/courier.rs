@@ -211,12 +211,21 @@ impl Courier {
         self.rest(pause.filter(|_| throttled || retry_after.is_some()));
         let settled = match pause {
             Some(pause) => {
-                tracing::info!(webhook = name, error, attempts = delivery.attempts, "a notice did not arrive");
+                tracing::info!(
+                    webhook = name,
+                    error,
+                    attempts = delivery.attempts,
+                    "a notice did not arrive"
+                );
                 Settled::Again { at: self.now().plus(pause), error }
             }
             None => {
                 self.watch.attempted(&name, "dead");
-                tracing::warn!(webhook = name, error, "a notice is given up: `planwright webhooks retry` sends it again");
+                tracing::warn!(
+                    webhook = name,
+                    error,
+                    "a notice is given up: `planwright webhooks retry` sends it again"
+                );
                 Settled::Dead { error }
             }
         };
@@ -239,7 +248,10 @@ struct Collected {
 /// The last position of the feed. Positions only grow, so it is found by doubling and halving.
 async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
     let beyond = async |position: u64| {
-        store.feed(&FeedOf::All, Position(position), 1).await.map(|page| page.last().map(|placed| placed.position.0))
+        store
+            .feed(&FeedOf::All, Position(position), 1)
+            .await
+            .map(|page| page.last().map(|placed| placed.position.0))
     };
     let (mut low, mut step) = (0_u64, 1_u64);
     while let Some(found) = beyond(low.saturating_add(step)).await? {

@@ -114,7 +114,10 @@ fn stable_id(placed: &Placed, index: usize) -> String {
 fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
     use ReviewEvent as E;
     let decided = |version, digest, status| {
-        ("approval.decided", About { version: Some(version), digest, status: Some(status), ..About::default() })
+        (
+            "approval.decided",
+            About { version: Some(version), digest, status: Some(status), ..About::default() },
+        )
     };
     match event {
         E::PlanProposed { version, document, digest, .. } => {
@@ -166,9 +169,7 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         E::RunCompleted { .. } => ("run.ended", run("completed")),
         E::RunFailed { .. } => ("run.ended", run("failed")),
         E::RunCancelled { .. } => ("run.ended", run("cancelled")),
-        E::UndoOpened { run: id, .. } => {
-            ("run.undo_started", About { run_id: Some(id), ..run("undoing") })
-        }
+        E::UndoOpened { run: id, .. } => ("run.undo_started", About { run_id: Some(id), ..run("undoing") }),
         E::ResultReused { .. }
         | E::AttemptStarted { .. }
         | E::AttemptSucceeded { .. }

@@ -3,18 +3,8 @@
 use std::time::Duration;
 
 /// The pauses before each attempt, as Standard Webhooks has them: about four days in all.
-const DELAYS: [u64; 10] = [
-    0,
-    5,
-    5 * 60,
-    30 * 60,
-    2 * 60 * 60,
-    5 * 60 * 60,
-    10 * 60 * 60,
-    14 * 60 * 60,
-    20 * 60 * 60,
-    24 * 60 * 60,
-];
+const DELAYS: [u64; 10] =
+    [0, 5, 5 * 60, 30 * 60, 2 * 60 * 60, 5 * 60 * 60, 10 * 60 * 60, 14 * 60 * 60, 20 * 60 * 60, 24 * 60 * 60];
 
 /// After so many attempts a notice is given up.
 pub const MAX_ATTEMPTS: u32 = 10;

@@ -61,7 +61,10 @@ pub struct EndpointStanding {
 /// Keeps cursors and deliveries, by the name of the endpoint. Several processes may use it at once.
 pub trait Outbox: Send + Sync + fmt::Debug {
     /// How the endpoint stands; `None` if it was never seen.
-    fn standing<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<EndpointStanding>, StoreError>>;
+    fn standing<'a>(
+        &'a self,
+        endpoint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<EndpointStanding>, StoreError>>;
 
     /// Moves the cursor from `from` to `to` and adds what was found in between, all or nothing. `None` as `from` means
     /// that the endpoint is new. Returns `false`, and does nothing, if the cursor is somewhere else by now.
@@ -102,11 +105,8 @@ pub trait Outbox: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Vec<Delivery>, StoreError>>;
 
     /// How many there are.
-    fn count<'a>(
-        &'a self,
-        endpoint: &'a str,
-        state: DeliveryState,
-    ) -> BoxFuture<'a, Result<u64, StoreError>>;
+    fn count<'a>(&'a self, endpoint: &'a str, state: DeliveryState)
+    -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// Nothing is sent to this endpoint any more.
     fn disable<'a>(&'a self, endpoint: &'a str, reason: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;

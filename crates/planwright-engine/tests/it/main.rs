@@ -8,6 +8,7 @@ mod execution;
 mod faults;
 mod flow;
 mod limits;
+mod outbox;
 mod ownership;
 mod policy;
 mod secrets;

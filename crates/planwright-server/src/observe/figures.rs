@@ -3,6 +3,7 @@
 use super::run_figures::RunFigures;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use planwright_engine::Engine;
+use planwright_engine::notices::CourierWatch;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,4 +144,15 @@ pub(super) fn tool_label(tool: &str) -> String {
         return tool.to_owned();
     }
     "other".to_owned()
+}
+
+/// Counts what came of attempts to tell webhooks.
+#[derive(Debug)]
+pub struct NoticeFigures;
+
+impl CourierWatch for NoticeFigures {
+    fn attempted(&self, endpoint: &str, outcome: &'static str) {
+        metrics::counter!(name::NOTICES, "endpoint" => endpoint.to_owned(), "outcome" => outcome)
+            .increment(1);
+    }
 }
