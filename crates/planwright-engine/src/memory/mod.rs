@@ -2,6 +2,7 @@
 //!
 //! They obey the same laws as the durable ones (see the conformance suite), except that nothing survives the process.
 
+mod answers;
 mod artifacts;
 mod clock;
 mod ids;
@@ -11,6 +12,7 @@ mod store;
 mod tokens;
 mod transaction;
 
+pub use answers::MemoryAnswers;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
 pub use ids::{RandomIds, SequentialIds};

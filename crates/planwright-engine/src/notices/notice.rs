@@ -119,7 +119,10 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
             About { version: Some(version), digest, status: Some(status), ..About::default() },
         )
     };
+    let plain = |kind, status| vec![(kind, About { status: Some(status), ..About::default() })];
     match event {
+        // Nobody is asked about a draft.
+        E::PlanProposed { draft: true, .. } => Vec::new(),
         E::PlanProposed { version, document, digest, .. } => {
             let title = document.title.as_deref().unwrap_or_default();
             let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
@@ -135,10 +138,35 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
         }
         E::PlanApproved { version, digest, .. } => vec![decided(version, Some(digest), "approved")],
         E::PlanRejected { version, .. } => vec![decided(version, None, "rejected")],
-        E::PlanDeleted { .. } => {
-            vec![("plan.deleted", About { status: Some("deleted"), ..About::default() })]
+        E::DraftProposed { version, .. } => {
+            let about = About { version: Some(version), ..About::default() };
+            let asked = About { status: Some("requested"), ..about.clone() };
+            vec![
+                ("plan.proposed", About { status: Some("proposed"), ..about }),
+                ("approval.requested", asked),
+            ]
         }
-        E::RunOpened { .. } => Vec::new(),
+        E::ChangesRequested { version, .. } => vec![decided(version, None, "changes_requested")],
+        E::ApprovalExpired { version, digest } => {
+            let about = About {
+                version: Some(version),
+                digest: Some(digest),
+                status: Some("expired"),
+                ..About::default()
+            };
+            vec![("approval.expired", about)]
+        }
+        E::PlanExpired { version, .. } => {
+            let about = About { version: Some(version), status: Some("expired"), ..About::default() };
+            vec![("plan.expired", about)]
+        }
+        E::PlanDeleted { .. } => plain("plan.deleted", "deleted"),
+        E::PlanArchived { .. } => plain("plan.archived", "archived"),
+        E::CommentAdded { .. } => plain("plan.commented", "commented"),
+        E::RunOpened { .. }
+        | E::PlanUnarchived { .. }
+        | E::CommentResolved { .. }
+        | E::CommentReopened { .. } => Vec::new(),
     }
 }
 
@@ -167,7 +195,8 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         E::RunPaused { .. } => ("run.paused", run("paused")),
         E::RunResumed { .. } => ("run.resumed", run("resumed")),
         E::RunCompleted { .. } => ("run.ended", run("completed")),
-        E::RunFailed { .. } => ("run.ended", run("failed")),
+        E::RunStalled { .. } => ("run.stalled", run("stalled")),
+        E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
         E::RunCancelled { .. } => ("run.ended", run("cancelled")),
         E::UndoOpened { run: id, .. } => ("run.undo_started", About { run_id: Some(id), ..run("undoing") }),
         E::ResultReused { .. }

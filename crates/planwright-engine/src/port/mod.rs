@@ -1,5 +1,6 @@
 //! What the engine needs from the outside, as traits. Adapters implement them; the engine knows no vendor.
 
+mod answers;
 mod artifacts;
 mod clock;
 mod outbox;
@@ -10,6 +11,7 @@ mod tokens;
 mod tools;
 mod webhook;
 
+pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
