@@ -40,6 +40,8 @@ pub(crate) struct Config {
     secrets: SecretTable,
     /// What is recorded for operators, and where it goes.
     telemetry: TelemetryTable,
+    /// The HTTP service.
+    serve: ServeTable,
     /// Who is told what happens.
     webhooks: Vec<WebhookTable>,
     /// Which calls may be made, which are asked about, and what makes an approval complete.
@@ -77,6 +79,14 @@ struct LimitsTable {
     global: Option<usize>,
     per_server: BTreeMap<String, usize>,
     per_tool: BTreeMap<String, usize>,
+}
+
+/// `[serve]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServeTable {
+    /// `/metrics` needs no token.
+    pub(crate) metrics_public: bool,
 }
 
 /// `planwright.toml` in the user's directory.
@@ -170,6 +180,10 @@ impl Config {
 
     pub(crate) fn telemetry(&self) -> &TelemetryTable {
         &self.telemetry
+    }
+
+    pub(crate) fn serve(&self) -> &ServeTable {
+        &self.serve
     }
 
     /// The endpoints that are told what happens.

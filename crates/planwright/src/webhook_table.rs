@@ -107,7 +107,6 @@ impl App {
     }
 
     /// Tells the endpoints what happens until it is told to stop, each by a task of its own.
-    #[expect(dead_code, reason = "the service starts it")]
     pub(crate) fn start_couriers(
         &self,
         watch: &Arc<dyn CourierWatch>,
