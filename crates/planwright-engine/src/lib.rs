@@ -60,8 +60,8 @@ mod command;
 mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod crash;
 mod consent;
+pub mod crash;
 mod dispatch;
 mod edits;
 mod engine;

@@ -209,8 +209,9 @@ impl From<ReviewRefusal> for Failure {
             ReviewRefusal::Archived => {
                 Self::caused(Exit::Refused, &refusal).hint("planwright unarchive ID takes it back")
             }
-            ReviewRefusal::OpenThreads { .. } => Self::caused(Exit::Refused, &refusal)
-                .hint("planwright comments ID shows them, planwright comment ID --resolve COMMENT settles one"),
+            ReviewRefusal::OpenThreads { .. } => Self::caused(Exit::Refused, &refusal).hint(
+                "planwright comments ID shows them, planwright comment ID --resolve COMMENT settles one",
+            ),
             ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired
             | ReviewRefusal::NotArchived

@@ -15,7 +15,8 @@ fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Cla
     let oldest = now.as_millis().saturating_sub(i64::try_from(ANSWER_LIFE.as_millis()).unwrap_or(i64::MAX));
     let sql = "DELETE FROM answers WHERE key = ?1 AND at <= ?2";
     connection.prepare_cached(sql)?.execute(params![key.as_bytes(), oldest])?;
-    let sql = "DELETE FROM answers WHERE key IN (SELECT key FROM answers WHERE at <= ?1 ORDER BY at LIMIT ?2)";
+    let sql =
+        "DELETE FROM answers WHERE key IN (SELECT key FROM answers WHERE at <= ?1 ORDER BY at LIMIT ?2)";
     connection.prepare_cached(sql)?.execute(params![oldest, DROPPED_AT_ONCE])?;
     let sql = "SELECT request, owner, answer FROM answers WHERE key = ?1";
     let found: Option<([u8; 32], String, Option<Vec<u8>>)> = connection

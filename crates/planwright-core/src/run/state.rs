@@ -396,9 +396,7 @@ impl StepState {
             (
                 Self::Pending { .. } | Self::Ready { .. } | Self::AwaitingApproval { .. },
                 E::Skipped { reason },
-            ) => {
-                Self::Skipped { reason: (*reason).into() }
-            }
+            ) => Self::Skipped { reason: (*reason).into() },
 
             (Self::Ready { .. }, E::LoopOpened { count, at }) => {
                 Self::Looping { opened_at: *at, count: *count }

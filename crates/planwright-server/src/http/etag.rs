@@ -15,11 +15,17 @@ pub(crate) fn check(headers: &HeaderMap, review: &Review) -> Result<(), Problem>
     let current = of(review);
     let mut given = headers.get_all(IF_MATCH).iter().peekable();
     if given.peek().is_none() {
-        return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "say which state of the plan you changed")
-            .hint("send the `ETag` of GET /plan/{id} as `If-Match`"));
+        return Err(Problem::new(
+            StatusCode::PRECONDITION_REQUIRED,
+            "say which state of the plan you changed",
+        )
+        .hint("send the `ETag` of GET /plan/{id} as `If-Match`"));
     }
-    let tags: Vec<&str> =
-        given.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(str::trim).collect();
+    let tags: Vec<&str> = given
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
     // A star would mean "whatever it is", which is what this header is there to prevent.
     if tags.contains(&current.as_str()) {
         return Ok(());

@@ -59,7 +59,9 @@ fn key(request: &Request) -> Result<Option<String>, Problem> {
     let mut given = request.headers().get_all(&KEY).iter();
     let (Some(value), more) = (given.next(), given.next()) else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| {
-        more.is_none() && (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+        more.is_none()
+            && (1..=MAX_KEY).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
     });
     let bad = || Problem::bad_request(format!("an Idempotency-Key has 1 to {MAX_KEY} visible characters"));
     text.map(|text| Some(text.to_owned())).ok_or_else(bad)
@@ -111,7 +113,10 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         keep(&http, &asking.key, response).await
     });
     done.await.unwrap_or_else(|_| {
-        Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the service failed while it answered this request"))
+        Err(Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the service failed while it answered this request",
+        ))
     })
 }
 

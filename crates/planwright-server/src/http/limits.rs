@@ -112,9 +112,8 @@ mod tests {
             role: Role::Viewer,
             assurance: Assurance::Token,
         };
-        let takes = |name: &str, after: u64| {
-            limits.take(&caller(name), now + Duration::from_millis(after)).is_ok()
-        };
+        let takes =
+            |name: &str, after: u64| limits.take(&caller(name), now + Duration::from_millis(after)).is_ok();
         assert_eq!([0; 5].map(|after| takes("ada", after)), [true, true, true, false, false]);
         assert!(takes("bob", 0));
         assert!(takes("ada", 500) && !takes("ada", 500) && takes("ada", 1_000));

@@ -33,5 +33,5 @@ pub use router::app;
 pub use serve::{ServeError, Tls, listen, serve};
 pub use settings::Settings;
 pub use sign_in::{SignIn, secret};
-pub use tickets::Tickets;
 pub use state::Http;
+pub use tickets::Tickets;

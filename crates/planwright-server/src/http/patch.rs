@@ -79,8 +79,12 @@ impl Wrong {
             Self::Pointer(path) => (StatusCode::BAD_REQUEST, format!("`{path}` is no JSON pointer")),
             Self::Missing(path) => (StatusCode::UNPROCESSABLE_ENTITY, format!("there is no `{path}`")),
             Self::Test(path) => (StatusCode::CONFLICT, format!("`{path}` has another value")),
-            Self::Inside => (StatusCode::UNPROCESSABLE_ENTITY, "a value cannot be moved into itself".to_owned()),
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the patch makes the plan too large".to_owned()),
+            Self::Inside => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "a value cannot be moved into itself".to_owned())
+            }
+            Self::TooLarge => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "the patch makes the plan too large".to_owned())
+            }
         };
         Problem::new(status, format!("operation {index}: {words}"))
     }
@@ -205,10 +209,22 @@ mod tests {
     #[test]
     fn the_examples_of_rfc_6902_come_out_as_it_says() {
         let op = |op: &str, path: &str, value: Value| json!([{ "op": op, "path": path, "value": value }]);
-        assert_eq!(patched(json!({"foo":"bar"}), op("add", "/baz", json!("qux"))), Ok(json!({"foo":"bar","baz":"qux"})));
-        assert_eq!(patched(json!({"foo":["bar","baz"]}), op("add", "/foo/1", json!("qux"))), Ok(json!({"foo":["bar","qux","baz"]})));
-        assert_eq!(patched(json!({"foo":["bar"]}), op("add", "/foo/-", json!(["abc"]))), Ok(json!({"foo":["bar",["abc"]]})));
-        assert_eq!(patched(json!({"baz":1,"foo":2}), json!([{"op":"remove","path":"/baz"}])), Ok(json!({"foo":2})));
+        assert_eq!(
+            patched(json!({"foo":"bar"}), op("add", "/baz", json!("qux"))),
+            Ok(json!({"foo":"bar","baz":"qux"}))
+        );
+        assert_eq!(
+            patched(json!({"foo":["bar","baz"]}), op("add", "/foo/1", json!("qux"))),
+            Ok(json!({"foo":["bar","qux","baz"]}))
+        );
+        assert_eq!(
+            patched(json!({"foo":["bar"]}), op("add", "/foo/-", json!(["abc"]))),
+            Ok(json!({"foo":["bar",["abc"]]}))
+        );
+        assert_eq!(
+            patched(json!({"baz":1,"foo":2}), json!([{"op":"remove","path":"/baz"}])),
+            Ok(json!({"foo":2}))
+        );
         assert_eq!(patched(json!({"baz":1}), op("replace", "/baz", json!(2))), Ok(json!({"baz":2})));
         let moving = json!([{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]);
         assert_eq!(
@@ -216,8 +232,14 @@ mod tests {
             Ok(json!({"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}))
         );
         let moving = json!([{"op":"move","from":"/foo/1","path":"/foo/3"}]);
-        assert_eq!(patched(json!({"foo":["all","grass","cows","eat"]}), moving), Ok(json!({"foo":["all","cows","eat","grass"]})));
-        assert_eq!(patched(json!({"~1":10,"/":9}), op("test", "/~01", json!(10.0))), Ok(json!({"~1":10,"/":9})));
+        assert_eq!(
+            patched(json!({"foo":["all","grass","cows","eat"]}), moving),
+            Ok(json!({"foo":["all","cows","eat","grass"]}))
+        );
+        assert_eq!(
+            patched(json!({"~1":10,"/":9}), op("test", "/~01", json!(10.0))),
+            Ok(json!({"~1":10,"/":9}))
+        );
         assert_eq!(patched(json!({"foo":null}), op("test", "/foo", json!(null))), Ok(json!({"foo":null})));
     }
 

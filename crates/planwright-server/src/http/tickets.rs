@@ -33,7 +33,13 @@ impl fmt::Debug for Tickets {
 
 impl Tickets {
     /// Makes `ticket` good for one request of `caller` to `path`. Returns until when, or nothing if there are too many.
-    pub(super) fn give(&self, ticket: &str, caller: Caller, path: String, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn give(
+        &self,
+        ticket: &str,
+        caller: Caller,
+        path: String,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         given.retain(|_, ticket| now < ticket.expires_at);
         if given.len() >= MAX {

@@ -303,7 +303,12 @@ pub(crate) async fn stored(
             printer.talk("what was approved has changed: the change has to be approved");
             printer.hint(&format!("planwright approve {id} --digest {digest}"));
         }
-        ReviewState::Proposed | ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => {}
+        ReviewState::Proposed
+        | ReviewState::Rejected
+        | ReviewState::NeedsReview
+        | ReviewState::ChangesRequested
+        | ReviewState::Expired
+        | ReviewState::Deleted => {}
     }
     Ok(())
 }

@@ -26,9 +26,11 @@ use utoipa_axum::routes;
 const MAX_GOAL: usize = 10_000;
 
 pub(super) fn routes() -> Routes {
-    Routes::default()
-        .routes(routes!(create_plan, list_plans))
-        .routes(routes!(get_plan, patch_plan, delete_plan))
+    Routes::default().routes(routes!(create_plan, list_plans)).routes(routes!(
+        get_plan,
+        patch_plan,
+        delete_plan
+    ))
 }
 
 /// Proposes a plan.
@@ -195,7 +197,8 @@ async fn patch_plan(
 ) -> Answer<Response> {
     let headers = request.headers().clone();
     let kind = media_type(&headers);
-    let known = matches!(kind.as_deref(), Some("application/json-patch+json" | "application/merge-patch+json"));
+    let known =
+        matches!(kind.as_deref(), Some("application/json-patch+json" | "application/merge-patch+json"));
     if !known {
         return Err(unsupported("application/json-patch+json or application/merge-patch+json"));
     }

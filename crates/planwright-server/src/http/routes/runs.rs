@@ -104,10 +104,7 @@ async fn list_runs(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answ
     params(("id" = String, Path, description = "The plan."), ("run" = String, Path, description = "The run.")),
     responses((status = 200, description = "The run.", body = RunResult<StepResult>)),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn get_run(
-    State(http): State<Http>,
-    PathStep(id, run): PathStep<PlanId>,
-) -> Answer<Json<RunResult>> {
+async fn get_run(State(http): State<Http>, PathStep(id, run): PathStep<PlanId>) -> Answer<Json<RunResult>> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
     let environment = http.service.engine.environment();

@@ -51,9 +51,8 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
         let child = run.child_place(ix).child();
         let store = http.service.engine.store();
         let begun = planwright_engine::plan_of_run(&**store, &child).await;
-        let plan = begun.map_err(|_| {
-            Problem::conflict(format!("step `{parent}` has not begun to run another plan"))
-        })?;
+        let plan = begun
+            .map_err(|_| Problem::conflict(format!("step `{parent}` has not begun to run another plan")))?;
         review = super::load(http, &plan).await?;
         (run, _) = http.service.engine.load_run(&child, &review).await?;
         step = rest;
@@ -65,7 +64,12 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
 }
 
 /// Gives the command and says where the step stands then.
-async fn decide(http: &Http, target: Target, command: RunCommand, trace_id: String) -> Answer<Json<StepDecided>> {
+async fn decide(
+    http: &Http,
+    target: Target,
+    command: RunCommand,
+    trace_id: String,
+) -> Answer<Json<StepDecided>> {
     let Target { review, run, step } = target;
     let engine = &http.service.engine;
     engine.command(run.id(), command).await?;
@@ -190,8 +194,9 @@ async fn retry_step(
     let target = target(&http, &id, &step, run.as_deref()).await?;
     if !target.run.state().is_terminal() {
         let state = target.run.find(&target.step).map_or("pending", |ix| target.run.step(ix).name());
-        return Err(Problem::conflict(format!("step `{step}` is {state} and its run has not ended"))
-            .hint("a step is retried by itself as its plan says; once the run has ended it can be run again"));
+        return Err(Problem::conflict(format!("step `{step}` is {state} and its run has not ended")).hint(
+            "a step is retried by itself as its plan says; once the run has ended it can be run again",
+        ));
     }
     let body = ForkRun {
         run: Some(target.run.id().to_string()),
@@ -297,7 +302,8 @@ async fn answer_step(
     });
     let nothing = || Problem::conflict(format!("step `{step}` asks nothing"));
     let replies = replies(asked.ok_or_else(nothing)?, body)?;
-    let command = RunCommand::GiveInput { step: target.step.clone(), by: caller.principal, question, replies };
+    let command =
+        RunCommand::GiveInput { step: target.step.clone(), by: caller.principal, question, replies };
     decide(&http, target, command, trace).await
 }
 
@@ -309,7 +315,8 @@ fn replies(asked: &Asked, body: AnswerStep) -> Answer<Vec<Reply>> {
         (Some(_), None, false) => Err(Problem::bad_request("there are several questions: give `answers`")),
         (None, Some(mut answers), false) => {
             let replies = asked.questions.iter().map(|question| {
-                let missing = || Problem::bad_request(format!("the question `{}` is not answered", question.key));
+                let missing =
+                    || Problem::bad_request(format!("the question `{}` is not answered", question.key));
                 answers.remove(&question.key).map(Reply::Values).ok_or_else(missing)
             });
             let replies = replies.collect::<Answer<Vec<Reply>>>()?;
