@@ -7,10 +7,12 @@
 mod auth;
 pub(crate) mod body;
 pub(crate) mod caller;
+mod connection;
 mod etag;
 mod headers;
 mod hosts;
 mod idempotency;
+mod keeper;
 mod limits;
 mod openapi;
 mod page;

@@ -126,6 +126,11 @@ fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) 
     if *method == Method::DELETE {
         statuses.push("409");
     }
+    for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        if parameter["name"] == "id" && parameter["in"] == "path" {
+            parameter["schema"]["pattern"] = json!("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$");
+        }
+    }
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     for status in statuses {
         if responses.get(status).is_none() {

@@ -87,11 +87,8 @@ impl Health {
 
     /// The answer of `/metrics`. Who may see it is decided by the caller.
     pub async fn metrics(&self, standing: Standing) -> Response {
-        let supervised = [
-            ("executing", standing.executing),
-            ("queued", standing.queued),
-            ("troubled", standing.troubled),
-        ];
+        let supervised =
+            [("executing", standing.executing), ("queued", standing.queued), ("troubled", standing.troubled)];
         for (state, runs) in supervised {
             let runs = f64::from(u32::try_from(runs).unwrap_or(u32::MAX));
             metrics::gauge!(name::SUPERVISED, "state" => state).set(runs);

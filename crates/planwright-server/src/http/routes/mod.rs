@@ -9,6 +9,7 @@ mod health;
 mod plans;
 mod runs;
 mod session;
+mod stats;
 mod steps;
 mod tools;
 mod versions;
@@ -33,6 +34,7 @@ pub(super) fn all() -> Routes {
         .merge(comments::routes())
         .merge(approvals::routes())
         .merge(tools::routes())
+        .merge(stats::routes())
         .merge(chat::routes())
         .merge(session::routes())
         .merge(health::routes())
