@@ -8,3 +8,4 @@ pub mod secrets;
 pub mod sqlite;
 mod tls;
 pub mod toolbox;
+pub mod vault;
