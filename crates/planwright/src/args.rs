@@ -92,6 +92,9 @@ pub(crate) enum Command {
     Servers(command::servers::Command),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
+    /// Give and take access to the service.
+    #[command(subcommand)]
+    Token(command::token::Command),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

@@ -108,11 +108,8 @@ impl Cipher {
         getrandom::fill(&mut sealed).map_err(|error| SealError::Random(error.to_string()))?;
         let nonce = XNonce::try_from(sealed.as_slice()).expect("made with this length");
         sealed.extend_from_slice(bytes);
-        let tag = keys.aead().encrypt_inout_detached(
-            &nonce,
-            &place.bytes(),
-            (&mut sealed[NONCE_BYTES..]).into(),
-        );
+        let tag =
+            keys.aead().encrypt_inout_detached(&nonce, &place.bytes(), (&mut sealed[NONCE_BYTES..]).into());
         sealed.extend_from_slice(&tag.map_err(|_| SealError::TooLarge)?);
         Ok(Cow::Owned(sealed))
     }

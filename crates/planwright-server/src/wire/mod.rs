@@ -5,6 +5,7 @@ mod plan;
 mod policy;
 mod run;
 mod template;
+mod token;
 mod undo;
 mod validation;
 
@@ -13,5 +14,6 @@ pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
 pub use template::{TemplateInput, TemplateLine};
+pub use token::{NewTokenWire, TokenLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
