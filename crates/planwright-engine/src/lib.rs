@@ -77,6 +77,7 @@ mod run_handle;
 mod run_options;
 mod start;
 mod supervision;
+pub mod telemetry;
 mod undo;
 
 pub use command::CommandError;
