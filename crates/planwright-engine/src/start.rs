@@ -418,7 +418,9 @@ impl Engine {
             engine.active.remove(&id);
             match &ended {
                 Ok(Ended { run }) => telemetry::run_left(&span, run),
-                Err(error) => tracing::error!(parent: &span, %error, "the run could not be executed any more"),
+                Err(error) => {
+                    tracing::error!(parent: &span, %error, "the run could not be executed any more")
+                }
             }
             observers.left(&id);
             drop(span);

@@ -5,7 +5,6 @@
 //! one, and both are whole.
 
 use super::anchor::Anchor;
-use super::fault::describe;
 use super::heads::{Heads, Share};
 use super::open::{self, OpenStoreError, Options, checkpoint};
 use super::recode::{self, Recoded};
@@ -116,12 +115,7 @@ impl IdleStore {
     }
 
     /// Locks the same key under another passphrase. Nothing else changes.
-    pub fn relock(
-        self,
-        old: &Passphrase,
-        new: &Passphrase,
-        cost: Cost,
-    ) -> Result<(), RewriteStoreError> {
+    pub fn relock(self, old: &Passphrase, new: &Passphrase, cost: Cost) -> Result<(), RewriteStoreError> {
         let locked = vault::read(&self.connection)?.ok_or(OpenStoreError::NotEncrypted)?;
         let key = locked.unlock(old)?;
         new.check_strength().map_err(OpenStoreError::from)?;
@@ -294,9 +288,4 @@ fn create_new(path: &Path) -> Result<Connection, RewriteStoreError> {
     new.pragma_update(None, "synchronous", "off")?;
     new.pragma_update(None, "temp_store", "memory")?;
     Ok(new)
-}
-
-/// SQLite's words for what went wrong, for those who cannot open a database at all.
-pub(super) fn reason(error: &rusqlite::Error) -> String {
-    describe(error)
 }

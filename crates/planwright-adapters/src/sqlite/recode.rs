@@ -118,8 +118,7 @@ impl Recoder<'_> {
         let columns = table.columns.join(", ");
         let marks = vec!["?"; table.columns.len()].join(", ");
         let mut read = self.old.prepare(&format!("SELECT {columns} FROM {}", table.name))?;
-        let mut insert =
-            new.prepare(&format!("INSERT INTO {} ({columns}) VALUES ({marks})", table.name))?;
+        let mut insert = new.prepare(&format!("INSERT INTO {} ({columns}) VALUES ({marks})", table.name))?;
         let mut rows = read.query([])?;
         let mut done = 0;
         while let Some(found) = rows.next()? {

@@ -77,7 +77,8 @@ pub(super) fn open_entry(cipher: &Cipher, stream: &str, kept: Record) -> Result<
     let mut whole = cipher.open(place, body)?;
     let length = whole.split_first_chunk::<8>().map(|(length, _)| u64::from_le_bytes(*length));
     let length = length.ok_or(OpenSealedError)?;
-    let key_bytes = if length == u64::MAX { 0 } else { usize::try_from(length).map_err(|_| OpenSealedError)? };
+    let key_bytes =
+        if length == u64::MAX { 0 } else { usize::try_from(length).map_err(|_| OpenSealedError)? };
     let body_at = key_bytes.checked_add(8).filter(|at| *at <= whole.len()).ok_or(OpenSealedError)?;
     let body = whole.split_off(body_at);
     let key = match length {
@@ -145,7 +146,11 @@ pub(super) fn open_message(
     Ok((cipher.open(place, body)?, cipher.mask(&[b"message", &id], hash)))
 }
 
-pub(super) fn seal_refusal<'a>(cipher: &Cipher, id: i64, refusal: &'a str) -> Result<Cow<'a, str>, SealError> {
+pub(super) fn seal_refusal<'a>(
+    cipher: &Cipher,
+    id: i64,
+    refusal: &'a str,
+) -> Result<Cow<'a, str>, SealError> {
     let id = id.to_le_bytes();
     cipher.seal_text(Place { table: "messages", column: "refusal", row: &[&id] }, refusal)
 }

@@ -13,7 +13,13 @@ mod laws;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod rewriting;
+#[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod sealed;
+#[cfg(test)]
+mod sealed_attacks;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
