@@ -98,9 +98,19 @@ impl FileArtifacts {
         Ok(names)
     }
 
+    /// The names of the files that are ours.
+    pub(crate) fn own_names(&self) -> Result<Vec<String>, ArtifactError> {
+        Ok(self.names()?.into_iter().filter(|name| self.is_own(name)).collect())
+    }
+
+    /// Whether an artifact under any key could have this name.
+    pub(crate) fn is_name(name: &str) -> bool {
+        is_artifact(name) && !name.starts_with('.')
+    }
+
     /// Puts everything that is here into `other` as well. A file that does not hold what its name says stops it.
     pub fn copy_to(&self, other: &Self, tell: Tell<'_>) -> Result<u64, ArtifactError> {
-        let names: Vec<String> = self.names()?.into_iter().filter(|name| self.is_own(name)).collect();
+        let names = self.own_names()?;
         let total = names.len() as u64;
         for (name, done) in names.iter().zip(1..) {
             other.put_now(&self.read_named(name)?)?;
@@ -123,7 +133,7 @@ impl FileArtifacts {
 
     /// What is wrong with the files that are here, and how many there are.
     pub fn check(&self, tell: Tell<'_>) -> Result<(u64, Vec<String>), ArtifactError> {
-        let names: Vec<String> = self.names()?.into_iter().filter(|name| self.is_own(name)).collect();
+        let names = self.own_names()?;
         let total = names.len() as u64;
         let mut problems = Vec::new();
         for (name, done) in names.iter().zip(1..) {
@@ -167,8 +177,10 @@ fn is_hex(text: &str) -> bool {
 
 /// An artifact under any key, or one that was being written when its process died.
 fn is_artifact(name: &str) -> bool {
-    let plain = name.split_once('-').map_or(name, |(_, name)| name);
-    is_hex(plain) || name.starts_with(".tmp-")
+    let sealed = name.split_once('-').is_some_and(|(key, name)| {
+        key.len() == 12 && key.bytes().all(|byte| byte.is_ascii_hexdigit()) && is_hex(name)
+    });
+    is_hex(name) || sealed || name.starts_with(".tmp-")
 }
 
 fn with_source(error: &WriteFileError) -> String {

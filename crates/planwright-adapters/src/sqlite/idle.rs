@@ -50,13 +50,19 @@ pub struct Rewritten {
 pub enum RewriteStoreError {
     #[error("there is no store at {0}")]
     NoStore(PathBuf),
+    #[error("{0} is there already: it is not replaced")]
+    Exists(PathBuf),
+    #[error("{0} is no backup")]
+    NoBackup(PathBuf),
+    #[error("the backup cannot be used: {0}")]
+    BadBackup(String),
     #[error("another process has the store open")]
     InUse,
     #[error("the store is damaged ({0}): it is left as it is")]
     Damaged(String),
     #[error("what was written is not what was read ({0}): the store is left as it is")]
     Differs(String),
-    #[error("cannot write {path}")]
+    #[error("cannot read or write {path}")]
     File { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Open(#[from] OpenStoreError),

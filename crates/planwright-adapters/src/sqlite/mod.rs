@@ -5,6 +5,7 @@
 //! the write-ahead log is noticed and reported instead of passing for a shorter journal.
 
 mod anchor;
+mod backup;
 mod changes;
 mod fault;
 mod feed;
@@ -16,6 +17,7 @@ mod open;
 mod owner;
 mod reader;
 mod recode;
+mod restore;
 mod schema;
 mod sealing;
 mod store;
@@ -25,6 +27,8 @@ mod vault;
 mod writer;
 
 pub use anchor::Loss;
+pub use backup::{BackedFile, Manifest};
 pub use idle::{IdleStore, Progress, Protection, RewriteStoreError, Rewritten, Tell};
 pub use open::{OpenStoreError, Options, is_encrypted};
+pub use restore::{Restore, Restored, read_manifest, restore};
 pub use store::SqliteStore;

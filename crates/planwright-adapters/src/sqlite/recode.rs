@@ -1,5 +1,6 @@
 //! Copies a database row by row, opening each with one cipher and sealing it with another, and compares the copies.
 
+use super::fault::describe;
 use super::idle::{Progress, RewriteStoreError, Tell};
 use super::sealing::{
     LabelRow, open_entry, open_message, open_refusal, seal_entry, seal_message, seal_refusal, token_mark,
@@ -303,6 +304,37 @@ pub(super) fn compare(
         Some(problem) => Err(RewriteStoreError::Differs(problem)),
         None => Ok(()),
     }
+}
+
+/// Follows the chain of every stream to its end. Returns how many streams and entries there are.
+pub(super) fn verify_journal(
+    connection: &Connection,
+    cipher: &Cipher,
+    tell: Tell<'_>,
+) -> Result<(u64, u64), RewriteStoreError> {
+    let (streams, total) = (streams(connection)?, count(connection, "entries")?);
+    let mut done = 0;
+    for (id, name) in &streams {
+        let damaged = |reason: String| RewriteStoreError::Damaged(format!("{name}: {reason}"));
+        let stream: StreamName = name.parse().map_err(|_| damaged("it cannot be a stream".to_owned()))?;
+        let mut head = Head::EMPTY;
+        loop {
+            let page = records_of(connection, cipher, name, *id, head.seq, PAGE)
+                .map_err(|error| damaged(describe(&error)))?;
+            head = check_chain(head, &stream, &page).map_err(|error| damaged(error.to_string()))?;
+            done += page.len() as u64;
+            tell(Progress { what: "reading", done, total });
+            if page.len() < PAGE {
+                break;
+            }
+        }
+    }
+    if done != total {
+        return Err(RewriteStoreError::Damaged(format!(
+            "{total} entries, but only {done} belong to a stream"
+        )));
+    }
+    Ok((streams.len() as u64, total))
 }
 
 /// What is wrong with the rows beside the journal: labels, messages and tokens that do not open.

@@ -122,7 +122,7 @@ pub(super) fn check_all(connection: &Connection, cipher: &Cipher) -> Result<Vec<
     Ok(problems.map(|problem| problem.to_string()).collect())
 }
 
-fn all(connection: &Connection, cipher: &Cipher) -> Result<Vec<Token>, StoreError> {
+pub(super) fn all(connection: &Connection, cipher: &Cipher) -> Result<Vec<Token>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM tokens ORDER BY number");
     let rows = connection
         .prepare_cached(&sql)

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod backups;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod damage;
