@@ -5,7 +5,9 @@ pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod edit;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod import;
@@ -15,13 +17,16 @@ pub(crate) mod log;
 pub(crate) mod new;
 pub(crate) mod pause;
 pub(crate) mod policy;
+pub(crate) mod propose;
 pub(crate) mod reject;
 pub(crate) mod replay;
 pub(crate) mod resolve;
+pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod secrets;
+pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod template;
@@ -30,6 +35,7 @@ pub(crate) mod tools;
 pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
+pub(crate) mod versions;
 
 use crate::args::{Cli, Command};
 use crate::command::policy::PolicyCommand;
@@ -54,6 +60,13 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     };
     let servers = Servers::new(cli.global.trust_project_servers);
     let setting = Setting::new(dir, printer, servers.clone())?;
+    if let Command::Serve(args) = command {
+        return on_many_threads(async move {
+            let done = serve::run(&setting, &args).await;
+            servers.close().await;
+            done
+        });
+    }
     on_runtime(async move {
         let done = with_workspace(command, setting).await;
         servers.close().await;
@@ -66,6 +79,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Schema
         | Command::Completions(_)
         | Command::Demo(_)
+        | Command::Serve(_)
         | Command::Doctor
         | Command::Policy(policy::Args { command: PolicyCommand::Check { .. } }) => Ok(Exit::Done),
         Command::New(args) => new::run(&setting, &args),
@@ -74,6 +88,11 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Validate(args) => validate::run(&setting, &args).await,
         Command::Show(args) => show::run(&setting, &args).await,
         Command::List(args) => list::run(&setting, &args).await,
+        Command::Edit(args) => edit::run(&setting, &args).await,
+        Command::Diff(args) => diff::run(&setting, &args).await,
+        Command::Versions(args) => versions::run(&setting, &args).await,
+        Command::Restore(args) => restore::run(&setting, &args).await,
+        Command::Propose(args) => propose::run(&setting, &args).await,
         Command::Run(args) => Box::pin(run::run(&setting, &args)).await,
         Command::Resume(args) => Box::pin(resume::run(&setting, &args)).await,
         Command::Pause(args) => pause::run(&setting, &args).await,
@@ -99,9 +118,21 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
     }
 }
 
+/// Many clients at once want all processors.
+fn on_many_threads(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    on(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
 /// One thread is enough: calls wait, and what blocks has threads of its own.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+fn on(
+    mut builder: tokio::runtime::Builder,
+    work: impl Future<Output = Result<Exit, Failure>>,
+) -> Result<Exit, Failure> {
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::RunFailed, format!("cannot start the runtime: {error}")))?;
