@@ -19,5 +19,6 @@ mod secrets;
 mod servers;
 mod templates;
 mod terminal;
+mod tokens;
 mod undo;
 mod workbench;
