@@ -20,6 +20,7 @@ mod secret_table;
 mod servers;
 mod standing;
 mod target;
+mod tending;
 mod variables;
 mod waiting;
 mod wire_up;
