@@ -5,6 +5,7 @@ mod consent_histories;
 mod consent_oracle;
 mod consent_rules;
 mod digests;
+mod edits;
 mod error_pages;
 mod graphs;
 mod markdown;
