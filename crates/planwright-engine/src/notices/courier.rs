@@ -72,7 +72,7 @@ impl Courier {
             let clock = Arc::clone(&self.engine.environment().clock);
             tokio::select! {
                 () = stop.cancelled() => return,
-                changed = changes.changed(), if self.rests_until.is_none() => {
+                changed = changes.changed() => {
                     if changed.is_err() {
                         tokio::time::sleep(SLOW_LOOK).await;
                     }
@@ -121,7 +121,9 @@ impl Courier {
         let Some(standing) = self.outbox.standing(name).await? else {
             // A new endpoint is told what happens from here on, not the whole past.
             let end = end_of_feed(&**self.store()).await?;
-            self.outbox.advance(name, None, end, Vec::new(), self.now()).await?;
+            if self.outbox.advance(name, None, end, Vec::new(), self.now()).await? {
+                tracing::info!(webhook = name, position = end.0, "the feed of this webhook begins here");
+            }
             return Ok(Collected { disabled: false, more: true });
         };
         if standing.disabled.is_some() {
