@@ -209,17 +209,19 @@ impl Courier {
         self.failures = self.failures.saturating_add(1);
         let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
         let entropy = self.engine.environment().ids.entropy();
-        let pause = delay(delivery.attempts, retry_after, entropy);
-        self.rest(pause.filter(|_| throttled || retry_after.is_some()));
-        let settled = match pause {
-            Some(pause) => {
+        // One instant for both, so that what was throttled is the first to be sent again.
+        let now = self.now();
+        let again_at = delay(delivery.attempts, retry_after, entropy).map(|pause| now.plus(pause));
+        self.rest(now, again_at.filter(|_| throttled || retry_after.is_some()));
+        let settled = match again_at {
+            Some(at) => {
                 tracing::info!(
                     webhook = name,
                     error,
                     attempts = delivery.attempts,
                     "a notice did not arrive"
                 );
-                Settled::Again { at: self.now().plus(pause), error }
+                Settled::Again { at, error }
             }
             None => {
                 self.watch.attempted(&name, "dead");
@@ -235,9 +237,9 @@ impl Courier {
     }
 
     /// Leaves the endpoint alone: as long as it asked, or longer and longer while it fails.
-    fn rest(&mut self, asked: Option<Duration>) {
-        let growing = Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST);
-        self.rests_until = Some(self.now().plus(asked.map_or(growing, |asked| asked.max(growing))));
+    fn rest(&mut self, now: Timestamp, asked: Option<Timestamp>) {
+        let growing = now.plus(Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST));
+        self.rests_until = Some(asked.map_or(growing, |asked| asked.max(growing)));
     }
 }
 

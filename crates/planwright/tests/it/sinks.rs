@@ -51,9 +51,8 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
     steps.push(told);
     let count = steps.len();
     let title = format!("Canaries {TOKEN}");
-    let plan = bench.document(
-        json!({ "id": "p", "title": title, "limits": { "maxConcurrency": 8 }, "steps": steps }),
-    );
+    let plan = bench
+        .document(json!({ "id": "p", "title": title, "limits": { "maxConcurrency": 8 }, "steps": steps }));
 
     let environment = [
         ("SOME_TOKEN", TOKEN),

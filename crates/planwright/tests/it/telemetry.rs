@@ -101,7 +101,10 @@ fn a_run_and_its_calls_are_spans_with_the_names_of_the_conventions() {
     assert!(!text.contains("a value"), "no arguments unless they are wanted");
     let seen = collector.bytes().len();
 
-    bench.write("planwright.toml", &format!("[telemetry]\ncontent = true\notlp_endpoint = \"{}\"\n", collector.url()));
+    bench.write(
+        "planwright.toml",
+        &format!("[telemetry]\ncontent = true\notlp_endpoint = \"{}\"\n", collector.url()),
+    );
     bench.run(&["run", "p", "--yes"]);
     let more = String::from_utf8_lossy(&collector.bytes()[seen..]).into_owned();
     assert!(more.contains("gen_ai.tool.call.arguments") && more.contains("a value"), "they are wanted");
@@ -136,7 +139,8 @@ fn a_trace_goes_from_the_request_to_its_answer_and_its_log() {
     let line = logs.iter().find(|line| line["traceId"] == trace).unwrap();
     assert_eq!((&line["level"], &line["fields"]["status"]), (&json!("info"), &json!(401)));
     assert!(line["timestamp"].is_string() && line["target"].as_str().unwrap().starts_with("planwright"));
-    let id: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&parent[3 + 2 * at..5 + 2 * at], 16).unwrap()).collect();
+    let id: Vec<u8> =
+        (0..16).map(|at| u8::from_str_radix(&parent[3 + 2 * at..5 + 2 * at], 16).unwrap()).collect();
     wait_until("the span", || collector.bytes().windows(16).any(|window| window == id));
     assert!(collector.text().contains("GET /plan"));
 }
@@ -156,7 +160,8 @@ fn the_service_says_how_it_is_and_shows_its_figures_to_those_who_may() {
     assert_eq!(metrics.status, 200);
     for words in [
         "planwright_build_info{version=",
-        "planwright_plans{status=\"completed\"} 1",
+        "planwright_plans{review=\"proposed\"} 1",
+        "planwright_runs{status=\"completed\"} 1",
         "http_server_request_duration_seconds_bucket{http_request_method=\"GET\",http_route=\"/healthz\"",
         "process_resident_memory_bytes",
         "process_uptime_seconds",
@@ -171,8 +176,12 @@ fn commands_log_nothing_unless_something_is_wrong_or_they_are_asked() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([echo("a", "x", &[])]));
     assert!(!bench.run(&["run", &plan, "--yes"]).ends(0).err.contains("INFO"));
-    let said = bench.run(&["run", "p", "--yes", "--log-level", "planwright=info", "--log-format", "json"]).ends(0);
+    let said =
+        bench.run(&["run", "p", "--yes", "--log-level", "planwright=info", "--log-format", "json"]).ends(0);
     let left = objects(&said.err).into_iter().find(|line| line["message"] == "the run was left").unwrap();
-    assert_eq!((&left["fields"]["status"], &left["fields"]["planwright.plan.id"]), (&json!("completed"), &json!("p")));
+    assert_eq!(
+        (&left["fields"]["status"], &left["fields"]["planwright.plan.id"]),
+        (&json!("completed"), &json!("p"))
+    );
     bench.run(&["list", "--log-level", "planwright=loud"]).complains(2, "the log filter cannot be read");
 }

@@ -49,7 +49,9 @@ fn kinds(requests: &[Value]) -> Vec<&str> {
 }
 
 fn endpoint(name: &str, url: &str, more: &str) -> String {
-    format!("[[webhooks]]\nname = \"{name}\"\nurl = \"{url}\"\nsecret = \"ONE\"\nallow_private = true\n{more}\n")
+    format!(
+        "[[webhooks]]\nname = \"{name}\"\nurl = \"{url}\"\nsecret = \"ONE\"\nallow_private = true\n{more}\n"
+    )
 }
 
 fn with_keys(mut command: Command) -> Command {
@@ -120,7 +122,10 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
     let cloud = received(&bench, "/cloud");
     assert_eq!(kinds(&cloud), ["dev.planwright.run.started.v1", "dev.planwright.run.ended.v1"]);
     assert_eq!(cloud[1]["contentType"], "application/cloudevents+json");
-    assert_eq!((&cloud[1]["body"]["specversion"], &cloud[1]["body"]["subject"]), (&json!("1.0"), &json!("p")));
+    assert_eq!(
+        (&cloud[1]["body"]["specversion"], &cloud[1]["body"]["subject"]),
+        (&json!("1.0"), &json!("p"))
+    );
     assert_eq!((&cloud[1]["body"]["id"], &cloud[1]["verified"]), (&cloud[1]["id"], &json!(1)));
 
     // The busy one was left alone as long as it asked, then told everything, the first notice again with its id.
@@ -146,7 +151,8 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
 fn a_restart_in_the_middle_loses_nothing() {
     let bench = Bench::new();
     let receiver = Receiver::start(&bench);
-    bench.write("planwright.toml", &endpoint("slow", &format!("http://127.0.0.1:{}/slow", receiver.port), ""));
+    bench
+        .write("planwright.toml", &endpoint("slow", &format!("http://127.0.0.1:{}/slow", receiver.port), ""));
     let served = serve(&bench);
     settled(&served, 1);
     let plan = bench.plan("p", json!([echo("a", "x", &[])]));
