@@ -21,8 +21,10 @@ mod servers;
 mod standing;
 mod target;
 mod tending;
+mod telemetry;
 mod variables;
 mod waiting;
+mod webhook_table;
 mod wire_up;
 
 use clap::Parser as _;

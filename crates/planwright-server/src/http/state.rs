@@ -39,13 +39,19 @@ impl Http {
         let figures = Figures::of_this_process();
         figures.watch(&service.engine);
         service.keep_files();
+        let stop = CancellationToken::new();
+        let health = Health::new(service.engine.clone(), figures);
+        let stopping = stop.clone();
+        health.require("service", move || {
+            if stopping.is_cancelled() { Err("it is shutting down".to_owned()) } else { Ok(()) }
+        });
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
             supervisor: Supervisor::start(service.engine.clone(), &SupervisorOptions::default()),
-            health: Health::new(service.engine.clone(), figures),
-            stop: CancellationToken::new(),
+            health,
+            stop,
             stop_now: CancellationToken::new(),
             openapi: OnceLock::new(),
             service,
