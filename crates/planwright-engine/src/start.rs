@@ -255,6 +255,7 @@ impl Engine {
             undoes: None,
             parent: None,
             document: None,
+            trace: options.trace.map(Box::new),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let first = self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
@@ -418,7 +419,9 @@ impl Engine {
             engine.active.remove(&id);
             match &ended {
                 Ok(Ended { run }) => telemetry::run_left(&span, run),
-                Err(error) => tracing::error!(parent: &span, %error, "the run could not be executed any more"),
+                Err(error) => {
+                    tracing::error!(parent: &span, %error, "the run could not be executed any more")
+                }
             }
             observers.left(&id);
             drop(span);
