@@ -6,6 +6,7 @@ mod consent_oracle;
 mod consent_rules;
 mod digests;
 mod error_pages;
+mod events;
 mod graphs;
 mod markdown;
 mod plans;
