@@ -3,7 +3,7 @@
 use crate::id::StepId;
 use crate::plan::Step;
 use crate::run::{StepError, StoredValue};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 /// Letters of a value that an event shows.
@@ -24,6 +24,7 @@ pub struct StepDetails {
     pub capability: Option<String>,
     pub capability_label: Option<String>,
     pub labels: Vec<String>,
+    #[serde(serialize_with = "seconds")]
     pub timeout_seconds: Option<f64>,
     pub approval_required: bool,
 }
@@ -42,6 +43,15 @@ impl StepDetails {
             timeout_seconds: step.timeout_seconds,
             approval_required: step.approval_required,
         }
+    }
+}
+
+/// Whole seconds are written as a whole number.
+#[expect(clippy::cast_possible_truncation, reason = "only whole numbers of that size are cast")]
+fn seconds<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match *seconds {
+        Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => serializer.serialize_i64(whole as i64),
+        other => other.serialize(serializer),
     }
 }
 

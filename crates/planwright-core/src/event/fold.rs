@@ -36,11 +36,20 @@ pub struct PlanEvents {
     versions: BTreeMap<u32, Arc<Document>>,
     runs: BTreeMap<RunId, LiveRun>,
     open_runs: usize,
+    deleted: bool,
 }
 
 impl PlanEvents {
     pub fn new(plan: PlanId, bounds: Bounds) -> Self {
-        Self { plan, bounds, last: 0, versions: BTreeMap::new(), runs: BTreeMap::new(), open_runs: 0 }
+        Self {
+            plan,
+            bounds,
+            last: 0,
+            versions: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            open_runs: 0,
+            deleted: false,
+        }
     }
 
     /// The number of the last event; 0 if there is none yet.
@@ -48,9 +57,9 @@ impl PlanEvents {
         self.last
     }
 
-    /// Whether the plan was run, and no run of it goes on.
+    /// Whether the plan was run and no run of it goes on, or it is deleted.
     pub fn is_over(&self) -> bool {
-        !self.runs.is_empty() && self.open_runs == 0
+        self.deleted || (!self.runs.is_empty() && self.open_runs == 0)
     }
 
     /// Whether anything was ever told about the plan.
@@ -118,10 +127,11 @@ impl PlanEvents {
             }],
             // The run tells it itself, in the same commit.
             ReviewEvent::RunOpened { .. } => Vec::new(),
-            ReviewEvent::PlanDeleted { by } => vec![Story {
-                by: Some(by.clone()),
-                ..Story::new(EventName::PlanDeleted, format!("{by} deleted the plan"))
-            }],
+            ReviewEvent::PlanDeleted { by } => {
+                self.deleted = true;
+                let summary = format!("{by} deleted the plan");
+                vec![Story { by: Some(by.clone()), ..Story::new(EventName::PlanDeleted, summary) }]
+            }
         }
     }
 

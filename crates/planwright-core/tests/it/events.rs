@@ -180,7 +180,7 @@ fn the_payload_of_a_step_is_the_promised_one() {
     let text = serde_json::to_string(step).unwrap();
     let trace = trace_of_plan(&plan);
     let promised = format!(
-        r#"{{"event":"plan.step","traceId":"{trace}","planId":"plan-a","step":{{"id":"s2","action":"apply_changes","tool":"code_writer","state":"queued","capability":"repo.write","capabilityLabel":"Apply repository changes","labels":["repo","approval"],"timeoutSeconds":900.0,"approvalRequired":true}},"#
+        r#"{{"event":"plan.step","traceId":"{trace}","planId":"plan-a","step":{{"id":"s2","action":"apply_changes","tool":"code_writer","state":"queued","capability":"repo.write","capabilityLabel":"Apply repository changes","labels":["repo","approval"],"timeoutSeconds":900,"approvalRequired":true}},"#
     );
     assert!(text.starts_with(&promised), "{text}");
     assert!(text.contains(r#""occurredAt":"1970-01-01T00:00:00.001Z""#));

@@ -9,4 +9,5 @@ mod follow;
 mod supervisor;
 mod unfinished;
 
+pub use follow::end_of_feed;
 pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions};

@@ -3,6 +3,7 @@
 use super::settings::Settings;
 use super::sign_in::SignIn;
 use crate::Service;
+use crate::events::Events;
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +18,7 @@ pub struct Parts {
     pub service: Service,
     pub settings: Settings,
     pub sign_in: SignIn,
+    pub events: Events,
     /// Executes runs while nobody waits for them.
     pub supervisor: Supervisor,
     /// Cancelled when the service stops: streams end, nothing new begins.
@@ -33,10 +35,12 @@ impl Http {
         let (stop, stop_now) = (CancellationToken::new(), CancellationToken::new());
         let supervisor = Supervisor::start(service.engine.clone(), &SupervisorOptions::default());
         let sign_in = SignIn::default();
+        let events = Events::start(service.engine.clone(), settings.events.clone(), stop.clone());
         Self(Arc::new(Parts {
             service,
             settings,
             sign_in,
+            events,
             supervisor,
             stop,
             stop_now,

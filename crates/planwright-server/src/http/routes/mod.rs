@@ -9,7 +9,11 @@ use super::router::Routes;
 
 /// Every route of the service.
 pub(super) fn all() -> Routes {
-    Routes::default().merge(health::routes()).merge(session::routes()).merge(plans::routes())
+    Routes::default()
+        .merge(health::routes())
+        .merge(session::routes())
+        .merge(plans::routes())
+        .merge(crate::events::routes())
 }
 
 /// Whatever is not a route.
