@@ -3,7 +3,7 @@
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_core::plan::Finding;
 use planwright_core::policy::MatchedRule;
-use planwright_core::review::Refusal as ReviewRefusal;
+use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError};
@@ -50,6 +50,8 @@ impl Exit {
         match run.state() {
             RunState::Completed => Self::Done,
             RunState::Failed { .. }
+            | RunState::GivenUp
+            | RunState::Stalled { .. }
             | RunState::Cancelled
             | RunState::Stopping { .. }
             | RunState::Cancelling => Self::RunFailed,
@@ -175,6 +177,7 @@ impl From<Refusal> for Failure {
         let exit = match refusal {
             Refusal::UnknownStep(_) | Refusal::BadInput { .. } => Exit::Usage,
             Refusal::RunEnded { .. }
+            | Refusal::InFlight { .. }
             | Refusal::NotPaused
             | Refusal::CannotPause { .. }
             | Refusal::NothingToApprove { .. }
@@ -183,6 +186,7 @@ impl From<Refusal> for Failure {
             | Refusal::OtherQuestion { .. }
             | Refusal::MayNotAnswer(_)
             | Refusal::CannotStart { .. }
+            | Refusal::CannotSkip { .. }
             | Refusal::NotInFlight { .. }
             | Refusal::Stale { .. }
             | Refusal::MayNotApprove(_)
@@ -201,6 +205,17 @@ impl From<ReviewRefusal> for Failure {
     fn from(refusal: ReviewRefusal) -> Self {
         match refusal {
             ReviewRefusal::Decision(refusal) => refusal.into(),
+            ReviewRefusal::Comment(refusal) => refusal.into(),
+            ReviewRefusal::Archived => {
+                Self::caused(Exit::Refused, &refusal).hint("planwright unarchive ID takes it back")
+            }
+            ReviewRefusal::OpenThreads { .. } => Self::caused(Exit::Refused, &refusal).hint(
+                "planwright comments ID shows them, planwright comment ID --resolve COMMENT settles one",
+            ),
+            ReviewRefusal::ChangesRequested
+            | ReviewRefusal::PlanExpired
+            | ReviewRefusal::NotArchived
+            | ReviewRefusal::NotOver(_) => Self::caused(Exit::Refused, &refusal),
             ReviewRefusal::Deleted
             | ReviewRefusal::NothingToDecide(_)
             | ReviewRefusal::Rejected
@@ -209,11 +224,43 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::FourEyes(_)
             | ReviewRefusal::PolicyAsks(_)
             | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
+            ReviewRefusal::Conflict { based_on, .. } => Self::caused(Exit::Refused, &refusal).hint(format!(
+                "planwright diff ID {based_on} shows what changed since; edit the current version"
+            )),
+            ReviewRefusal::Draft => {
+                Self::caused(Exit::Refused, &refusal).hint("planwright propose ID puts it forward")
+            }
+            ReviewRefusal::NoSteps => Self::caused(Exit::Refused, &refusal)
+                .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
+            ReviewRefusal::NoSuchVersion(_) => {
+                Self::caused(Exit::Usage, &refusal).hint("planwright versions ID lists them")
+            }
+            ReviewRefusal::ReasonTooLong(_) => Self::caused(Exit::Usage, &refusal),
+            ReviewRefusal::NotADraft(_) | ReviewRefusal::TooManyVersions(_) => {
+                Self::caused(Exit::Refused, &refusal)
+            }
             ReviewRefusal::Expired { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
             ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
         }
+    }
+}
+
+impl From<CommentRefusal> for Failure {
+    fn from(refusal: CommentRefusal) -> Self {
+        let exit = match refusal {
+            CommentRefusal::Empty
+            | CommentRefusal::TooLong { .. }
+            | CommentRefusal::NoSuchComment(_)
+            | CommentRefusal::NoSuchStep(_)
+            | CommentRefusal::ReplyWithStep => Exit::Usage,
+            CommentRefusal::TooMany
+            | CommentRefusal::Already(_)
+            | CommentRefusal::MayNotResolve(_)
+            | CommentRefusal::Duplicate(_) => Exit::Refused,
+        };
+        Self::caused(exit, &refusal)
     }
 }
 
@@ -223,6 +270,13 @@ impl From<ReviewError> for Failure {
             ReviewError::Load(error) => error.into(),
             ReviewError::Refused(refusal) => refusal.into(),
             ReviewError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
+            ReviewError::Edit(error) => {
+                let (failure, hint) = (Self::caused(Exit::Usage, &error), error.hint());
+                Self { hint, ..failure }
+            }
+            ReviewError::OtherPlan { .. } => {
+                Self::caused(Exit::Usage, &error).hint("planwright import stores it as a plan of its own")
+            }
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
             ReviewError::BadChoice(_) => Self::caused(Exit::Usage, &error),

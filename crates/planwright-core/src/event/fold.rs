@@ -1,10 +1,10 @@
 //! Folding the journals of a plan into its events.
 
-use super::details::{MAX_TEXT, cut};
+use super::reviews::review_stories;
 use super::runs::LiveRun;
 use super::story::Story;
-use super::{EventName, PlanEvent, StepDetails, trace_of_plan};
-use crate::id::{PlanId, RunId, StepId};
+use super::{PlanEvent, trace_of_plan};
+use crate::id::{PlanId, RunId};
 use crate::journal::{DecodeEntryError, Entry, Record, StreamName, decode};
 use crate::plan::{Bounds, Document, Finding};
 use crate::review::ReviewEvent;
@@ -94,45 +94,11 @@ impl PlanEvents {
     }
 
     fn review(&mut self, entry: &Entry<ReviewEvent>) -> Vec<Story> {
-        match &entry.event {
-            ReviewEvent::PlanProposed { version, document, digest, by } => {
-                self.versions.insert(*version, Arc::clone(document));
-                let told = |name, summary| Story {
-                    version: Some(*version),
-                    digest: Some(*digest),
-                    by: Some(by.clone()),
-                    ..Story::new(name, summary)
-                };
-                let title = document.title.as_deref().or(document.goal.as_deref()).unwrap_or("a plan");
-                if *version > 1 {
-                    return vec![told(EventName::PlanEdited, format!("{by} made version {version}"))];
-                }
-                let mut stories =
-                    vec![told(EventName::PlanCreated, format!("{by} created {}", cut(title, MAX_TEXT)))];
-                stories.extend(queued(document));
-                stories.push(told(EventName::PlanProposed, format!("version {version} waits for approval")));
-                stories
-            }
-            ReviewEvent::PlanApproved { version, digest, by, .. } => vec![Story {
-                version: Some(*version),
-                digest: Some(*digest),
-                by: Some(by.clone()),
-                ..Story::new(EventName::PlanApproved, format!("{by} approved version {version}"))
-            }],
-            ReviewEvent::PlanRejected { version, by, reason } => vec![Story {
-                version: Some(*version),
-                by: Some(by.clone()),
-                reason: Some(cut(reason, MAX_TEXT)),
-                ..Story::new(EventName::PlanRejected, format!("{by} rejected version {version}"))
-            }],
-            // The run tells it itself, in the same commit.
-            ReviewEvent::RunOpened { .. } => Vec::new(),
-            ReviewEvent::PlanDeleted { by } => {
-                self.deleted = true;
-                let summary = format!("{by} deleted the plan");
-                vec![Story { by: Some(by.clone()), ..Story::new(EventName::PlanDeleted, summary) }]
-            }
+        if let ReviewEvent::PlanProposed { version, document, .. } = &entry.event {
+            self.versions.insert(*version, Arc::clone(document));
         }
+        self.deleted |= matches!(entry.event, ReviewEvent::PlanDeleted { .. });
+        review_stories(&entry.event)
     }
 
     fn run(&mut self, id: &RunId, entry: &Entry<RunEvent>) -> Result<Vec<Story>, FoldEventsError> {
@@ -149,16 +115,4 @@ impl PlanEvents {
         self.open_runs += 1;
         Ok(stories)
     }
-}
-
-/// One event per step, before anything runs.
-pub(super) fn queued(document: &Document) -> impl Iterator<Item = Story> {
-    document.steps.iter().zip(1_usize..).map(|(step, position)| {
-        let id = step
-            .id
-            .clone()
-            .unwrap_or_else(|| position.to_string().parse::<StepId>().expect("a number is a valid step id"));
-        let summary = format!("step `{id}` is queued");
-        Story { step: Some(StepDetails::new(id, step, "queued")), ..Story::new(EventName::PlanStep, summary) }
-    })
 }

@@ -8,6 +8,7 @@ mod details;
 mod fold;
 mod name;
 mod plan_event;
+mod reviews;
 mod runs;
 mod story;
 

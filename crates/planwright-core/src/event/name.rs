@@ -11,12 +11,22 @@ pub enum EventName {
     PlanEdited,
     PlanApproved,
     PlanRejected,
+    PlanChangesRequested,
+    PlanExpired,
+    PlanApprovalExpired,
+    PlanArchived,
+    PlanUnarchived,
+    PlanCommented,
+    PlanCommentResolved,
+    PlanCommentReopened,
     PlanDeleted,
     /// A step of the plan or of a run moved on.
     PlanStep,
     RunStarted,
     RunPaused,
     RunResumed,
+    /// Nobody executes it any more.
+    RunStalled,
     RunCancelling,
     RunUndoing,
     RunCompleted,
@@ -25,17 +35,26 @@ pub enum EventName {
 }
 
 impl EventName {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 24] = [
         Self::PlanCreated,
         Self::PlanProposed,
         Self::PlanEdited,
         Self::PlanApproved,
         Self::PlanRejected,
+        Self::PlanChangesRequested,
+        Self::PlanExpired,
+        Self::PlanApprovalExpired,
+        Self::PlanArchived,
+        Self::PlanUnarchived,
+        Self::PlanCommented,
+        Self::PlanCommentResolved,
+        Self::PlanCommentReopened,
         Self::PlanDeleted,
         Self::PlanStep,
         Self::RunStarted,
         Self::RunPaused,
         Self::RunResumed,
+        Self::RunStalled,
         Self::RunCancelling,
         Self::RunUndoing,
         Self::RunCompleted,
@@ -50,11 +69,20 @@ impl EventName {
             Self::PlanEdited => "plan.edited",
             Self::PlanApproved => "plan.approved",
             Self::PlanRejected => "plan.rejected",
+            Self::PlanChangesRequested => "plan.changes_requested",
+            Self::PlanExpired => "plan.expired",
+            Self::PlanApprovalExpired => "plan.approval_expired",
+            Self::PlanArchived => "plan.archived",
+            Self::PlanUnarchived => "plan.unarchived",
+            Self::PlanCommented => "plan.commented",
+            Self::PlanCommentResolved => "plan.comment_resolved",
+            Self::PlanCommentReopened => "plan.comment_reopened",
             Self::PlanDeleted => "plan.deleted",
             Self::PlanStep => "plan.step",
             Self::RunStarted => "run.started",
             Self::RunPaused => "run.paused",
             Self::RunResumed => "run.resumed",
+            Self::RunStalled => "run.stalled",
             Self::RunCancelling => "run.cancelling",
             Self::RunUndoing => "run.undoing",
             Self::RunCompleted => "run.completed",
@@ -72,11 +100,20 @@ impl EventName {
             | Self::PlanEdited
             | Self::PlanApproved
             | Self::PlanRejected
+            | Self::PlanChangesRequested
+            | Self::PlanExpired
+            | Self::PlanApprovalExpired
+            | Self::PlanArchived
+            | Self::PlanUnarchived
+            | Self::PlanCommented
+            | Self::PlanCommentResolved
+            | Self::PlanCommentReopened
             | Self::PlanDeleted
             | Self::PlanStep
             | Self::RunStarted
             | Self::RunPaused
             | Self::RunResumed
+            | Self::RunStalled
             | Self::RunCancelling
             | Self::RunUndoing => false,
         }

@@ -1,7 +1,8 @@
 //! The events of one run.
 
 use super::details::{MAX_TEXT, cut};
-use super::fold::{FoldEventsError, queued};
+use super::fold::FoldEventsError;
+use super::reviews::queued;
 use super::story::Story;
 use super::{ErrorSummary, EventName, ResultSummary, StepDetails, trace_of_run};
 use crate::digest::Digest;
@@ -159,6 +160,9 @@ fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Diges
     if let RunEvent::InputGiven { by, .. } | RunEvent::OutcomeResolved { by, .. } = event {
         return (Some(by.clone()), None, None);
     }
+    if let RunEvent::StepSkipped { by: Some(by), .. } = event {
+        return (Some(by.clone()), None, None);
+    }
     (None, None, None)
 }
 
@@ -170,6 +174,13 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
     match event {
         RunEvent::RunPaused { by } => story_by(N::RunPaused, by, "paused"),
         RunEvent::RunResumed { by } => story_by(N::RunResumed, by, "resumed"),
+        RunEvent::RunStalled { since } => {
+            story(N::RunStalled, format!("nobody has executed {id} since {since}"))
+        }
+        RunEvent::RunGivenUp { by, reason, .. } => {
+            let told = Story::new(N::RunFailed, format!("{by} gave {id} up")).by(by);
+            Some(Story { reason: Some(cut(reason, MAX_TEXT)), ..told })
+        }
         RunEvent::CancelRequested { by } => story_by(N::RunCancelling, by, "cancels"),
         RunEvent::RunCompleted { .. } => story(N::RunCompleted, format!("{id} completed")),
         RunEvent::RunFailed { .. } => story(N::RunFailed, format!("{id} failed")),

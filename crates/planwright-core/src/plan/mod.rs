@@ -9,8 +9,10 @@ mod checked;
 mod code;
 mod compile;
 mod condition;
+mod diff;
 mod digest;
 mod document;
+mod edit;
 mod evaluate;
 mod expression;
 mod fields;
@@ -34,10 +36,12 @@ pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use condition::{ConditionError, Expectation};
+pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
     Think, Undo,
 };
+pub use edit::{Edit, EditError};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};

@@ -18,6 +18,9 @@ impl Review {
             state: ReviewState::Proposed,
             approvals: Vec::new(),
             rejections: Vec::new(),
+            change_requests: Vec::new(),
+            threads: Vec::new(),
+            archived: false,
             runs: Vec::new(),
             updated_at: first.at,
         };
@@ -36,26 +39,46 @@ impl Review {
             status: state.as_str(),
         };
         match &entry.event {
-            ReviewEvent::PlanProposed { version, document, digest, by } => {
-                if *version as usize != self.versions.len() + 1 {
+            ReviewEvent::PlanProposed { version, document, digest, by, reason, restored_from, draft } => {
+                let restores = restored_from.is_none_or(|earlier| (1..*version).contains(&earlier));
+                if *version as usize != self.versions.len() + 1 || !restores {
                     return Err(cannot_follow("plan_proposed", self.state));
                 }
-                let document = document.clone();
                 self.versions.push(Version {
                     number: *version,
-                    document,
+                    document: document.clone(),
                     digest: *digest,
                     by: by.clone(),
                     at: entry.at,
+                    reason: reason.clone(),
+                    restored_from: *restored_from,
                 });
+                self.supersede(digest, *draft);
+                self.archived = false;
+                let agreed = self.usable_approvals(digest, entry.at).is_some();
+                self.state = match (*draft, agreed) {
+                    (true, _) => ReviewState::Draft,
+                    (false, true) => ReviewState::Approved,
+                    (false, false) => ReviewState::Proposed,
+                };
+            }
+            ReviewEvent::DraftProposed { version, by: _ } => {
+                if self.state != ReviewState::Draft || *version != self.current().number {
+                    return Err(cannot_follow("draft_proposed", self.state));
+                }
                 self.state = ReviewState::Proposed;
+                self.archived = false;
             }
             ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
                     ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
-                    ReviewState::Rejected | ReviewState::Deleted => false,
+                    ReviewState::Draft
+                    | ReviewState::Rejected
+                    | ReviewState::ChangesRequested
+                    | ReviewState::Expired
+                    | ReviewState::Deleted => false,
                 };
-                if !decidable || *version != self.current().number || !by.may_approve() {
+                if !decidable || self.archived || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_approved", self.state));
                 }
                 self.approvals.push(Approval {
@@ -67,6 +90,7 @@ impl Review {
                     terms: terms.clone(),
                     spent_by: Vec::new(),
                     taken_back: false,
+                    superseded: false,
                 });
                 // One of several who have to agree leaves the plan where it is.
                 if self.usable_approvals(digest, entry.at).is_some() {
@@ -77,9 +101,7 @@ impl Review {
                 if !self.may_run() || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_rejected", self.state));
                 }
-                for approval in self.approvals.iter_mut().filter(|approval| approval.is_open(*version)) {
-                    approval.taken_back = true;
-                }
+                self.take_back();
                 let (by, reason) = (by.clone(), reason.clone());
                 self.rejections.push(Rejection { version: *version, by, reason, at: entry.at });
                 let too_often = self.rejections.len() >= Self::MAX_REJECTIONS;
@@ -103,7 +125,49 @@ impl Review {
             ReviewEvent::PlanDeleted { .. } if self.state == ReviewState::Deleted => {
                 return Err(cannot_follow("plan_deleted", self.state));
             }
-            ReviewEvent::PlanDeleted { .. } => self.state = ReviewState::Deleted,
+            ReviewEvent::PlanDeleted { .. } => {
+                // What is proposed again one day is agreed to again.
+                self.take_back();
+                self.state = ReviewState::Deleted;
+            }
+            ReviewEvent::ChangesRequested { version, by, reason } => {
+                if !self.may_run() || *version != self.current().number || !by.may_approve() {
+                    return Err(cannot_follow("changes_requested", self.state));
+                }
+                self.take_back();
+                let (by, reason) = (by.clone(), reason.clone());
+                self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
+                self.state = ReviewState::ChangesRequested;
+            }
+            ReviewEvent::PlanExpired { version, .. } => {
+                if !self.may_run() || *version != self.current().number {
+                    return Err(cannot_follow("plan_expired", self.state));
+                }
+                // What is proposed again one day is agreed to again.
+                self.take_back();
+                self.state = ReviewState::Expired;
+            }
+            ReviewEvent::ApprovalExpired { version, .. } => {
+                if self.state != ReviewState::Approved || *version != self.current().number {
+                    return Err(cannot_follow("approval_expired", self.state));
+                }
+                self.state = ReviewState::Proposed;
+            }
+            ReviewEvent::PlanArchived { .. } => {
+                if self.archived || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_archived", self.state));
+                }
+                self.archived = true;
+            }
+            ReviewEvent::PlanUnarchived { .. } => {
+                if !self.archived || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_unarchived", self.state));
+                }
+                self.archived = false;
+            }
+            ReviewEvent::CommentAdded { .. }
+            | ReviewEvent::CommentResolved { .. }
+            | ReviewEvent::CommentReopened { .. } => self.note_comment(entry)?,
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -115,20 +179,38 @@ impl Review {
         if self.usable_approvals(digest, at).is_none() {
             return false;
         }
-        let version = self.current().number;
         for approval in &mut self.approvals {
-            if approval.is_open(version) && approval.digest == *digest && !approval.has_expired(at) {
+            if approval.is_open() && approval.digest == *digest && !approval.has_expired(at) {
                 approval.spent_by.push(run.clone());
             }
         }
         true
     }
 
-    /// Neither rejected nor deleted.
+    /// Voids every approval that nobody has used.
+    fn take_back(&mut self) {
+        for approval in self.approvals.iter_mut().filter(|approval| approval.is_open()) {
+            approval.taken_back = true;
+        }
+    }
+
+    /// Voids the approvals of anything but what the next version does: consent is bound to a digest, not to words.
+    fn supersede(&mut self, digest: &Digest, draft: bool) {
+        for approval in self.approvals.iter_mut().filter(|approval| draft || approval.digest != *digest) {
+            approval.superseded = true;
+        }
+    }
+
+    /// Put forward, and neither sent back, expired nor put away.
     fn may_run(&self) -> bool {
         match self.state {
-            ReviewState::Proposed | ReviewState::Approved => true,
-            ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => false,
+            ReviewState::Proposed | ReviewState::Approved => !self.archived,
+            ReviewState::Draft
+            | ReviewState::Rejected
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired
+            | ReviewState::Deleted => false,
         }
     }
 }

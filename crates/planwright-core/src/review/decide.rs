@@ -1,10 +1,13 @@
 //! What may happen to a plan.
 
-use super::{Approval, Offer, Review, ReviewEvent, ReviewState, Terms};
+use super::{
+    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision, Terms,
+};
 use crate::digest::Digest;
+use crate::id::CommentId;
 use crate::id::RunId;
 use crate::plan::Document;
-use crate::policy::Action;
+use crate::policy::{Action, OpenComments};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
 use crate::time::Timestamp;
@@ -19,6 +22,18 @@ pub enum Command {
         digest: Digest,
         by: Principal,
     },
+    /// Work on a plan without putting it forward yet.
+    Draft {
+        document: Arc<Document>,
+        digest: Digest,
+        by: Principal,
+    },
+    /// Put the draft forward as it is.
+    ProposeDraft {
+        by: Principal,
+    },
+    /// Change the plan as it was at one version.
+    Edit(Box<Revision>),
     /// Agree to what was shown. `digest` is what would run now.
     Approve {
         shown: Shown,
@@ -42,6 +57,29 @@ pub enum Command {
         by: Principal,
         executing: bool,
     },
+    /// Ask the author to change something, without rejecting the plan.
+    RequestChanges {
+        shown: Shown,
+        digest: Digest,
+        by: Principal,
+        reason: String,
+    },
+    /// Time passed: note that nobody touched the plan for so many days.
+    Expire {
+        after_days: u32,
+        latest_run: Option<String>,
+    },
+    /// Time passed: note that an approval was not used.
+    ExpireApprovals,
+    /// Put the plan away.
+    Archive {
+        by: Principal,
+        latest_run: Option<String>,
+    },
+    Unarchive {
+        by: Principal,
+    },
+    Comment(CommentCommand),
 }
 
 /// A command that may not happen now. Nothing was changed.
@@ -67,8 +105,36 @@ pub enum Refusal {
     FourEyes(Principal),
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),
+    #[error("the plan is at version {current}, the edit was made to version {based_on}")]
+    Conflict { based_on: u32, current: u32 },
+    #[error("the plan is a draft: propose it first")]
+    Draft,
+    #[error("the plan is {0} and no draft")]
+    NotADraft(&'static str),
+    #[error("the draft has no steps yet")]
+    NoSteps,
+    #[error("the plan has no version {0}")]
+    NoSuchVersion(u32),
+    #[error("the plan has {0} versions, and no more are kept")]
+    TooManyVersions(u32),
+    #[error("the reason has {0} bytes, at most {limit} are kept", limit = Review::MAX_REASON)]
+    ReasonTooLong(usize),
     #[error("the plan is executing: cancel the run first")]
     Executing,
+    #[error("changes were asked for: change the plan and propose it again")]
+    ChangesRequested,
+    #[error("the plan expired because nobody touched it: propose it again")]
+    PlanExpired,
+    #[error("the plan is archived")]
+    Archived,
+    #[error("the plan is not archived")]
+    NotArchived,
+    #[error("the plan is {0}: only a plan that is over can be archived")]
+    NotOver(String),
+    #[error("{count} {} left to discuss, the first of them {first}", if *count == 1 { "comment is" } else { "comments are" })]
+    OpenThreads { count: usize, first: CommentId },
+    #[error(transparent)]
+    Comment(#[from] CommentRefusal),
     #[error(transparent)]
     Decision(#[from] crate::run::Refusal),
 }
@@ -77,7 +143,10 @@ impl Review {
     /// Says what happens if `command` is given now.
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
-            Command::Propose { document, digest, by } => Ok(self.decide_propose(document, *digest, by)),
+            Command::Propose { document, digest, by } => self.decide_propose(document, *digest, by),
+            Command::Draft { document, digest, by } => self.decide_draft(document, *digest, by),
+            Command::ProposeDraft { by } => self.decide_propose_draft(by),
+            Command::Edit(revision) => self.decide_edit(revision),
             Command::Approve { shown, digest, by, assurance, offer } => {
                 let terms = self.decide_approve(*shown, *digest, by, offer, now)?;
                 let version = self.current().number;
@@ -87,21 +156,17 @@ impl Review {
             Command::Reject { shown, digest, by, reason } => self.decide_reject(*shown, *digest, by, reason),
             Command::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
             Command::Delete { by, executing } => self.decide_delete(by, *executing),
+            Command::RequestChanges { shown, digest, by, reason } => {
+                self.decide_request_changes(*shown, *digest, by, reason)
+            }
+            Command::Expire { after_days, latest_run } => {
+                Ok(self.decide_expire(*after_days, latest_run.as_deref(), now))
+            }
+            Command::ExpireApprovals => Ok(self.decide_expire_approvals(now)),
+            Command::Archive { by, latest_run } => self.decide_archive(by, latest_run.as_deref()),
+            Command::Unarchive { by } => self.decide_unarchive(by),
+            Command::Comment(command) => self.decide_comment(command),
         }
-    }
-
-    /// The first entry of a plan's life.
-    pub fn propose_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        ReviewEvent::PlanProposed { version: 1, document, digest, by }
-    }
-
-    /// The same content again is the same version, unless the plan was deleted in between.
-    fn decide_propose(&self, document: &Arc<Document>, digest: Digest, by: &Principal) -> Vec<ReviewEvent> {
-        if *self.current().document == **document && self.state != ReviewState::Deleted {
-            return Vec::new();
-        }
-        let version = self.current().number + 1;
-        vec![ReviewEvent::PlanProposed { version, document: Arc::clone(document), digest, by: by.clone() }]
     }
 
     fn decide_approve(
@@ -114,20 +179,25 @@ impl Review {
     ) -> Result<Terms, Refusal> {
         self.check_approver(by, offer)?;
         shown.check(self.current().number, digest)?;
+        self.check_discussed(offer)?;
         match self.state {
+            _ if self.archived => return Err(Refusal::Archived),
             ReviewState::Proposed | ReviewState::NeedsReview => {}
             // Approving again is void, unless what would run has changed since or the approval has expired.
             ReviewState::Approved if self.usable_approvals(&digest, now).is_some() => {
                 return Err(Refusal::NothingToDecide("approved already"));
             }
             ReviewState::Approved => {}
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected => return Err(Refusal::Rejected),
+            ReviewState::ChangesRequested => return Err(Refusal::ChangesRequested),
+            ReviewState::Expired => return Err(Refusal::PlanExpired),
             ReviewState::Deleted => return Err(Refusal::Deleted),
         }
         if self.given_approvals(&digest, now).iter().any(|approval| approval.by == *by) {
             return Err(Refusal::NothingToDecide("approved by you already, and waits for others"));
         }
-        Ok(offer.terms(now))
+        Ok(Terms { builds_on: self.agreed_before(now), ..offer.terms(now) })
     }
 
     /// Whether this principal may say yes to what is offered.
@@ -145,6 +215,18 @@ impl Review {
         Ok(())
     }
 
+    /// Whether everything was discussed, where the policy wants that.
+    fn check_discussed(&self, offer: &Offer) -> Result<(), Refusal> {
+        if offer.policy.approval.open_comments == OpenComments::Note {
+            return Ok(());
+        }
+        let mut open = self.open_threads();
+        match open.next() {
+            Some(first) => Err(Refusal::OpenThreads { first: first.id().clone(), count: 1 + open.count() }),
+            None => Ok(()),
+        }
+    }
+
     fn decide_reject(
         &self,
         shown: Shown,
@@ -152,20 +234,38 @@ impl Review {
         by: &Principal,
         reason: &str,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let version = self.check_sent_back(shown, digest, by)?;
+        Ok(vec![ReviewEvent::PlanRejected { version, by: by.clone(), reason: reason.to_owned() }])
+    }
+
+    fn decide_request_changes(
+        &self,
+        shown: Shown,
+        digest: Digest,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let version = self.check_sent_back(shown, digest, by)?;
+        Ok(vec![ReviewEvent::ChangesRequested { version, by: by.clone(), reason: reason.to_owned() }])
+    }
+
+    /// Whether this principal may send back what was shown. Returns its version.
+    fn check_sent_back(&self, shown: Shown, digest: Digest, by: &Principal) -> Result<u32, Refusal> {
         if !by.may_approve() {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         let version = self.current().number;
         shown.check(version, digest)?;
         match self.state {
-            ReviewState::Proposed | ReviewState::Approved => {}
-            ReviewState::Rejected => return Err(Refusal::NothingToDecide("rejected already")),
-            ReviewState::NeedsReview => {
-                return Err(Refusal::NothingToDecide("rejected already, for the third time"));
-            }
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            _ if self.archived => Err(Refusal::Archived),
+            ReviewState::Proposed | ReviewState::Approved => Ok(version),
+            ReviewState::Draft => Err(Refusal::Draft),
+            ReviewState::Rejected => Err(Refusal::NothingToDecide("rejected already")),
+            ReviewState::NeedsReview => Err(Refusal::NothingToDecide("rejected already, for the third time")),
+            ReviewState::ChangesRequested => Err(Refusal::NothingToDecide("sent back for changes already")),
+            ReviewState::Expired => Err(Refusal::PlanExpired),
+            ReviewState::Deleted => Err(Refusal::Deleted),
         }
-        Ok(vec![ReviewEvent::PlanRejected { version, by: by.clone(), reason: reason.to_owned() }])
     }
 
     fn decide_open_run(
@@ -177,7 +277,11 @@ impl Review {
         let version = self.current().number;
         match self.state {
             ReviewState::Deleted => return Err(Refusal::Deleted),
+            _ if self.archived => return Err(Refusal::Archived),
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected | ReviewState::NeedsReview => return Err(Refusal::Rejected),
+            ReviewState::ChangesRequested => return Err(Refusal::ChangesRequested),
+            ReviewState::Expired => return Err(Refusal::PlanExpired),
             ReviewState::Proposed | ReviewState::Approved => {}
         }
         if self.usable_approvals(&digest, now).is_some() {
@@ -192,9 +296,8 @@ impl Review {
         if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
             return Refusal::NotEnough { given: given.len(), required };
         }
-        let version = self.current().number;
         let open: Vec<&Approval> =
-            self.approvals.iter().rev().filter(|approval| approval.is_open(version)).collect();
+            self.approvals.iter().rev().filter(|approval| approval.is_open()).collect();
         let expired = open.iter().find(|approval| approval.digest == digest);
         match (expired.and_then(|approval| approval.terms.expires_at), open.first()) {
             (Some(at), _) => Refusal::Expired { at },
@@ -209,10 +312,13 @@ impl Review {
         }
         match self.state {
             ReviewState::Deleted => Err(Refusal::Deleted),
-            ReviewState::Proposed
+            ReviewState::Draft
+            | ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
-            | ReviewState::NeedsReview => Ok(vec![ReviewEvent::PlanDeleted { by: by.clone() }]),
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired => Ok(vec![ReviewEvent::PlanDeleted { by: by.clone() }]),
         }
     }
 }
@@ -220,10 +326,13 @@ impl Review {
 impl ReviewState {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Draft => "draft",
             Self::Proposed => "proposed",
             Self::Approved => "approved",
             Self::Rejected => "rejected",
             Self::NeedsReview => "needs_review",
+            Self::ChangesRequested => "changes_requested",
+            Self::Expired => "expired",
             Self::Deleted => "deleted",
         }
     }

@@ -3,11 +3,12 @@
 use crate::exit::{Exit, Failure};
 use crate::projections;
 use crate::wire_up::{Access, App, Setting, user};
+use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
-use planwright_engine::memory::MemoryTokens;
-use planwright_engine::port::{BoxFuture, PlanFiles};
+use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
+use planwright_engine::port::{Answers, BoxFuture, PlanFiles, Tokens};
 use planwright_server::Service;
 use planwright_server::http::{AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve};
 use serde_json::json;
@@ -64,11 +65,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let address = listener.local_addr().map_err(|error| {
         Failure::new(Exit::RunFailed, format!("cannot tell where the service listens: {error}"))
     })?;
-    let service = Service {
-        engine: app.engine.clone(),
-        tokens: Arc::new(MemoryTokens::new()),
-        files: Arc::new(Files(app.clone())),
-    };
+    let service = service(&app);
     let http = Http::new(service, settings(args, address));
     announce(&app, &http, args, address)?;
     let signals = tokio::spawn(obey_signals(http.clone()));
@@ -79,6 +76,16 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     served?;
     app.printer().talk("stopped");
     Ok(Exit::Done)
+}
+
+/// The parts of the service; without a store everything ends with it.
+fn service(app: &App) -> Service {
+    let files = Arc::new(Files(app.clone()));
+    let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
+        Some(store) => (Arc::<SqliteStore>::clone(store), Arc::<SqliteStore>::clone(store)),
+        None => (Arc::new(MemoryTokens::new()), Arc::new(MemoryAnswers::default())),
+    };
+    Service { engine: app.engine.clone(), tokens, files, answers }
 }
 
 /// Tokens and plans do not travel in the clear, unless somebody else sees to that.
