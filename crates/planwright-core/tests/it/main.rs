@@ -7,6 +7,7 @@ mod consent_rules;
 mod digests;
 mod edits;
 mod error_pages;
+mod events;
 mod graphs;
 mod markdown;
 mod plans;
