@@ -8,6 +8,8 @@ mod digests;
 mod error_pages;
 mod graphs;
 mod markdown;
+mod markdown_properties;
+mod markdown_reading;
 mod plans;
 mod properties;
 mod reading;
