@@ -304,7 +304,7 @@ mod tests {
         let read = items("- [ ] a\n-\n- **b** `c`\n");
         assert_eq!(read.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["a", "", "**b** `c`"]);
         assert_eq!(read[0].done, Some(false));
-        let deep = items(&"- ".repeat(10_000));
+        let deep = items(&format!("{}x", "- ".repeat(10_000)));
         assert_eq!(deep.len(), 1);
     }
 

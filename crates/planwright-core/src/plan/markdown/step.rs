@@ -3,7 +3,7 @@
 //! The line says the title and what is done: the tool, `tool: operation` of an agent, or the kind of action. The block
 //! holds what the line does not say. A line without a block is an instruction for an agent.
 
-use super::text::{escape_line, read_line, shown_line, unescape};
+use super::text::{escape_label, escape_line, read_line, shown_line, unescape};
 use crate::plan::{Action, Step};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ pub(super) struct Written {
 /// The line and the block of a step.
 pub(super) fn write_step(step: &Step) -> Written {
     let title = step.title.as_deref().map(escape_line).unwrap_or_default();
-    let label = escape_line(&label(step)).replace('(', "\\(").replace(')', "\\)");
+    let label = escape_label(&label(step));
     let line = format!("{title} ({label})").trim_start().to_owned();
     let Value::Object(whole) = json!(step) else { unreachable!("a step is an object") };
     let block = without_what_the_line_says(whole.clone());

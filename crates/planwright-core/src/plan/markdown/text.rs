@@ -22,27 +22,36 @@ pub(super) fn unescape(raw: &str) -> String {
 pub(super) fn escape_line(text: &str) -> String {
     let text = printable(text);
     let text = text.trim();
+    let ordinal = ordinal_end(text);
+    escape(text, |at, c| match c {
+        '-' | '+' | '=' => at == 0,
+        '.' | ')' => ordinal == Some(at),
+        _ => false,
+    })
+}
+
+/// Text in parentheses at the end of a line.
+pub(super) fn escape_label(text: &str) -> String {
+    let text = printable(text);
+    escape(text.trim(), |_, c| matches!(c, '(' | ')'))
+}
+
+fn escape(text: &str, is_markup_here: impl Fn(usize, char) -> bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = None;
-    let mut rest = text.chars().peekable();
-    let ordinal = ordinal_end(text);
-    let mut at = 0;
-    while let Some(c) = rest.next() {
-        let within_word = before.is_some_and(char::is_alphanumeric)
-            && rest.peek().copied().is_some_and(char::is_alphanumeric);
+    for (at, c) in text.char_indices() {
+        let after = text[at + c.len_utf8()..].chars().next();
         let is_markup = match c {
             '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '#' | '|' | '!' | '~' | '&' => true,
-            '_' => !within_word,
-            '-' | '+' | '=' => at == 0,
-            '.' | ')' => ordinal == Some(at),
-            _ => false,
+            // Within a word it is only a character.
+            '_' => ![before, after].iter().all(|side| side.is_some_and(char::is_alphanumeric)),
+            _ => is_markup_here(at, c),
         };
         if is_markup {
             escaped.push('\\');
         }
         escaped.push(c);
         before = Some(c);
-        at += c.len_utf8();
     }
     escaped
 }
