@@ -41,6 +41,8 @@ const PEERS: &[Peers] = &[
         registry: Registry::PyPi,
         packages: &["mcp==1.30.0", "mcp-server-sqlite==2025.4.25"],
     },
+    // Not a server but the other side: it reads our OpenAPI document and tries everything it allows and forbids.
+    Peers { folder: "py-http", registry: Registry::PyPi, packages: &["schemathesis==4.32.5"] },
 ];
 
 /// Installs what is missing.

@@ -24,3 +24,4 @@ pub mod run;
 pub mod secret;
 pub mod time;
 pub mod tool;
+pub mod trace;

@@ -3,15 +3,17 @@
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, RandomIds, SystemClock};
 use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
+use crate::observer::{Observer, Observers};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
 use planwright_core::policy::Policy;
 use planwright_core::tool::Catalog;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Everything the engine was given.
 #[derive(Debug)]
@@ -43,13 +45,28 @@ pub struct Engine {
 }
 
 /// The runs this engine is executing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Active {
     inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
+    watchers: Mutex<Vec<Arc<dyn Observer>>>,
     pub(crate) postman: std::sync::OnceLock<()>,
+    /// Nothing starts any more: the runs let go of what they are at as soon as no call is in flight.
+    draining: watch::Sender<bool>,
+}
+
+impl fmt::Debug for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Active")
+    }
 }
 
 impl Active {
+    /// Those who watch one run, and those who watch all.
+    pub(crate) fn watching(&self, mut observers: Vec<Arc<dyn Observer>>) -> Observers {
+        observers.extend(self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        Observers(observers)
+    }
+
     pub(crate) fn insert(&self, run: RunId, inbox: mpsc::Sender<Request>) {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, inbox);
     }
@@ -60,6 +77,10 @@ impl Active {
 
     pub(crate) fn get(&self, run: &RunId) -> Option<mpsc::Sender<Request>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
     }
 }
 
@@ -114,6 +135,17 @@ impl Engine {
     /// What the operator decided.
     pub fn policy(&self) -> &Arc<Policy> {
         &self.env.policy
+    }
+
+    /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a crash would, but
+    /// with nothing lost. There is no way back: the process is about to end.
+    pub fn drain(&self) {
+        self.active.draining.send_replace(true);
+    }
+
+    /// From here on this observer is told about every run that this engine starts or takes over.
+    pub fn watch(&self, observer: Arc<dyn Observer>) {
+        self.active.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
     }
 
     /// The tools known now.

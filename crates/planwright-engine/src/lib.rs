@@ -54,6 +54,7 @@
 //! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?), Arc::new(FileArtifacts::new(dir)))` on the
 //! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
+pub mod access;
 mod child;
 mod command;
 #[cfg(feature = "conformance")]
@@ -75,6 +76,8 @@ mod resume;
 mod run_handle;
 mod run_options;
 mod start;
+mod supervision;
+pub mod telemetry;
 mod undo;
 
 pub use command::CommandError;
@@ -89,4 +92,5 @@ pub use remote::{RunCommand, ShownText};
 pub use run_handle::RunHandle;
 pub use run_options::{GivenApproval, RunOptions};
 pub use start::StartRunError;
+pub use supervision::{Standing, Stopped, Supervisor, SupervisorOptions};
 pub use undo::{Undo, UndoCandidate, UndoRunError};

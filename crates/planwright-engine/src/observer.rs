@@ -1,17 +1,27 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
 use crate::port::{Progress, ProgressSink};
-use planwright_core::id::StepId;
+use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent, StepReport};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Told about every entry of a run after it is durable. It must not block: the run waits for it.
 pub trait Observer: Send + Sync {
     /// `run` is the state after the whole commit that contains the entry.
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>);
+
+    /// A commit of a run took this long.
+    fn committed(&self, _took: Duration) {}
+
+    /// This process executes the run from here on: it was started or taken over.
+    fn executing(&self, _run: &Run) {}
+
+    /// This process executes the run no more: it ended, waits for a person, or cannot go on.
+    fn left(&self, _run: &RunId) {}
 
     /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is over.
     fn progress(&self, _step: &StepId, _progress: &Progress) {}
@@ -81,13 +91,30 @@ impl Observers {
     }
 
     /// A failing observer never changes an outcome: its panic ends here.
-    pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>]) {
+    pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>], took: Duration) {
         for observer in &self.0 {
             let told = catch_unwind(AssertUnwindSafe(|| {
+                observer.committed(took);
                 entries.iter().for_each(|entry| observer.entry(run, entry));
             }));
             if told.is_err() {
                 tracing::warn!(run = %run.id(), "an observer panicked");
+            }
+        }
+    }
+
+    pub(crate) fn executing(&self, run: &Run) {
+        for observer in &self.0 {
+            if catch_unwind(AssertUnwindSafe(|| observer.executing(run))).is_err() {
+                tracing::warn!(run = %run.id(), "an observer panicked");
+            }
+        }
+    }
+
+    pub(crate) fn left(&self, run: &RunId) {
+        for observer in &self.0 {
+            if catch_unwind(AssertUnwindSafe(|| observer.left(run))).is_err() {
+                tracing::warn!(%run, "an observer panicked");
             }
         }
     }

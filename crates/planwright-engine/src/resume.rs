@@ -1,16 +1,33 @@
 //! Going on with runs that have not ended.
 
 use crate::engine::Engine;
-use crate::journal::{load_review, load_run};
+use crate::journal::{LoadError, load_review, load_run};
+use crate::port::Lease;
 use crate::run_handle::RunHandle;
 use crate::run_options::RunOptions;
 use crate::start::{Difference, StartRunError};
-use crate::undo::Mirror;
+use crate::undo::{Mirror, load_any_run};
 use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
 use planwright_core::policy::Action;
 use planwright_core::review::Review;
-use planwright_core::run::{Command, Run, RunState};
+use planwright_core::run::{Command, Run, RunState, StepState};
+
+/// A run that was taken over, and everything that executing it needs.
+struct Taken {
+    run: Run,
+    head: Head,
+    lease: Lease,
+    mirror: Option<Mirror>,
+}
+
+/// What came of looking at a run that may be able to go on.
+pub(crate) enum Continued {
+    Executing(RunHandle),
+    /// It has ended, or only a person can move it on.
+    Nothing,
+}
 
 impl Engine {
     /// Goes on with the latest run of a plan that has not ended.
@@ -37,24 +54,72 @@ impl Engine {
         if run.state().is_terminal() {
             return Err(StartRunError::Ended { run: id.clone(), status: run.status() });
         }
+        self.permit(&options.by, Action::Run)?;
+        let Taken { run, head, lease, mirror } = self.take_over(run, review).await?;
+        let paused = *run.state() == RunState::Paused;
+        let first = if paused { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
+        Ok(self.execute(run, head, lease, options, first, mirror))
+    }
+
+    /// Goes on with a run for whoever ordered it, if it can go on without a person. A pause is never lifted here.
+    pub(crate) async fn carry_on(&self, id: &RunId) -> Result<Continued, StartRunError> {
+        let info = self.env.store.info(&StreamName::Run(id.clone())).await.map_err(LoadError::from)?;
+        let Some(info) = info else { return Err(LoadError::NoSuchRun(id.clone()).into()) };
+        match info.status.status.as_str() {
+            "executing" => {}
+            "waiting" if self.waits_for_moving_children(id).await? => {}
+            _ => return Ok(Continued::Nothing),
+        }
+        let plan = crate::journal::plan_of_run(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.env.store, &plan).await?;
+        let (run, _) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
+        if run.state().is_terminal() || *run.state() == RunState::Paused {
+            return Ok(Continued::Nothing);
+        }
+        let options = RunOptions::new(run.start().by.clone());
+        let Taken { run, head, lease, mirror } = self.take_over(run, &review).await?;
+        // Somebody may have paused or ended it just now.
+        if run.state().is_terminal() || *run.state() == RunState::Paused {
+            self.env.store.release(&lease).await.map_err(LoadError::from)?;
+            return Ok(Continued::Nothing);
+        }
+        Ok(Continued::Executing(self.execute(run, head, lease, options, Vec::new(), mirror)))
+    }
+
+    /// Whether a child that a parked run waits for has ended or can go on.
+    async fn waits_for_moving_children(&self, id: &RunId) -> Result<bool, StartRunError> {
+        let (run, _) = load_any_run(&self.env, id).await?;
+        for ix in run.waiting() {
+            let StepState::AwaitingPlan { run: child, .. } = run.step(ix) else { continue };
+            let child =
+                self.env.store.info(&StreamName::Run(child.clone())).await.map_err(LoadError::from)?;
+            let stands =
+                child.is_some_and(|info| matches!(info.status.status.as_str(), "waiting" | "paused"));
+            if !stands {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes a run over that nobody executes, as its journal has it now.
+    async fn take_over(&self, run: Run, review: &Review) -> Result<Taken, StartRunError> {
+        let id = run.id().clone();
         if let Some(parent) = &run.start().parent {
-            return Err(StartRunError::ChildRun { run: id.clone(), parent: parent.clone() });
+            return Err(StartRunError::ChildRun { run: id, parent: parent.clone() });
         }
         let (began, current) = (run.start().version, review.current().number);
         // An undo does what was derived from a run, whatever became of the plan.
         if began != current && run.start().undoes.is_none() {
             return Err(StartRunError::Edited { run: began, current });
         }
-        self.permit(&options.by, Action::Run)?;
         let subplans = self.refuse_changed_tools(run).await?;
-        let lease = self.env.store.acquire(id, &self.env.owner, self.env.lease_ttl).await?;
+        let lease = self.env.store.acquire(&id, &self.env.owner, self.env.lease_ttl).await?;
         // Only what is read under the lease is current.
-        let (mut run, head) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
+        let (mut run, head) = load_run(&*self.env.store, &id, review, &self.env.bounds).await?;
         run.know_subplans(subplans);
         let mirror = Mirror::of(&self.env, &run).await?;
-        let paused = *run.state() == RunState::Paused;
-        let first = if paused { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
-        Ok(self.execute(run, head, lease, options, first, mirror))
+        Ok(Taken { run, head, lease, mirror })
     }
 
     /// Returns the sub-plans of the run, which are those that were approved.

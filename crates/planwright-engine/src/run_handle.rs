@@ -17,6 +17,12 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
+    /// A run that nobody executes yet.
+    pub(crate) fn of_queued(run: Run) -> Self {
+        let (inbox, _) = mpsc::channel(1);
+        Self { run: run.id().clone(), inbox, task: tokio::spawn(async { Ok(Ended { run }) }) }
+    }
+
     pub fn run_id(&self) -> &RunId {
         &self.run
     }

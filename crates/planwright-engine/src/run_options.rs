@@ -21,6 +21,8 @@ pub struct RunOptions {
     pub guards: bool,
     /// Keep executing while only people can move the run on, instead of returning.
     pub linger: bool,
+    /// Only begin the run; somebody else goes on with it.
+    pub queued: bool,
     pub observers: Vec<Arc<dyn Observer>>,
     /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`](crate::Engine::approve) before.
     pub approval: Option<GivenApproval>,
@@ -60,6 +62,7 @@ impl RunOptions {
             max_concurrency: None,
             guards: true,
             linger: false,
+            queued: false,
             observers: Vec::new(),
             approval: None,
         }

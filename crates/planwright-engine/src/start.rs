@@ -4,11 +4,11 @@ use crate::dispatch::{Ended, RunLoop, Setup};
 use crate::engine::Engine;
 use crate::history;
 use crate::journal::{LoadError, load_review, load_run};
-use crate::observer::Observers;
 use crate::plans::{Candidate, ReviewError};
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus};
 use crate::run_handle::RunHandle;
 use crate::run_options::RunOptions;
+use crate::telemetry;
 use crate::undo::{Mirror, UNDOING};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tracing::{Instrument as _, Span};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartRunError {
@@ -68,6 +69,8 @@ pub enum StartRunError {
     ChildRun { run: RunId, parent: Parent },
     #[error("there is no step `{0}`")]
     UnknownStep(String),
+    #[error("the service is stopping and starts nothing any more")]
+    Stopping,
     #[error(transparent)]
     Acquire(#[from] AcquireError),
     #[error(transparent)]
@@ -286,6 +289,10 @@ impl Engine {
         self.env.store.append(with).await?;
         let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
         let lease = Lease { run: run.id().clone(), owner: self.env.owner.clone(), epoch: 1, expires_at };
+        if options.queued {
+            self.env.store.release(&lease).await.map_err(LoadError::from)?;
+            return Ok(RunHandle::of_queued(run));
+        }
         Ok(self.execute(run, head, lease, options, Vec::new(), mirror))
     }
 
@@ -392,20 +399,29 @@ impl Engine {
         let run_id = run.id().clone();
         self.active.insert(run_id.clone(), sender.clone());
         self.start_postman();
+        let span = telemetry::run_span(&run, telemetry::place(&Span::current()));
+        let observers = self.active.watching(options.observers);
+        observers.executing(&run);
         let run_loop = RunLoop::new(Setup {
             engine: self.clone(),
             run,
             head,
             lease,
             linger: options.linger,
-            observers: Observers(options.observers),
+            observers: observers.clone(),
             inbox,
             mirror,
         });
         let (engine, id) = (self.clone(), run_id.clone());
         let task = tokio::spawn(async move {
-            let ended = Box::pin(run_loop.run(first)).await;
+            let ended = Box::pin(run_loop.run(first).instrument(span.clone())).await;
             engine.active.remove(&id);
+            match &ended {
+                Ok(Ended { run }) => telemetry::run_left(&span, run),
+                Err(error) => tracing::error!(parent: &span, %error, "the run could not be executed any more"),
+            }
+            observers.left(&id);
+            drop(span);
             if let Ok(Ended { run }) = &ended
                 && run.state().is_terminal()
             {

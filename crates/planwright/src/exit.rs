@@ -270,6 +270,7 @@ impl From<StartRunError> for Failure {
                 Self::caused(Exit::Refused, &error).hint(hint)
             }
             StartRunError::UnknownStep(_) => Self::caused(Exit::Usage, &error),
+            StartRunError::Stopping => Self::caused(Exit::Refused, &error),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
         }

@@ -7,6 +7,7 @@
 mod anchor;
 mod changes;
 mod fault;
+mod feed;
 mod heads;
 mod inspect;
 mod lease;
@@ -15,6 +16,7 @@ mod owner;
 mod reader;
 mod schema;
 mod store;
+mod tokens;
 mod transaction;
 mod writer;
 

@@ -4,7 +4,11 @@ use super::open::OpenStoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The n-th script leads from version n to n + 1. A script that was released is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_journal.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_journal.sql"),
+    include_str!("../../migrations/sqlite/0002_feed.sql"),
+    include_str!("../../migrations/sqlite/0003_access.sql"),
+];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others find it done.
 /// Returns whether anything was changed.

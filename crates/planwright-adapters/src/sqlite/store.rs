@@ -2,6 +2,8 @@
 
 use super::anchor::Anchor;
 use super::changes::{Changes, Source};
+use super::fault::Stop;
+use super::feed;
 use super::heads::Heads;
 use super::open::{self, OpenStoreError, Options};
 use super::reader::Reader;
@@ -12,6 +14,7 @@ use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
     Position, Store, StoreError, StreamInfo,
 };
+use rusqlite::Connection;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -101,6 +104,18 @@ impl SqliteStore {
         answer.await.map_err(|_| stopped())?
     }
 
+    /// Changes something beside the journal.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Stop<StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Request::other(reply, work)).await
+    }
+
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
     /// Reads on a thread that may block.
     pub(super) async fn look<T: Send + 'static>(
         &self,
@@ -159,11 +174,12 @@ impl Store for SqliteStore {
 
     fn feed<'a>(
         &'a self,
-        _of: &'a FeedOf,
-        _after: Position,
-        _limit: usize,
+        of: &'a FeedOf,
+        after: Position,
+        limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
-        Box::pin(async { Err(StoreError::Failed("this store has no feed yet".to_owned())) })
+        let of = of.clone();
+        Box::pin(self.look(move |reader| reader.with(|connection| feed::read(connection, &of, after, limit))))
     }
 
     // The small reads below take microseconds, less than moving them to another thread.

@@ -2,8 +2,8 @@
 
 use super::anchor::Anchor;
 use super::fault::{Stop, of_stream};
-use super::lease;
 use super::owner::Owners;
+use super::{feed, lease};
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
@@ -13,10 +13,10 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 type Stopped = Stop<AppendError>;
 
 /// Number of the stream and of the entry share one integer.
-const SEQ_BITS: u32 = 32;
+pub(super) const SEQ_BITS: u32 = 32;
 const MAX_SEQ: u64 = (1 << SEQ_BITS) - 1;
 
-fn position(id: i64, seq: u64) -> i64 {
+pub(super) fn position(id: i64, seq: u64) -> i64 {
     (id << SEQ_BITS) | i64::try_from(seq.min(MAX_SEQ)).expect("32 bits fit")
 }
 
@@ -102,8 +102,12 @@ pub(super) fn append(
         }
         None => insert_stream(connection, append, name)?,
     };
-    for record in &append.records {
-        insert_record(connection, stream, id, record)?;
+    if append.records.is_empty() {
+        return Ok(());
+    }
+    let first = feed::next_ordinal(connection)?;
+    for (ordinal, record) in (first..).zip(&append.records) {
+        insert_record(connection, stream, position(id, record.seq), ordinal, record)?;
     }
     Ok(())
 }
@@ -151,14 +155,16 @@ fn follows(append: &Append) -> Result<(), Stopped> {
 fn insert_record(
     connection: &Connection,
     stream: &StreamName,
-    id: i64,
+    position: i64,
+    ordinal: i64,
     record: &Record,
 ) -> Result<(), Stopped> {
-    let sql = "INSERT INTO entries (position, at, epoch, hash, key, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let mut statement = connection.prepare_cached(sql)?;
-    let Record { seq, at, epoch, key, body, hash } = record;
+    let Record { seq: _, at, epoch, key, body, hash } = record;
     let inserted =
-        statement.execute(params![position(id, *seq), at.as_millis(), epoch, hash.as_bytes(), key, body]);
+        statement.execute(params![position, at.as_millis(), epoch, ordinal, hash.as_bytes(), key, body]);
     match (inserted, key) {
         (Ok(_), _) => Ok(()),
         (Err(error), Some(key)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {

@@ -38,10 +38,30 @@ pub(super) enum Request {
     Renew { lease: Lease, ttl: Duration, reply: Reply<Lease, AppendError> },
     Release { lease: Lease, reply: Reply<(), StoreError> },
     Send { run: RunId, body: Vec<u8>, reply: Reply<MessageId, StoreError> },
+    /// A small change beside the journal.
+    Other(Box<dyn FnOnce(&mut Writer, Turn) -> Finish + Send>),
+}
+
+impl Request {
+    /// Work on the connection, in the transaction of the group it falls into.
+    pub(super) fn other<T: Send + 'static>(
+        reply: Reply<T, StoreError>,
+        work: impl FnOnce(&Connection) -> Result<T, Stop<StoreError>> + Send + 'static,
+    ) -> Self {
+        Self::Other(Box::new(move |writer, Turn { alone, begun }| {
+            writer.guarded(reply, alone, begun, |writer| work(&writer.connection))
+        }))
+    }
+}
+
+/// How a request's turn has come: whether it is alone in its group, and whether the transaction has begun.
+pub(super) struct Turn {
+    alone: bool,
+    begun: bool,
 }
 
 /// Answers one request, once it is known whether the group was committed or why not.
-type Finish = Box<dyn FnOnce(Result<(), &str>)>;
+pub(super) type Finish = Box<dyn FnOnce(Result<(), &str>)>;
 
 pub(super) struct Writer {
     connection: Connection,
@@ -210,6 +230,7 @@ impl Writer {
                 writer.mailed = true;
                 Ok(transaction::insert_message(&writer.connection, &run, &body)?)
             }),
+            Request::Other(work) => work(self, Turn { alone, begun }),
         }
     }
 

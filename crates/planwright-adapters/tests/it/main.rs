@@ -7,6 +7,8 @@ mod crash;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod feed;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod opening;
@@ -14,3 +16,5 @@ mod opening;
 mod scene;
 #[cfg(test)]
 mod sharing;
+#[cfg(test)]
+mod tokens;

@@ -7,6 +7,7 @@
 mod document;
 mod duration;
 mod fold;
+mod grant;
 mod judge;
 mod late;
 mod pattern;
@@ -17,6 +18,7 @@ mod roles;
 
 pub use document::{ApprovalRules, Mode, PolicyDocument, RolesTable, RuleDocument, Verdict};
 pub use duration::Span;
+pub use grant::GrantRefusal;
 pub use judge::{Judgement, Noticed, Subject};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{FoldedName, ParsePatternError, ToolPattern};

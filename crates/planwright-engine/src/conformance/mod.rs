@@ -17,11 +17,13 @@ pub mod call;
 pub mod change;
 pub mod concurrency;
 pub mod conflict;
+pub mod feed;
 mod fixture;
 pub mod key;
 pub mod lease;
 pub mod list;
 pub mod message;
+pub mod token;
 
 /// Makes one test of every law.
 #[macro_export]
@@ -142,6 +144,17 @@ macro_rules! store_laws {
                 messages_sent_at_once_are_all_kept,
                 a_refused_append_does_not_spoil_the_others,
                 readers_see_only_whole_appends,
+            ],
+            feed: [
+                a_new_store_has_an_empty_feed,
+                records_come_in_the_order_of_their_commits,
+                the_order_is_that_of_commits_and_not_of_times,
+                the_records_are_those_of_their_streams,
+                a_plan_has_its_own_records_and_those_of_its_runs,
+                a_feed_is_read_page_by_page,
+                reading_goes_on_after_any_position,
+                a_refused_append_takes_no_place,
+                whoever_follows_many_writers_misses_nothing,
             ],
             change: [
                 an_append_is_noticed,

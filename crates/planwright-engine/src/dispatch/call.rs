@@ -5,6 +5,7 @@ use super::masking::{mask_outcome, mask_progress};
 use super::values::{store_value, too_deep};
 use crate::crash;
 use crate::engine::Environment;
+use crate::telemetry;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::{Instrument as _, Span};
 
 /// How long a call may go on after it was told to stop.
 const GRACE: Duration = Duration::from_secs(4);
@@ -34,13 +36,15 @@ pub(super) fn make(
     mut call: Call,
     permit: Permit,
     expectation: Option<Expectation>,
+    span: Span,
 ) -> BoxFuture<'static, Finished> {
     let attempt = call.attempt;
     let cancelled = call.cancelled.clone();
     let (artifacts, redaction) = (Arc::clone(&env.artifacts), env.redaction.clone());
     call.progress = mask_progress(&redaction, call.progress);
-    let calling = guarded(&*env.tools, call);
-    Box::pin(async move {
+    let calling = span.in_scope(|| guarded(&*env.tools, call));
+    let in_span = span.clone();
+    let made = async move {
         let given_up = async {
             cancelled.cancelled().await;
             tokio::time::sleep(GRACE).await;
@@ -57,12 +61,14 @@ pub(super) fn make(
             Ok(value) if !StoredValue::can_keep(&value) => Ok(value),
             outcome => mask_outcome(&redaction, outcome).await,
         };
+        telemetry::call_ended(&span, &outcome, cancelled.is_cancelled());
         let (answer, large) = match expect(expectation.as_ref(), &outcome) {
             Some(error) => (Answer::Failed(error), None),
             None => answer(&*artifacts, outcome).await,
         };
         Finished { step, attempt, answer, large }
-    })
+    };
+    if in_span.is_disabled() { Box::pin(made) } else { Box::pin(made.instrument(in_span)) }
 }
 
 /// Why a value is not what the plan expects: many servers report errors as successes.

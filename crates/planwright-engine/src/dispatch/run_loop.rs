@@ -12,6 +12,7 @@ use crate::crash;
 use crate::engine::{Engine, Environment};
 use crate::observer::Observers;
 use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
+use crate::telemetry;
 use crate::undo::Mirror;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
@@ -20,8 +21,10 @@ use planwright_core::plan::StepIx;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 /// A command for a run, from this process or another one.
 #[derive(Debug)]
@@ -95,6 +98,8 @@ pub(crate) struct RunLoop {
     /// A ready step was not admitted: wait for a call of any run to end.
     pub(super) starved: bool,
     pub(super) freed: watch::Receiver<u64>,
+    /// The process is about to end.
+    draining: watch::Receiver<bool>,
     stream: StreamName,
     head: Head,
     lease: Lease,
@@ -107,8 +112,23 @@ pub(crate) struct RunLoop {
     pub(super) calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
-    in_flight: BTreeMap<StepIx, (AttemptNo, CancellationToken)>,
+    in_flight: BTreeMap<StepIx, Flight>,
     status: &'static str,
+}
+
+/// A call that has not come back.
+struct Flight {
+    attempt: AttemptNo,
+    cancelled: CancellationToken,
+    span: Span,
+}
+
+impl Flight {
+    /// Tells the call that its answer is not wanted any more.
+    fn stop(&self, reason: &str) {
+        telemetry::call_failed(&self.span, reason);
+        self.cancelled.cancel();
+    }
 }
 
 /// What a loop is started with.
@@ -131,6 +151,7 @@ impl RunLoop {
             stream: StreamName::Run(run.id().clone()),
             status: run.status(),
             freed: env.limiter.freed(),
+            draining: engine.active.draining(),
             env,
             engine,
             run,
@@ -155,8 +176,8 @@ impl RunLoop {
     pub(crate) async fn run(mut self, first: Vec<Command>) -> Result<Ended, RunError> {
         let worked = self.work(first).await;
         // Whatever is still in flight is not wanted any more; its tools are told, and get the time to stop.
-        for (_, token) in self.in_flight.values() {
-            token.cancel();
+        for flight in self.in_flight.values() {
+            flight.stop("stopped");
         }
         self.children.clear();
         while self.calls.next().await.is_some() {}
@@ -175,7 +196,9 @@ impl RunLoop {
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);
         loop {
             self.execute(&Command::Tick, Cause::Timer)?;
-            self.schedule().await?;
+            if !*self.draining.borrow() {
+                self.schedule().await?;
+            }
             // A step skipped just now can make one ready that needs approval, so people are asked last.
             self.execute(&Command::AskApprovals, Cause::Schedule)?;
             self.execute(&Command::Settle, Cause::Schedule)?;
@@ -239,7 +262,7 @@ impl RunLoop {
     async fn commit(&mut self) -> Result<bool, RunError> {
         // Whoever paused the run wants it let go, also where it would stay for an approval.
         let stays = self.linger && *self.run.state() != RunState::Paused;
-        let over = self.run.state().is_terminal() || self.run.is_parked() && !stays;
+        let over = self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
         if self.batch.is_empty() && !over {
             return Ok(false);
         }
@@ -259,9 +282,10 @@ impl RunLoop {
             appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
         }
         crash::point("run: before commit");
+        let started = Instant::now();
         self.append(appends).await?;
         crash::point("run: after commit");
-        self.observers.tell(&self.run, &batch.entries);
+        self.observers.tell(&self.run, &batch.entries, started.elapsed());
         for (reply, verdict) in batch.replies {
             // Whoever asked may be gone; the decision stands.
             drop(reply.send(verdict));
@@ -275,6 +299,12 @@ impl RunLoop {
             self.dispatch_child(prepared);
         }
         Ok(over)
+    }
+
+    /// The process is about to end, and no call is in flight or about to be.
+    fn is_drained(&self) -> bool {
+        let idle = self.calls.is_empty() && self.finished.is_empty();
+        *self.draining.borrow() && idle && self.batch.calls.is_empty() && self.batch.children.is_empty()
     }
 
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
@@ -305,8 +335,10 @@ impl RunLoop {
     fn dispatch(&mut self, prepared: Prepared) {
         let Prepared { step, call, permit, expectation } = prepared;
         crash::point("run: before call");
-        self.in_flight.insert(step, (call.attempt, call.cancelled.clone()));
-        self.calls.push(call::make(&self.env, step, call, permit, expectation));
+        let span = telemetry::call_span(&call, &self.env.redaction);
+        let (attempt, cancelled) = (call.attempt, call.cancelled.clone());
+        self.in_flight.insert(step, Flight { attempt, cancelled, span: span.clone() });
+        self.calls.push(call::make(&self.env, step, call, permit, expectation, span));
     }
 
     /// Tells the calls whose answer is not wanted any more.
@@ -314,18 +346,18 @@ impl RunLoop {
         for entry in entries {
             match &entry.event {
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
-                    if let Some((_, token)) =
+                    if let Some(flight) =
                         self.run.find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
                     {
-                        token.cancel();
+                        flight.stop(reason(&entry.event));
                     }
                 }
                 RunEvent::CancelRequested { .. } => {
                     for effect in self.run.effects() {
                         if let Effect::CancelCall { step, .. } = effect
-                            && let Some((_, token)) = self.in_flight.get(&step)
+                            && let Some(flight) = self.in_flight.get(&step)
                         {
-                            token.cancel();
+                            flight.stop("cancelled");
                         }
                     }
                 }
@@ -345,6 +377,7 @@ impl RunLoop {
                 Some(request) = self.inbox.recv() => self.accept(request)?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
+                _ = self.draining.changed() => {}
                 _ = renewal.tick() => self.lease = self.env.store.renew(&self.lease, self.env.lease_ttl).await?,
             }
         }
@@ -372,7 +405,7 @@ impl RunLoop {
     fn report(&mut self, finished: Finished) -> Result<(), RunError> {
         let Finished { step, attempt, answer, large } = finished;
         self.forget_child(step, attempt);
-        if self.in_flight.get(&step).is_some_and(|(number, _)| *number == attempt) {
+        if self.in_flight.get(&step).is_some_and(|flight| flight.attempt == attempt) {
             self.in_flight.remove(&step);
         }
         // The values of a loop's elements are read again when they are gathered: there may be many.
@@ -382,4 +415,9 @@ impl RunLoop {
         self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;
         Ok(())
     }
+}
+
+/// Why the answer of a call is not wanted any more.
+fn reason(event: &RunEvent) -> &str {
+    if let RunEvent::AttemptFailed { error, .. } = event { &error.code } else { "outcome_lost" }
 }

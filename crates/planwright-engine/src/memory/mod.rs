@@ -7,6 +7,7 @@ mod clock;
 mod ids;
 mod secrets;
 mod store;
+mod tokens;
 mod transaction;
 
 pub use artifacts::MemoryArtifacts;
@@ -14,3 +15,4 @@ pub use clock::{ManualClock, SystemClock};
 pub use ids::{RandomIds, SequentialIds};
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
+pub use tokens::MemoryTokens;

@@ -11,6 +11,15 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenId(pub String);
 
+impl TokenId {
+    /// Makes an id: `tok-` and eight base32 characters. The caller brings the randomness.
+    pub fn mint(entropy: u64) -> Self {
+        const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+        let letter = |place: u32| char::from(ALPHABET[(entropy >> (5 * place) & 31) as usize]);
+        Self("tok-".chars().chain((0..8).map(letter)).collect())
+    }
+}
+
 /// What is kept about a token. The token itself is shown once, when it is made, and never kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
@@ -33,6 +42,7 @@ impl Token {
 
 /// Keeps tokens. What another process revokes is seen at once.
 pub trait Tokens: Send + Sync + fmt::Debug {
+    /// Keeps a token. Refused if another one has its id or its hash.
     fn add<'a>(&'a self, token: &'a Token) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// The token with this hash, valid or not.

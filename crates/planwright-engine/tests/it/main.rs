@@ -12,6 +12,7 @@ mod ownership;
 mod policy;
 mod secrets;
 mod subplans;
+mod supervision;
 mod undo;
 mod values;
 mod world;

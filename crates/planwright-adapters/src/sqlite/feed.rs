@@ -1,0 +1,154 @@
+//! The order of commits over all streams.
+//!
+//! Every entry carries its ordinal, given inside the write transaction that inserts it. Transactions are one after the
+//! other, so a reader's snapshot never holds an ordinal without all lower ones.
+
+use super::fault::{failed, of_stream};
+use super::transaction::{SEQ_BITS, head_of, position, stream_id};
+use planwright_core::digest::Digest;
+use planwright_core::id::PlanId;
+use planwright_core::journal::{Record, StreamName};
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{FeedOf, Placed, Position, StoreError};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::collections::BTreeMap;
+
+/// The ordinal for the next entry, inside a write transaction.
+pub(super) fn next_ordinal(connection: &Connection) -> Result<i64, rusqlite::Error> {
+    let mut statement = connection.prepare_cached("SELECT max(ordinal) FROM entries")?;
+    let last: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    Ok(last.unwrap_or(0) + 1)
+}
+
+/// Up to `limit` records with a position above `after`.
+pub(super) fn read(
+    connection: &Connection,
+    of: &FeedOf,
+    after: Position,
+    limit: usize,
+) -> Result<Vec<Placed>, StoreError> {
+    // One snapshot for all looks: the streams of a plan must be of one moment.
+    let snapshot = connection.unchecked_transaction().map_err(|error| failed(&error))?;
+    let after = i64::try_from(after.0).unwrap_or(i64::MAX);
+    match of {
+        FeedOf::All => all(&snapshot, after, i64::try_from(limit).unwrap_or(i64::MAX)),
+        FeedOf::Plan(plan) => of_plan(&snapshot, plan, after, limit),
+    }
+}
+
+fn all(connection: &Connection, after: i64, limit: i64) -> Result<Vec<Placed>, StoreError> {
+    let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries
+               WHERE ordinal > ?1 ORDER BY ordinal LIMIT ?2";
+    let rows = || -> Result<Vec<_>, rusqlite::Error> {
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.query_map([after, limit], placed_row)?.collect()
+    };
+    let rows = rows().map_err(|error| failed(&error))?;
+    let mut names = BTreeMap::new();
+    let place = |(id, position, record)| {
+        let stream = match names.get(&id) {
+            Some(name) => StreamName::clone(name),
+            None => names.entry(id).or_insert(stream_name(connection, id)?).clone(),
+        };
+        Ok(Placed { position, stream, record })
+    };
+    rows.into_iter().map(place).collect()
+}
+
+/// The streams of a plan are merged by their ordinals. Only the entries that are returned are read in full.
+fn of_plan(
+    connection: &Connection,
+    plan: &PlanId,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<Placed>, StoreError> {
+    let streams = streams_of(connection, plan)?;
+    let mut places = Vec::new();
+    for (at, (stream, id)) in streams.iter().enumerate() {
+        let found = places_after(connection, *id, after, limit).map_err(|error| of_stream(stream, &error))?;
+        places.extend(found.into_iter().map(|(ordinal, position)| (ordinal, position, at)));
+    }
+    places.sort_unstable();
+    let place = |(_, entry, at): (i64, i64, usize)| {
+        let stream = &streams[at].0;
+        let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries WHERE position = ?1";
+        let row = connection.prepare_cached(sql).and_then(|mut read| read.query_row([entry], placed_row));
+        let (_, position, record) = row.map_err(|error| of_stream(stream, &error))?;
+        Ok(Placed { position, stream: stream.clone(), record })
+    };
+    places.into_iter().take(limit).map(place).collect()
+}
+
+/// A plan's own stream and those of its runs, with their numbers.
+fn streams_of(connection: &Connection, plan: &PlanId) -> Result<Vec<(StreamName, i64)>, StoreError> {
+    let own = StreamName::Plan(plan.clone());
+    let id = stream_id(connection, &own.to_string()).map_err(|error| failed(&error))?;
+    let mut streams: Vec<_> = id.map(|id| (own, id)).into_iter().collect();
+    let runs = || -> Result<Vec<(String, i64)>, rusqlite::Error> {
+        let sql = "SELECT name, id FROM streams WHERE kind = 'run' AND plan = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.query_map([plan.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    for (name, id) in runs().map_err(|error| failed(&error))? {
+        streams.push((parse_name(&name)?, id));
+    }
+    Ok(streams)
+}
+
+/// The ordinals above `after` of one stream, and where their entries are.
+fn places_after(
+    connection: &Connection,
+    id: i64,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<(i64, i64)>, rusqlite::Error> {
+    let first = first_after(connection, id, after)?;
+    let sql = "SELECT ordinal, position FROM entries
+               WHERE position >= ?1 AND position < ?2 ORDER BY position LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let bounds = [position(id, first), position(id + 1, 0), limit];
+    statement.query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The number of a stream's first entry with an ordinal above `after`. Ordinals grow along a stream, so halving finds
+/// it: a reader that follows a long run does not walk through all of it again.
+fn first_after(connection: &Connection, id: i64, after: i64) -> Result<u64, rusqlite::Error> {
+    let mut statement = connection.prepare_cached("SELECT ordinal FROM entries WHERE position = ?1")?;
+    let (mut low, mut high) = (1, head_of(connection, id)?.seq + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let found: Option<i64> = statement.query_row([position(id, middle)], |row| row.get(0)).optional()?;
+        if found.is_some_and(|ordinal| ordinal > after) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok(low)
+}
+
+fn placed_row(row: &Row<'_>) -> Result<(i64, Position, Record), rusqlite::Error> {
+    let entry: i64 = row.get(0)?;
+    let record = Record {
+        seq: u64::from(u32::try_from(entry & i64::from(u32::MAX)).expect("masked to 32 bits")),
+        at: Timestamp::from_millis(row.get(1)?),
+        epoch: row.get(2)?,
+        key: row.get(3)?,
+        body: row.get(4)?,
+        hash: Digest::from_bytes(row.get(5)?),
+    };
+    Ok((entry >> SEQ_BITS, Position(row.get(6)?), record))
+}
+
+fn stream_name(connection: &Connection, id: i64) -> Result<StreamName, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT name FROM streams WHERE id = ?1")
+        .map_err(|error| failed(&error))?;
+    let name: String = statement.query_row([id], |row| row.get(0)).map_err(|error| failed(&error))?;
+    parse_name(&name)
+}
+
+fn parse_name(name: &str) -> Result<StreamName, StoreError> {
+    name.parse().map_err(|error| StoreError::Failed(format!("{name:?} cannot be a stream: {error}")))
+}

@@ -1,0 +1,108 @@
+//! Giving somebody access: who may give it, and to whom which role may never be given.
+
+use super::{Action, Role, Roles};
+use crate::plan::printable;
+use crate::principal::{Principal, PrincipalKind};
+
+/// The longest name of somebody who is given access, in characters.
+const MAX_NAME: usize = 64;
+
+/// Why access is not given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GrantRefusal {
+    #[error("{by} may not give or take access: that is for those who {}", Action::Administer)]
+    MayNot { by: Principal },
+    #[error("{} never approves, so it cannot have the role {role}: only a person can agree", article(*kind))]
+    NeverApproves { kind: PrincipalKind, role: Role },
+    #[error("an agent never administers, so it cannot have the role admin")]
+    NeverAdministers,
+    #[error("policy is a rule of the operator: nobody can act as it")]
+    NotAPrincipal,
+    #[error("`{}` is no name: 1 to {MAX_NAME} visible characters, none of them a space at an end", printable(.0))]
+    Name(String),
+}
+
+fn article(kind: PrincipalKind) -> &'static str {
+    match kind {
+        PrincipalKind::Person => "a person",
+        PrincipalKind::Agent => "an agent",
+        PrincipalKind::Service => "a service",
+        PrincipalKind::Policy => "policy",
+    }
+}
+
+impl Roles {
+    /// Whether `by` may give `to` this role. What kind of principal it is comes first, as it does in [`Roles::may`].
+    pub fn may_grant(&self, by: &Principal, to: &Principal, role: Role) -> Result<(), GrantRefusal> {
+        self.may_revoke(by)?;
+        match (to.kind, role) {
+            (PrincipalKind::Policy, _) => return Err(GrantRefusal::NotAPrincipal),
+            (PrincipalKind::Agent | PrincipalKind::Service, Role::Approver) => {
+                return Err(GrantRefusal::NeverApproves { kind: to.kind, role });
+            }
+            (PrincipalKind::Agent, Role::Admin) => return Err(GrantRefusal::NeverAdministers),
+            (PrincipalKind::Service, Role::Admin)
+            | (PrincipalKind::Agent | PrincipalKind::Service, Role::Viewer | Role::Author | Role::Operator)
+            | (PrincipalKind::Person, _) => {}
+        }
+        // The name is what approvals show: nothing in it may be hidden or pass for another one.
+        let length = to.name.chars().count();
+        if !(1..=MAX_NAME).contains(&length) || printable(&to.name) != to.name || to.name.trim() != to.name {
+            return Err(GrantRefusal::Name(to.name.clone()));
+        }
+        Ok(())
+    }
+
+    /// Whether `by` may take access away.
+    pub fn may_revoke(&self, by: &Principal) -> Result<(), GrantRefusal> {
+        if self.may(by, Action::Administer) {
+            return Ok(());
+        }
+        Err(GrantRefusal::MayNot { by: by.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::RolesTable;
+
+    #[test]
+    fn only_people_are_given_the_right_to_approve() {
+        let (roles, ada) = (Roles::default(), Principal::person("ada"));
+        for role in Role::ALL {
+            assert_eq!(roles.may_grant(&ada, &Principal::person("bob"), role), Ok(()));
+            let agent = roles.may_grant(&ada, &Principal::agent("bot"), role);
+            assert_eq!(agent.is_ok(), role < Role::Approver, "agent as {role}");
+            let service = roles.may_grant(&ada, &Principal::service("ci"), role);
+            assert_eq!(service.is_ok(), role != Role::Approver, "service as {role}");
+            let policy = roles.may_grant(&ada, &Principal::read_only_policy(), role);
+            assert_eq!(policy, Err(GrantRefusal::NotAPrincipal));
+        }
+    }
+
+    #[test]
+    fn who_does_not_administer_gives_nothing() {
+        let to = Principal::person("bob");
+        for by in [Principal::agent("bot"), Principal::service("ci")] {
+            assert!(matches!(
+                Roles::default().may_grant(&by, &to, Role::Viewer),
+                Err(GrantRefusal::MayNot { .. })
+            ));
+        }
+        let table = RolesTable { admin: Some(vec!["person:ada".to_owned()]), ..RolesTable::default() };
+        let roles = Roles::read(&table).unwrap();
+        assert_eq!(roles.may_grant(&Principal::person("ada"), &to, Role::Viewer), Ok(()));
+        assert!(roles.may_grant(&Principal::person("eve"), &to, Role::Viewer).is_err());
+    }
+
+    #[test]
+    fn a_name_hides_nothing() {
+        let (roles, ada) = (Roles::default(), Principal::person("ada"));
+        for name in ["", " ", " ada", "ada ", "a\u{200b}da", "a\nda", "\u{1b}[31m", &"x".repeat(65)] {
+            let refused = roles.may_grant(&ada, &Principal::person(name), Role::Viewer);
+            assert_eq!(refused, Err(GrantRefusal::Name(name.to_owned())), "{name:?}");
+        }
+        assert_eq!(roles.may_grant(&ada, &Principal::person("Ada Größe"), Role::Viewer), Ok(()));
+    }
+}

@@ -1,0 +1,12 @@
+//! Executing runs in the background of a service: what was going on goes on, what a person decided is carried out, and
+//! a shutdown loses nothing.
+//!
+//! A run that waits for a person costs nothing here: it leaves memory, and comes back when the journal says that
+//! somebody decided.
+
+mod crew;
+mod follow;
+mod supervisor;
+mod unfinished;
+
+pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions};

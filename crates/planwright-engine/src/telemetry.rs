@@ -1,0 +1,143 @@
+//! What a run tells tracing systems: one span for the run, one for each call below it.
+//!
+//! Without anybody who listens it costs nothing: a span that nobody wants is never filled in. The names follow
+//! OpenTelemetry's conventions for agents and MCP.
+
+use crate::port::{Call, CallError, Outcome};
+use crate::redaction::Redaction;
+use planwright_core::run::Run;
+use planwright_core::trace::TraceParent;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::Span;
+use tracing::field::Empty;
+
+/// Knows the places of spans in traces that go beyond this process.
+pub trait Propagation: Send + Sync {
+    /// Where this span is, for those who are told to go on below it.
+    fn place(&self, span: &Span) -> Option<TraceParent>;
+
+    /// Puts a span below a place that somebody else told of. Only for spans that have not been entered yet.
+    fn adopt(&self, span: &Span, parent: &TraceParent);
+}
+
+/// There is one subscriber in a process, and one who knows the ids it gives to spans.
+static PROPAGATION: OnceLock<Box<dyn Propagation>> = OnceLock::new();
+static CONTENT: AtomicBool = AtomicBool::new(false);
+
+/// Says who knows the places of spans. The first one stays.
+pub fn install(propagation: Box<dyn Propagation>) {
+    drop(PROPAGATION.set(propagation));
+}
+
+/// Whether spans carry the arguments and results of calls, masked. Off unless the operator wants it.
+pub fn with_content(wanted: bool) {
+    CONTENT.store(wanted, Ordering::Relaxed);
+}
+
+/// Where a span is; `None` if nobody records it.
+pub fn place(span: &Span) -> Option<TraceParent> {
+    if span.is_disabled() { None } else { PROPAGATION.get()?.place(span) }
+}
+
+/// Puts a span that has not been entered yet below this place.
+pub fn adopt(span: &Span, parent: &TraceParent) {
+    if let Some(propagation) = PROPAGATION.get().filter(|_| !span.is_disabled()) {
+        propagation.adopt(span, parent);
+    }
+}
+
+/// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it.
+pub(crate) fn run_span(run: &Run, parent: Option<TraceParent>) -> Span {
+    let plan = run.plan();
+    let template = || plan.document().context.template.as_ref().map_or("plan", |template| template.id.as_str());
+    let span = tracing::info_span!(
+        parent: None,
+        "invoke_workflow",
+        otel.name = %format_args!("invoke_workflow {}", template()),
+        otel.kind = "internal",
+        otel.status_code = Empty,
+        gen_ai.operation.name = "invoke_workflow",
+        gen_ai.workflow.name = template(),
+        planwright.plan.id = %plan.id(),
+        planwright.plan.version = run.start().version,
+        planwright.plan.digest = %run.start().digest,
+        planwright.run.id = %run.id(),
+        planwright.run.status = Empty,
+        trace_id = Empty,
+    );
+    if let Some(parent) = &parent {
+        adopt(&span, parent);
+    }
+    if !span.is_disabled()
+        && let Some(place) = place(&span).or(parent)
+    {
+        span.record("trace_id", tracing::field::display(place.trace));
+    }
+    span
+}
+
+/// Notes how a run was left.
+pub(crate) fn run_left(span: &Span, run: &Run) {
+    span.record("planwright.run.status", run.status());
+    if run.status() == "failed" {
+        span.record("otel.status_code", "ERROR");
+    }
+    tracing::info!(parent: span, status = run.status(), "the run was left");
+}
+
+/// The span of one call. What only the adapter knows of it is filled in there.
+pub(crate) fn call_span(call: &Call, redaction: &Redaction) -> Span {
+    let span = tracing::info_span!(
+        "execute_tool",
+        otel.name = %format_args!("execute_tool {}", call.tool),
+        otel.kind = "internal",
+        otel.status_code = Empty,
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = %call.tool,
+        gen_ai.tool.call.id = %call.idempotency_key,
+        gen_ai.tool.type = "function",
+        gen_ai.tool.call.arguments = Empty,
+        gen_ai.tool.call.result = Empty,
+        mcp.method.name = Empty,
+        mcp.protocol.version = Empty,
+        network.transport = Empty,
+        jsonrpc.request.id = Empty,
+        rpc.response.status_code = Empty,
+        error.type = Empty,
+        planwright.plan.id = %call.plan,
+        planwright.run.id = %call.run,
+        planwright.step.id = %call.step,
+        planwright.attempt = call.attempt,
+    );
+    if !span.is_disabled() && CONTENT.load(Ordering::Relaxed) {
+        let mut args = serde_json::Value::Object(call.args.clone());
+        redaction.redactor().value(&mut args);
+        span.record("gen_ai.tool.call.arguments", tracing::field::display(args));
+    }
+    span
+}
+
+/// Notes what came of a call, after it was masked. Why a call was stopped is known to whoever stopped it.
+pub(crate) fn call_ended(span: &Span, outcome: &Outcome, stopped: bool) {
+    if span.is_disabled() {
+        return;
+    }
+    match outcome {
+        Ok(value) if CONTENT.load(Ordering::Relaxed) => {
+            span.record("gen_ai.tool.call.result", tracing::field::display(value));
+        }
+        Ok(_) | Err(CallError::InputRequired(_)) => {}
+        Err(CallError::Failed { code, .. }) => call_failed(span, code),
+        Err(CallError::Unavailable(_)) => call_failed(span, "tool_unavailable"),
+        Err(CallError::Cancelled | CallError::Lost(_)) if stopped => {}
+        Err(CallError::Cancelled) => call_failed(span, "cancelled"),
+        Err(CallError::Lost(_)) => call_failed(span, "outcome_lost"),
+    }
+}
+
+/// Notes why a call came to nothing.
+pub(crate) fn call_failed(span: &Span, code: &str) {
+    span.record("error.type", code);
+    span.record("otel.status_code", "ERROR");
+}

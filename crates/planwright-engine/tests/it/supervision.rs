@@ -1,0 +1,237 @@
+//! Runs in the background: what was going on goes on, what people decide is carried out, a shutdown loses nothing.
+
+use crate::world::{World, after, approved, chain, document, entries, options, person};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::StreamName;
+use planwright_core::principal::Assurance;
+use planwright_core::run::RunEvent;
+use planwright_engine::port::{OwnerId, Store as _};
+use planwright_engine::{Engine, RunCommand, ShownText, Supervisor, SupervisorOptions};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn supervise(engine: &Engine) -> Supervisor {
+    Supervisor::start(engine.clone(), &SupervisorOptions::default())
+}
+
+fn gated(id: &str) -> Value {
+    json!({"id": id, "steps": [
+        {"id": "look", "tool": "r.read"},
+        {"id": "write", "tool": "w.write", "dependsOn": ["look"], "approvalRequired": true},
+    ]})
+}
+
+async fn status(world: &World, run: &RunId) -> String {
+    world.store.info(&StreamName::Run(run.clone())).await.unwrap().unwrap().status.status
+}
+
+async fn approve(engine: &Engine, run: &RunId, step: &str) {
+    let shown = ShownText::Version(1);
+    let command = RunCommand::Approve {
+        step: step.to_owned(),
+        by: person(),
+        assurance: Assurance::Terminal,
+        shown,
+    };
+    engine.command(run, command).await.unwrap();
+}
+
+async fn approved_as(engine: &Engine, mut plan: Value, id: &str) -> PlanId {
+    plan["id"] = json!(id);
+    approved(engine, plan).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_started_at_once_and_goes_on_in_the_background() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let plan = approved(&engine, chain(3, "r.read", 1000)).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    assert_eq!(status(&world, &run).await, "executing");
+    after(3500).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(supervisor.standing().executing, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_executing_when_the_last_process_died_goes_on() {
+    let world = World::new();
+    let one = world.engine("one");
+    let plan = approved(&one, chain(3, "r.read", 1000)).await;
+    let first = one.start(&plan, options()).await.unwrap();
+    let run = first.run_id().clone();
+    after(1500).await;
+    world.store.kill_owner(&OwnerId("one".into()));
+    let supervisor = supervise(&world.engine("two"));
+    after(60_000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    drop((first, supervisor));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parked_run_leaves_memory_and_comes_back_when_a_person_decides() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let plan = approved(&engine, gated("p")).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "waiting");
+    assert_eq!(supervisor.standing().executing, 0, "a parked run is not in memory");
+    // Another process records the decision.
+    approve(&world.engine("two"), &run, "write").await;
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(world.calls_of("write"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_not_lifted_by_the_supervisor() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let plan = approved(&engine, gated("p")).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    engine.command(&run, RunCommand::Pause { by: person() }).await.unwrap();
+    approve(&engine, &run, "write").await;
+    supervisor.go_on(run.clone()).await;
+    after(60_000).await;
+    assert_eq!(status(&world, &run).await, "paused");
+    let handle = engine.resume(&plan, options()).await.unwrap();
+    supervisor.adopt(handle).await;
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_goes_on_when_its_child_does() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    engine.propose(document(gated("child")), &person()).await.unwrap();
+    let parent = json!({"id": "p", "steps": [
+        {"id": "sub", "plan": {"id": "child"}},
+        {"id": "after", "tool": "r.read", "dependsOn": ["sub"]},
+    ]});
+    let plan = approved(&engine, parent).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "waiting");
+    let child = entries(&*world.store, &run).into_iter().find_map(|entry| match entry.event {
+        RunEvent::ChildParked { run, .. } => Some(run),
+        _ => None,
+    });
+    approve(&engine, &child.unwrap(), "write").await;
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(world.calls_of("after"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_runs_are_in_memory_than_there_are_slots_and_the_others_wait_in_order() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions { max_runs: 2 });
+    let mut runs = Vec::new();
+    for number in 0..6 {
+        let plan = approved_as(&engine, chain(1, "r.read", 1000), &format!("p{number}")).await;
+        runs.push(supervisor.start_run(&plan, options()).await.unwrap());
+    }
+    after(500).await;
+    let standing = supervisor.standing();
+    assert_eq!((standing.executing, standing.queued), (2, 4));
+    after(10_000).await;
+    for run in &runs {
+        assert_eq!(status(&world, run).await, "completed");
+    }
+    assert_eq!(world.peak(""), 2);
+    let mut ends = Vec::new();
+    for run in &runs {
+        ends.push(entries(&*world.store, run).last().unwrap().at);
+    }
+    assert!(ends.is_sorted(), "{ends:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_finishes_the_calls_in_flight_and_the_rest_goes_on_at_the_next_start() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let plan = approved(&engine, chain(3, "w.write", 2000)).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    let stopped = supervisor.stop(Duration::from_secs(10)).await;
+    assert_eq!(stopped.cut_off, 0);
+    assert_eq!(world.called(), ["s1"], "nothing new was started");
+    let last = entries(&*world.store, &run).pop().unwrap();
+    assert!(matches!(last.event, RunEvent::AttemptSucceeded { .. }), "{last:?}");
+    assert_eq!(status(&world, &run).await, "executing");
+    assert!(world.store.lease(&run).await.unwrap().is_none(), "the run was let go of");
+
+    let refused = supervisor.start_run(&plan, options()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "the service is stopping and starts nothing any more");
+    let next = supervise(&world.engine("two"));
+    after(10_000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(world.called(), ["s1", "s2", "s3"], "nothing was called twice");
+    drop(next);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_in_the_middle_of_a_child_run_loses_nothing() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let mut child = chain(2, "w.write", 2000);
+    child["id"] = json!("child");
+    engine.propose(document(child), &person()).await.unwrap();
+    let plan = approved(&engine, json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]})).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(supervisor.stop(Duration::from_secs(10)).await.cut_off, 0);
+    assert_eq!(world.called(), ["s1"]);
+    let next = supervise(&world.engine("two"));
+    after(10_000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(world.called(), ["s1", "s2"]);
+    drop(next);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_finish_in_time_is_cut_off_and_settled_at_the_next_start() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let plan = approved(&engine, chain(1, "r.read", 3_600_000)).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(supervisor.stop(Duration::from_secs(5)).await.cut_off, 1);
+    assert_eq!(status(&world, &run).await, "executing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_go_on_is_tried_again_with_growing_pauses_and_harms_no_other() {
+    let world = World::new();
+    let one = world.engine("one");
+    let broken = approved_as(&one, chain(2, "w.write", 1000), "broken").await;
+    let handle = one.start(&broken, options()).await.unwrap();
+    let run = handle.run_id().clone();
+    after(500).await;
+    one.drain();
+    after(5000).await;
+    world.tools.hidden.lock().unwrap().insert("w.write".to_owned());
+    let two = world.engine("two");
+    let supervisor = supervise(&two);
+    after(20_000).await;
+    assert_eq!(supervisor.standing().troubled, 1);
+    let fine = approved_as(&two, chain(1, "r.read", 10), "fine").await;
+    let other = supervisor.start_run(&fine, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(status(&world, &other).await, "completed");
+    world.tools.hidden.lock().unwrap().clear();
+    after(600_000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(supervisor.standing().troubled, 0);
+}

@@ -1,0 +1,134 @@
+//! Whether the service is well: alive, and ready to be asked.
+
+use super::figures::{Figures, name};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Json, Response};
+use axum::routing::get;
+use planwright_core::journal::StreamName;
+use planwright_engine::Engine;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A store that takes longer than this is not ready for anybody.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+type Check = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// What is known about the service's health. Cheap to clone; all clones are the same.
+#[derive(Clone)]
+pub struct Health {
+    engine: Engine,
+    figures: Figures,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stopping: AtomicBool,
+    checks: Mutex<Vec<(&'static str, Check)>>,
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Health")
+    }
+}
+
+/// The answer to whether the service is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Readiness {
+    pub ready: bool,
+    /// Why it is not.
+    pub reasons: Vec<String>,
+}
+
+impl Health {
+    pub fn new(engine: Engine, figures: Figures) -> Self {
+        Self { engine, figures, shared: Arc::default() }
+    }
+
+    /// From here on the service is not ready: it finishes what it has begun.
+    pub fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Adds something that has to be well for the service to be ready.
+    pub fn require(&self, name: &'static str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
+        self.shared.checks.lock().unwrap_or_else(PoisonError::into_inner).push((name, Box::new(check)));
+    }
+
+    pub async fn readiness(&self) -> Readiness {
+        let mut reasons = Vec::new();
+        if self.shared.stopping.load(Ordering::Relaxed) {
+            reasons.push("the service is shutting down".to_owned());
+        }
+        for (name, check) in &*self.shared.checks.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Err(problem) = check() {
+                reasons.push(format!("{name}: {problem}"));
+            }
+        }
+        reasons.extend(self.store_problem().await);
+        Readiness { ready: reasons.is_empty(), reasons }
+    }
+
+    /// The store is read, and asked to commit nothing: that needs its writer and its lock.
+    async fn store_problem(&self) -> Option<String> {
+        let store = self.engine.store();
+        let nothing = StreamName::Plan("readiness".parse().expect("a name"));
+        let looking = async {
+            store.head(&nothing).await.map_err(|error| format!("the store cannot be read: {error}"))?;
+            store.append(Vec::new()).await.map_err(|error| format!("the store cannot be written: {error}"))
+        };
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(Ok(())) => None,
+            Ok(Err(problem)) => Some(problem),
+            Err(_) => Some(format!("the store gave no answer within {} s", PATIENCE.as_secs())),
+        }
+    }
+
+    /// `/healthz` and `/readyz`: for everybody, without a token, and without a word about plans.
+    pub fn routes<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
+        Router::new()
+            .route("/healthz", get(alive))
+            .route("/readyz", get(ready))
+            .with_state(self.clone())
+    }
+
+    /// The answer of `/metrics`. Who may see it is decided by the caller.
+    pub async fn metrics(&self) -> Response {
+        if let Ok(plans) = self.engine.store().plans().await {
+            let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
+            for plan in plans {
+                *by_status.entry(plan.status.status).or_default() += 1;
+            }
+            for (status, count) in by_status {
+                metrics::gauge!(name::PLANS, "status" => status).set(f64::from(count));
+            }
+        }
+        let headers = [
+            (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        (headers, self.figures.render()).into_response()
+    }
+}
+
+async fn alive() -> Response {
+    (uncached(), Json(serde_json::json!({ "alive": true }))).into_response()
+}
+
+async fn ready(State(health): State<Health>) -> Response {
+    let readiness = health.readiness().await;
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, uncached(), Json(readiness)).into_response()
+}
+
+fn uncached() -> [(header::HeaderName, &'static str); 1] {
+    [(header::CACHE_CONTROL, "no-store")]
+}

@@ -1,0 +1,110 @@
+//! Counts what happens in runs. It sees what is durable, so it counts nothing that did not happen.
+
+use super::figures::{name, tool_label};
+use planwright_core::id::{AttemptNo, RunId, StepId};
+use planwright_core::journal::Entry;
+use planwright_core::run::{Run, RunEvent};
+use planwright_core::time::Timestamp;
+use planwright_engine::Observer;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Calls of one run that have not come back.
+type Calls = BTreeMap<(StepId, AttemptNo), (String, Timestamp)>;
+
+#[derive(Default)]
+pub(super) struct RunFigures {
+    calls: Mutex<BTreeMap<RunId, Calls>>,
+}
+
+impl Observer for RunFigures {
+    fn executing(&self, run: &Run) {
+        metrics::counter!(name::RUNS_BEGUN).increment(1);
+        metrics::gauge!(name::RUNS_EXECUTING).increment(1.0);
+        self.calls().insert(run.id().clone(), Calls::new());
+    }
+
+    fn left(&self, run: &RunId) {
+        metrics::gauge!(name::RUNS_EXECUTING).decrement(1.0);
+        if let Some(open) = self.calls().remove(run) {
+            metrics::gauge!(name::CALLS_OPEN).decrement(f64::from(u32::try_from(open.len()).unwrap_or(u32::MAX)));
+        }
+    }
+
+    fn committed(&self, took: Duration) {
+        metrics::histogram!(name::COMMITS).record(took);
+    }
+
+    fn entry(&self, run: &Run, entry: &Entry<RunEvent>) {
+        use RunEvent as E;
+        if let E::AttemptStarted { step, attempt, tool, .. } = &entry.event {
+            metrics::gauge!(name::CALLS_OPEN).increment(1.0);
+            if let Some(calls) = self.calls().get_mut(run.id()) {
+                calls.insert((step.clone(), *attempt), (tool_label(&tool.to_string()), entry.at));
+            }
+        }
+        let ended = |step: &StepId, attempt: AttemptNo, outcome: &'static str| {
+            self.call_ended(run.id(), (step.clone(), attempt), entry.at, outcome);
+        };
+        let state = match &entry.event {
+            E::AttemptStarted { .. } => "started",
+            E::AttemptSucceeded { step, attempt, .. } => {
+                ended(step, *attempt, "ok");
+                "completed"
+            }
+            E::AttemptFailed { step, attempt, retry_at, .. } => {
+                ended(step, *attempt, "failed");
+                if retry_at.is_some() { "retry_due" } else { "failed" }
+            }
+            E::AttemptInterrupted { step, attempt, .. } => {
+                ended(step, *attempt, "lost");
+                "interrupted"
+            }
+            E::AttemptCancelled { step, attempt } => {
+                ended(step, *attempt, "cancelled");
+                "cancelled"
+            }
+            E::OutcomeLost { step, attempt, .. } => {
+                ended(step, *attempt, "lost");
+                "outcome_unknown"
+            }
+            E::InputRequested { step, attempt, .. } => {
+                if let Some(attempt) = attempt {
+                    ended(step, *attempt, "asked");
+                }
+                "awaiting_input"
+            }
+            E::ChildParked { step, attempt, .. } => {
+                ended(step, *attempt, "parked");
+                "awaiting_child"
+            }
+            E::StepFailed { .. } => "failed",
+            E::StepSkipped { .. } => "skipped",
+            E::ApprovalRequested { .. } => "awaiting_approval",
+            E::ApprovalDenied { .. } => "denied",
+            E::StepUndone { .. } => "undone",
+            E::RunCompleted { .. } | E::RunFailed { .. } | E::RunCancelled { .. } => {
+                metrics::counter!(name::RUNS_ENDED, "status" => run.status()).increment(1);
+                return;
+            }
+            _ => return,
+        };
+        metrics::counter!(name::STEPS, "state" => state).increment(1);
+    }
+}
+
+impl RunFigures {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<RunId, Calls>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn call_ended(&self, run: &RunId, call: (StepId, AttemptNo), at: Timestamp, outcome: &'static str) {
+        let begun = self.calls().get_mut(run).and_then(|calls| calls.remove(&call));
+        if let Some((tool, begun)) = begun {
+            metrics::gauge!(name::CALLS_OPEN).decrement(1.0);
+            let took = at.since(begun);
+            metrics::histogram!(name::CALLS, "gen_ai_tool_name" => tool, "outcome" => outcome).record(took);
+        }
+    }
+}
