@@ -131,11 +131,7 @@ pub async fn revoke(
 }
 
 /// Whose token this text is, if it is one that opens the door now.
-pub async fn recognise(
-    tokens: &dyn Tokens,
-    text: &str,
-    now: Timestamp,
-) -> Result<Option<Token>, StoreError> {
+pub async fn recognise(tokens: &dyn Tokens, text: &str, now: Timestamp) -> Result<Option<Token>, StoreError> {
     let well_formed = text.strip_prefix(PREFIX).is_some_and(|rest| rest.len() == ENCODED_CHARS);
     if !well_formed {
         return Ok(None);
@@ -189,7 +185,8 @@ mod tests {
         assert_eq!(text.len(), 47);
         let hash = minted.token.hash.hex();
         let cut = &text[..46];
-        for wrong in ["", "pwt_", &text[4..], cut, &format!("{cut}!"), &hash, &format!("{text} "), &minted.token.id.0]
+        for wrong in
+            ["", "pwt_", &text[4..], cut, &format!("{cut}!"), &hash, &format!("{text} "), &minted.token.id.0]
         {
             assert_eq!(recognise(&tokens, wrong, at(1)).await.unwrap(), None, "{wrong}");
         }

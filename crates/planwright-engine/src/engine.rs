@@ -2,8 +2,8 @@
 
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, RandomIds, SystemClock};
-use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
 use crate::observer::{Observer, Observers};
+use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;

@@ -61,6 +61,7 @@ mod command;
 pub mod conformance;
 pub mod crash;
 mod dispatch;
+mod edits;
 mod engine;
 mod functions;
 mod history;
@@ -82,6 +83,7 @@ mod undo;
 
 pub use command::CommandError;
 pub use dispatch::{Limits, RunError, read_value, store_value};
+pub use edits::{Editing, Reapproval};
 pub use engine::{Engine, EngineBuilder, Environment};
 pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};

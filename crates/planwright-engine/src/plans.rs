@@ -8,7 +8,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{
-    Code, Document, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
 };
 use planwright_core::policy::{Action, JudgedPlan, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
@@ -27,6 +27,10 @@ pub enum ReviewError {
     Refused(#[from] Refusal),
     #[error("the plan is not valid")]
     Invalid(Vec<Finding>),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("the edited plan has the id `{found}`, the plan is `{plan}`")]
+    OtherPlan { plan: PlanId, found: PlanId },
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
     #[error(transparent)]
@@ -210,7 +214,10 @@ impl Engine {
             };
             match review.state() {
                 ReviewState::Proposed | ReviewState::Approved => {}
-                ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => continue,
+                ReviewState::Draft
+                | ReviewState::Rejected
+                | ReviewState::NeedsReview
+                | ReviewState::Deleted => continue,
             }
             let (version, document) = (review.current().number, Arc::clone(&review.current().document));
             left.extend(document.subplan_ids().into_iter().cloned());
@@ -244,14 +251,19 @@ impl Engine {
         load_run(&*self.env.store, id, review, &self.env.bounds).await
     }
 
-    async fn review(&self, review: Review, head: Head, command: &Command) -> Result<Review, ReviewError> {
+    pub(crate) async fn review(
+        &self,
+        review: Review,
+        head: Head,
+        command: &Command,
+    ) -> Result<Review, ReviewError> {
         let now = self.env.clock.now();
         let events = review.decide(command, now)?;
         let id = review.id().clone();
         self.append_review(&id, Some(review), head, (now, events)).await
     }
 
-    async fn append_review(
+    pub(crate) async fn append_review(
         &self,
         id: &PlanId,
         review: Option<Review>,

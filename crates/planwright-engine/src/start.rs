@@ -93,6 +93,8 @@ impl From<ReviewError> for StartRunError {
             ReviewError::Load(error) => Self::Load(error),
             ReviewError::Refused(refusal) => Self::Refused(refusal),
             ReviewError::Invalid(findings) => Self::Invalid(findings),
+            ReviewError::Edit(error) => Self::BadChoice(error.to_string()),
+            ReviewError::OtherPlan { .. } => Self::BadChoice(error.to_string()),
             ReviewError::MissingTools(missing) => Self::MissingTools(missing),
             ReviewError::Denied(denied) => Self::Denied(denied),
             ReviewError::BadChoice(choice) => Self::BadChoice(choice),
@@ -418,7 +420,9 @@ impl Engine {
             engine.active.remove(&id);
             match &ended {
                 Ok(Ended { run }) => telemetry::run_left(&span, run),
-                Err(error) => tracing::error!(parent: &span, %error, "the run could not be executed any more"),
+                Err(error) => {
+                    tracing::error!(parent: &span, %error, "the run could not be executed any more")
+                }
             }
             observers.left(&id);
             drop(span);

@@ -50,7 +50,8 @@ pub fn adopt(span: &Span, parent: &TraceParent) {
 /// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it.
 pub(crate) fn run_span(run: &Run, parent: Option<TraceParent>) -> Span {
     let plan = run.plan();
-    let template = || plan.document().context.template.as_ref().map_or("plan", |template| template.id.as_str());
+    let template =
+        || plan.document().context.template.as_ref().map_or("plan", |template| template.id.as_str());
     let span = tracing::info_span!(
         parent: None,
         "invoke_workflow",

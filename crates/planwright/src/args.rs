@@ -49,6 +49,16 @@ pub(crate) enum Command {
     Show(command::show::Args),
     /// List the plans.
     List(command::list::Args),
+    /// Change a plan: single changes, a file, or an editor. Every change is a new version.
+    Edit(command::edit::Args),
+    /// Show what differs between versions of a plan.
+    Diff(command::diff::Args),
+    /// List the versions of a plan.
+    Versions(command::versions::Args),
+    /// Make the content of an earlier version the next one.
+    Restore(command::restore::Args),
+    /// Put a draft forward, so that people can decide about it.
+    Propose(command::propose::Args),
     /// Run a plan.
     #[command(after_help = EXIT_CODES)]
     Run(command::run::Args),

@@ -1,17 +1,20 @@
 //! Asking before running: who may say yes to a plan, and what they are shown.
 
+use crate::changes;
 use crate::dag;
 use crate::exit::Failure;
 use crate::late::LateChoices;
 use crate::printer::{BOLD, Printer, YELLOW, line};
 use crate::wire_up::{App, user};
+use planwright_core::id::StepId;
 use planwright_core::plan::{Action, Plan, StepIx};
 use planwright_core::policy::{JudgedPlan, Policy, Verdict};
 use planwright_core::principal::{Assurance, PrincipalKind};
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{Refusal, Review, ReviewState};
 use planwright_core::run::Shown;
 use planwright_core::tool::Catalog;
-use planwright_engine::{Candidate, GivenApproval};
+use planwright_engine::{Candidate, GivenApproval, Reapproval};
+use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, Write as _};
 
 /// What a run needs consent for.
@@ -40,6 +43,9 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option
     if review.state() == ReviewState::Rejected {
         return Err(rejected(review));
     }
+    if review.state() == ReviewState::Draft {
+        return Err(Failure::from(Refusal::Draft).hint(format!("planwright propose {id} puts it forward")));
+    }
     let judged = app.engine.judge(&candidate.plan);
     if let Some(denied) = judged.denied() {
         return Err(denied.into());
@@ -59,7 +65,8 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option
         return given(by, Assurance::CommandLine, chosen);
     }
     if app.printer().can_ask() && by.kind == PrincipalKind::Person {
-        show(app, review, candidate, &judged);
+        let since = changes::since_agreed(app, review, candidate).await?;
+        show(app, review, (candidate, &judged), since.as_ref());
         let chosen = late.ask(app.printer(), (&candidate.plan, &judged), &app.engine.policy().late_bound)?;
         return match ask(app.printer(), "Approve and run?")? {
             Answer::Yes => given(by, Assurance::Terminal, chosen),
@@ -102,6 +109,9 @@ pub(crate) fn risks(plan: &Plan, catalog: &Catalog, judged: &JudgedPlan, policy:
     let mut risks = Vec::new();
     for ix in plan.indices() {
         let step = plan.step(ix);
+        if step.skip {
+            continue;
+        }
         let Some(Action::Tool { name, .. }) = step.action() else { continue };
         let Ok(tool) = catalog.resolve(name) else {
             risks.push(format!("step {}: `{}` is not known here", plan.step_id(ix), line(name)));
@@ -170,7 +180,15 @@ pub(crate) fn constraints(plan: &Plan) -> Vec<String> {
 }
 
 /// The plan with its risks, on stderr: it is what the person agrees to.
-fn show(app: &App, review: &Review, candidate: &Candidate, judged: &JudgedPlan) {
+///
+/// Where an edit voided an approval that nobody had used, it is the change that is asked about: steps that are just as
+/// they were agreed to are only named.
+fn show(
+    app: &App,
+    review: &Review,
+    (candidate, judged): (&Candidate, &JudgedPlan),
+    since: Option<&Reapproval>,
+) {
     let printer = app.printer();
     let document = candidate.plan.document();
     let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
@@ -184,7 +202,16 @@ fn show(app: &App, review: &Review, candidate: &Candidate, judged: &JudgedPlan) 
         printer.talk(&line(goal));
     }
     printer.talk("");
-    printer.talk(dag::render(&candidate.plan, None).trim_end());
+    let agreed: BTreeSet<&str> = since.iter().flat_map(|since| &since.agreed).map(StepId::as_str).collect();
+    if let Some(since) = since {
+        changes::tell_since(printer, since);
+        printer.talk("");
+    }
+    if agreed.is_empty() {
+        printer.talk(dag::render(&candidate.plan, None).trim_end());
+    } else {
+        printer.talk(&format!("planwright show {} shows the whole plan", review.id()));
+    }
     for (id, child) in candidate.plan.all_subplans() {
         printer.talk(&format!("\nplan {id}, version {}:", child.version));
         printer.talk(dag::render(&child.plan, None).trim_end());
@@ -192,7 +219,8 @@ fn show(app: &App, review: &Review, candidate: &Candidate, judged: &JudgedPlan) 
     printer.talk("");
     let policy = app.engine.policy();
     let risks = risks(&candidate.plan, &app.engine.catalog(), judged, policy);
-    for risk in risks.into_iter().chain(verdicts(judged)) {
+    let is_new = |text: &String| !agreed.iter().any(|step| speaks_of(text, step));
+    for risk in risks.into_iter().chain(verdicts(judged)).filter(is_new) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));
     }
     for constraint in constraints(&candidate.plan) {
@@ -205,6 +233,12 @@ fn show(app: &App, review: &Review, candidate: &Candidate, judged: &JudgedPlan) 
         printer.talk(&format!("approvals: {given} of {required}"));
     }
     printer.talk(&format!("digest {}", candidate.digest));
+}
+
+/// Whether a line is about this step of the plan itself.
+fn speaks_of(text: &str, step: &str) -> bool {
+    let rest = text.strip_prefix("step ").and_then(|rest| rest.strip_prefix(step));
+    rest.is_some_and(|rest| rest.starts_with([' ', ':', ',']))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -209,6 +209,21 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::FourEyes(_)
             | ReviewRefusal::PolicyAsks(_)
             | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
+            ReviewRefusal::Conflict { based_on, .. } => Self::caused(Exit::Refused, &refusal).hint(format!(
+                "planwright diff ID {based_on} shows what changed since; edit the current version"
+            )),
+            ReviewRefusal::Draft => {
+                Self::caused(Exit::Refused, &refusal).hint("planwright propose ID puts it forward")
+            }
+            ReviewRefusal::NoSteps => Self::caused(Exit::Refused, &refusal)
+                .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
+            ReviewRefusal::NoSuchVersion(_) => {
+                Self::caused(Exit::Usage, &refusal).hint("planwright versions ID lists them")
+            }
+            ReviewRefusal::ReasonTooLong(_) => Self::caused(Exit::Usage, &refusal),
+            ReviewRefusal::NotADraft(_) | ReviewRefusal::TooManyVersions(_) => {
+                Self::caused(Exit::Refused, &refusal)
+            }
             ReviewRefusal::Expired { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
             ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
@@ -223,6 +238,13 @@ impl From<ReviewError> for Failure {
             ReviewError::Load(error) => error.into(),
             ReviewError::Refused(refusal) => refusal.into(),
             ReviewError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
+            ReviewError::Edit(error) => {
+                let (failure, hint) = (Self::caused(Exit::Usage, &error), error.hint());
+                Self { hint, ..failure }
+            }
+            ReviewError::OtherPlan { .. } => {
+                Self::caused(Exit::Usage, &error).hint("planwright import stores it as a plan of its own")
+            }
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
             ReviewError::BadChoice(_) => Self::caused(Exit::Usage, &error),

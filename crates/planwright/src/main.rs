@@ -1,10 +1,12 @@
 //! The binary: command line, configuration, wiring. It decides nothing; the core does.
 
 mod args;
+mod changes;
 mod command;
 mod config;
 mod consent;
 mod dag;
+mod editor;
 mod execution;
 mod exit;
 mod late;

@@ -82,7 +82,11 @@ fn insert(connection: &Connection, token: &Token) -> Result<(), Stop<StoreError>
     }
 }
 
-fn find(connection: &Connection, column: &str, key: impl rusqlite::ToSql) -> Result<Option<Token>, StoreError> {
+fn find(
+    connection: &Connection,
+    column: &str,
+    key: impl rusqlite::ToSql,
+) -> Result<Option<Token>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM tokens WHERE {column} = ?1");
     let row = connection
         .prepare_cached(&sql)

@@ -33,11 +33,30 @@ type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
 /// What the writer is asked to do.
 pub(super) enum Request {
-    Append { appends: Vec<Append>, reply: Reply<(), AppendError> },
-    Acquire { run: RunId, owner: OwnerId, ttl: Duration, reply: Reply<Lease, AcquireError> },
-    Renew { lease: Lease, ttl: Duration, reply: Reply<Lease, AppendError> },
-    Release { lease: Lease, reply: Reply<(), StoreError> },
-    Send { run: RunId, body: Vec<u8>, reply: Reply<MessageId, StoreError> },
+    Append {
+        appends: Vec<Append>,
+        reply: Reply<(), AppendError>,
+    },
+    Acquire {
+        run: RunId,
+        owner: OwnerId,
+        ttl: Duration,
+        reply: Reply<Lease, AcquireError>,
+    },
+    Renew {
+        lease: Lease,
+        ttl: Duration,
+        reply: Reply<Lease, AppendError>,
+    },
+    Release {
+        lease: Lease,
+        reply: Reply<(), StoreError>,
+    },
+    Send {
+        run: RunId,
+        body: Vec<u8>,
+        reply: Reply<MessageId, StoreError>,
+    },
     /// A small change beside the journal.
     Other(Box<dyn FnOnce(&mut Writer, Turn) -> Finish + Send>),
 }

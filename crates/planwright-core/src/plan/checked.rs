@@ -203,14 +203,15 @@ impl Plan {
     }
 
     fn own_missing_tools(&self, catalog: &Catalog) -> Vec<String> {
-        let steps = self.document.steps.iter().filter(|step| !step.optional);
+        let may_be_missing = |step: &&Step| step.optional || step.skip;
+        let steps = self.document.steps.iter().filter(|step| !may_be_missing(step));
         let named = steps.filter_map(|step| step.tool.as_deref());
         let optional: ToolNames<'_> = {
-            let steps = self.document.steps.iter().filter(|step| step.optional);
+            let steps = self.document.steps.iter().filter(may_be_missing);
             steps.filter_map(|step| step.tool.as_deref()).collect()
         };
         let required = self.document.tools_required.iter().map(String::as_str);
-        // A tool that only optional steps use may be missing, though it is in the scope.
+        // A tool that only optional steps and those left out use may be missing, though it is in the scope.
         let required = required.filter(|name| !optional.matches(name));
         let names: BTreeSet<&str> = named.chain(required).collect();
         let is_missing = |name: &&str| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. }));
@@ -242,6 +243,9 @@ impl Plan {
 
     fn unsupported_in(&self, ix: StepIx) -> Vec<&'static str> {
         let step = self.step(ix);
+        if step.skip {
+            return Vec::new();
+        }
         let action = match step.action() {
             Some(Action::Think(_)) => Some("think"),
             Some(Action::Agent(_)) => Some("agent"),

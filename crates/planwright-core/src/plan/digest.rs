@@ -83,6 +83,13 @@ impl Plan {
     }
 }
 
+/// The fields of a step that are for people: rewording them changes nothing that is executed.
+pub(super) const WORDS_OF_STEP: [&str; 3] = ["title", "labels", "capabilityLabel"];
+
+/// The fields of a plan that are for people, as [`executable_document`] leaves them out.
+pub(super) const WORDS_OF_PLAN: [&str; 8] =
+    ["id", "title", "goal", "successCriteria", "context", "risks", "plannerModel", "estimatedDuration"];
+
 fn executable_document(document: &Document) -> Value {
     // Every field is named, so that a new one has to be decided on.
     let Document {
@@ -114,9 +121,11 @@ fn executable_step(step: &Step, after: Vec<&str>) -> Value {
     let Value::Object(mut fields) = serde_json::to_value(step).expect("steps have only string keys") else {
         return Value::Object(Map::new());
     };
-    for words in ["title", "labels", "capabilityLabel", "dependsOn"] {
+    for words in WORDS_OF_STEP {
         fields.remove(words);
     }
+    // It is said again below, together with the edges that references make.
+    fields.remove("dependsOn");
     fields.insert("after".to_owned(), json!(after));
     Value::Object(fields)
 }

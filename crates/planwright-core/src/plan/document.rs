@@ -218,6 +218,9 @@ pub struct Step {
     /// CEL condition; false skips the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// True: the step stays in the plan and is left out when it runs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub skip: bool,
     /// A list, or a reference to one: the step runs once per element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<Value>,

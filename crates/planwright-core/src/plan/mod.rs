@@ -10,8 +10,10 @@ mod code;
 mod compile;
 mod condition;
 mod context;
+mod diff;
 mod digest;
 mod document;
+mod edit;
 mod evaluate;
 mod expression;
 mod fields;
@@ -36,10 +38,12 @@ pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use condition::{ConditionError, Expectation};
 pub use context::{RestoreContextError, file_of_stored, is_stored_file};
+pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
     Think, Undo,
 };
+pub use edit::{Edit, EditError};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};

@@ -44,6 +44,9 @@ impl Policy {
 
     fn judge_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> JudgedStep {
         let step = plan.step(ix);
+        if step.skip {
+            return left_out(plan, ix);
+        }
         let late = late_arguments(plan, ix);
         let judgement = match step.action() {
             Some(Action::Tool { name, .. }) => {
@@ -127,6 +130,19 @@ impl Policy {
         };
         Judgement { verdict, rule, reason, noticed: Vec::new(), undecided: Vec::new() }
     }
+}
+
+/// A step that is left out calls nothing and has nothing to take back.
+fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
+    let judgement = Judgement {
+        verdict: Verdict::Allow,
+        rule: None,
+        reason: "the step is left out".to_owned(),
+        noticed: Vec::new(),
+        undecided: Vec::new(),
+    };
+    let tool = plan.step(ix).action_label().to_owned();
+    JudgedStep { step: plan.step_id(ix).clone(), tool, judgement, undo: None, late: Vec::new() }
 }
 
 /// A step that is skipped when its tool is missing calls nothing, so nothing of it is denied.

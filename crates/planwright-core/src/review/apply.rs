@@ -36,24 +36,38 @@ impl Review {
             status: state.as_str(),
         };
         match &entry.event {
-            ReviewEvent::PlanProposed { version, document, digest, by } => {
-                if *version as usize != self.versions.len() + 1 {
+            ReviewEvent::PlanProposed { version, document, digest, by, reason, restored_from, draft } => {
+                let restores = restored_from.is_none_or(|earlier| (1..*version).contains(&earlier));
+                if *version as usize != self.versions.len() + 1 || !restores {
                     return Err(cannot_follow("plan_proposed", self.state));
                 }
-                let document = document.clone();
                 self.versions.push(Version {
                     number: *version,
-                    document,
+                    document: document.clone(),
                     digest: *digest,
                     by: by.clone(),
                     at: entry.at,
+                    reason: reason.clone(),
+                    restored_from: *restored_from,
                 });
+                self.supersede(digest, *draft);
+                let agreed = self.usable_approvals(digest, entry.at).is_some();
+                self.state = match (*draft, agreed) {
+                    (true, _) => ReviewState::Draft,
+                    (false, true) => ReviewState::Approved,
+                    (false, false) => ReviewState::Proposed,
+                };
+            }
+            ReviewEvent::DraftProposed { version, by: _ } => {
+                if self.state != ReviewState::Draft || *version != self.current().number {
+                    return Err(cannot_follow("draft_proposed", self.state));
+                }
                 self.state = ReviewState::Proposed;
             }
             ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
                     ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
-                    ReviewState::Rejected | ReviewState::Deleted => false,
+                    ReviewState::Draft | ReviewState::Rejected | ReviewState::Deleted => false,
                 };
                 if !decidable || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_approved", self.state));
@@ -67,6 +81,7 @@ impl Review {
                     terms: terms.clone(),
                     spent_by: Vec::new(),
                     taken_back: false,
+                    superseded: false,
                 });
                 // One of several who have to agree leaves the plan where it is.
                 if self.usable_approvals(digest, entry.at).is_some() {
@@ -77,9 +92,7 @@ impl Review {
                 if !self.may_run() || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_rejected", self.state));
                 }
-                for approval in self.approvals.iter_mut().filter(|approval| approval.is_open(*version)) {
-                    approval.taken_back = true;
-                }
+                self.take_back();
                 let (by, reason) = (by.clone(), reason.clone());
                 self.rejections.push(Rejection { version: *version, by, reason, at: entry.at });
                 let too_often = self.rejections.len() >= Self::MAX_REJECTIONS;
@@ -103,7 +116,11 @@ impl Review {
             ReviewEvent::PlanDeleted { .. } if self.state == ReviewState::Deleted => {
                 return Err(cannot_follow("plan_deleted", self.state));
             }
-            ReviewEvent::PlanDeleted { .. } => self.state = ReviewState::Deleted,
+            ReviewEvent::PlanDeleted { .. } => {
+                // What is proposed again one day is agreed to again.
+                self.take_back();
+                self.state = ReviewState::Deleted;
+            }
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -115,20 +132,35 @@ impl Review {
         if self.usable_approvals(digest, at).is_none() {
             return false;
         }
-        let version = self.current().number;
         for approval in &mut self.approvals {
-            if approval.is_open(version) && approval.digest == *digest && !approval.has_expired(at) {
+            if approval.is_open() && approval.digest == *digest && !approval.has_expired(at) {
                 approval.spent_by.push(run.clone());
             }
         }
         true
     }
 
-    /// Neither rejected nor deleted.
+    /// Voids every approval that nobody has used.
+    fn take_back(&mut self) {
+        for approval in self.approvals.iter_mut().filter(|approval| approval.is_open()) {
+            approval.taken_back = true;
+        }
+    }
+
+    /// Voids the approvals of anything but what the next version does: consent is bound to a digest, not to words.
+    fn supersede(&mut self, digest: &Digest, draft: bool) {
+        for approval in self.approvals.iter_mut().filter(|approval| draft || approval.digest != *digest) {
+            approval.superseded = true;
+        }
+    }
+
+    /// Put forward, and neither rejected nor deleted.
     fn may_run(&self) -> bool {
         match self.state {
             ReviewState::Proposed | ReviewState::Approved => true,
-            ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => false,
+            ReviewState::Draft | ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => {
+                false
+            }
         }
     }
 }

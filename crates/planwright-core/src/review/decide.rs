@@ -1,6 +1,6 @@
 //! What may happen to a plan.
 
-use super::{Approval, Offer, Review, ReviewEvent, ReviewState, Terms};
+use super::{Approval, Offer, Review, ReviewEvent, ReviewState, Revision, Terms};
 use crate::digest::Digest;
 use crate::id::RunId;
 use crate::plan::Document;
@@ -19,6 +19,18 @@ pub enum Command {
         digest: Digest,
         by: Principal,
     },
+    /// Work on a plan without putting it forward yet.
+    Draft {
+        document: Arc<Document>,
+        digest: Digest,
+        by: Principal,
+    },
+    /// Put the draft forward as it is.
+    ProposeDraft {
+        by: Principal,
+    },
+    /// Change the plan as it was at one version.
+    Edit(Box<Revision>),
     /// Agree to what was shown. `digest` is what would run now.
     Approve {
         shown: Shown,
@@ -67,6 +79,20 @@ pub enum Refusal {
     FourEyes(Principal),
     #[error("policy asks about step `{0}`, so only a person may approve")]
     PolicyAsks(String),
+    #[error("the plan is at version {current}, the edit was made to version {based_on}")]
+    Conflict { based_on: u32, current: u32 },
+    #[error("the plan is a draft: propose it first")]
+    Draft,
+    #[error("the plan is {0} and no draft")]
+    NotADraft(&'static str),
+    #[error("the draft has no steps yet")]
+    NoSteps,
+    #[error("the plan has no version {0}")]
+    NoSuchVersion(u32),
+    #[error("the plan has {0} versions, and no more are kept")]
+    TooManyVersions(u32),
+    #[error("the reason has {0} bytes, at most {limit} are kept", limit = Review::MAX_REASON)]
+    ReasonTooLong(usize),
     #[error("the plan is executing: cancel the run first")]
     Executing,
     #[error(transparent)]
@@ -77,7 +103,10 @@ impl Review {
     /// Says what happens if `command` is given now.
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
-            Command::Propose { document, digest, by } => Ok(self.decide_propose(document, *digest, by)),
+            Command::Propose { document, digest, by } => self.decide_propose(document, *digest, by),
+            Command::Draft { document, digest, by } => self.decide_draft(document, *digest, by),
+            Command::ProposeDraft { by } => self.decide_propose_draft(by),
+            Command::Edit(revision) => self.decide_edit(revision),
             Command::Approve { shown, digest, by, assurance, offer } => {
                 let terms = self.decide_approve(*shown, *digest, by, offer, now)?;
                 let version = self.current().number;
@@ -88,20 +117,6 @@ impl Review {
             Command::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
             Command::Delete { by, executing } => self.decide_delete(by, *executing),
         }
-    }
-
-    /// The first entry of a plan's life.
-    pub fn propose_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        ReviewEvent::PlanProposed { version: 1, document, digest, by }
-    }
-
-    /// The same content again is the same version, unless the plan was deleted in between.
-    fn decide_propose(&self, document: &Arc<Document>, digest: Digest, by: &Principal) -> Vec<ReviewEvent> {
-        if *self.current().document == **document && self.state != ReviewState::Deleted {
-            return Vec::new();
-        }
-        let version = self.current().number + 1;
-        vec![ReviewEvent::PlanProposed { version, document: Arc::clone(document), digest, by: by.clone() }]
     }
 
     fn decide_approve(
@@ -121,13 +136,14 @@ impl Review {
                 return Err(Refusal::NothingToDecide("approved already"));
             }
             ReviewState::Approved => {}
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected => return Err(Refusal::Rejected),
             ReviewState::Deleted => return Err(Refusal::Deleted),
         }
         if self.given_approvals(&digest, now).iter().any(|approval| approval.by == *by) {
             return Err(Refusal::NothingToDecide("approved by you already, and waits for others"));
         }
-        Ok(offer.terms(now))
+        Ok(Terms { builds_on: self.agreed_before(now), ..offer.terms(now) })
     }
 
     /// Whether this principal may say yes to what is offered.
@@ -159,6 +175,7 @@ impl Review {
         shown.check(version, digest)?;
         match self.state {
             ReviewState::Proposed | ReviewState::Approved => {}
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected => return Err(Refusal::NothingToDecide("rejected already")),
             ReviewState::NeedsReview => {
                 return Err(Refusal::NothingToDecide("rejected already, for the third time"));
@@ -177,6 +194,7 @@ impl Review {
         let version = self.current().number;
         match self.state {
             ReviewState::Deleted => return Err(Refusal::Deleted),
+            ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected | ReviewState::NeedsReview => return Err(Refusal::Rejected),
             ReviewState::Proposed | ReviewState::Approved => {}
         }
@@ -192,9 +210,8 @@ impl Review {
         if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
             return Refusal::NotEnough { given: given.len(), required };
         }
-        let version = self.current().number;
         let open: Vec<&Approval> =
-            self.approvals.iter().rev().filter(|approval| approval.is_open(version)).collect();
+            self.approvals.iter().rev().filter(|approval| approval.is_open()).collect();
         let expired = open.iter().find(|approval| approval.digest == digest);
         match (expired.and_then(|approval| approval.terms.expires_at), open.first()) {
             (Some(at), _) => Refusal::Expired { at },
@@ -209,7 +226,8 @@ impl Review {
         }
         match self.state {
             ReviewState::Deleted => Err(Refusal::Deleted),
-            ReviewState::Proposed
+            ReviewState::Draft
+            | ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview => Ok(vec![ReviewEvent::PlanDeleted { by: by.clone() }]),
@@ -220,6 +238,7 @@ impl Review {
 impl ReviewState {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Draft => "draft",
             Self::Proposed => "proposed",
             Self::Approved => "approved",
             Self::Rejected => "rejected",

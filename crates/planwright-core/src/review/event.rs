@@ -18,6 +18,20 @@ pub enum ReviewEvent {
         document: Arc<Document>,
         digest: Digest,
         by: Principal,
+        /// Why it was changed, in the author's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The earlier version whose content this one has again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restored_from: Option<u32>,
+        /// Not put forward yet: nobody is asked about it and nothing of it runs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        draft: bool,
+    },
+    /// The draft is put forward as it is.
+    DraftProposed {
+        version: u32,
+        by: Principal,
     },
     PlanApproved {
         version: u32,
@@ -48,6 +62,7 @@ impl Journaled for ReviewEvent {
     fn unique_key(&self) -> Option<String> {
         match self {
             Self::PlanProposed { version, .. } => Some(format!("version {version}")),
+            Self::DraftProposed { version, .. } => Some(format!("proposed {version}")),
             Self::RunOpened { run, .. } => Some(format!("run {run}")),
             Self::PlanApproved { .. } | Self::PlanRejected { .. } | Self::PlanDeleted { .. } => None,
         }

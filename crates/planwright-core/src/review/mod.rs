@@ -3,16 +3,20 @@
 //! Consent lives here: [`Review::decide`] opens a run only against an approval of exactly the digest that is about
 //! to run, and spends it in the same entry.
 
+mod agreed;
 mod apply;
 mod decide;
 mod event;
 mod status;
 mod terms;
+mod versions;
 
+pub use agreed::already_agreed;
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
 pub use status::PlanStatus;
-pub use terms::{Offer, Pin, Terms};
+pub use terms::{BuildsOn, Offer, Pin, Terms};
+pub use versions::Revision;
 
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
@@ -37,6 +41,8 @@ pub struct Review {
 /// Where the current version stands with the people who decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
+    /// Somebody works on it. It is proposed when they say so.
+    Draft,
     Proposed,
     Approved,
     Rejected,
@@ -54,6 +60,10 @@ pub struct Version {
     pub digest: Digest,
     pub by: Principal,
     pub at: Timestamp,
+    /// Why it was changed, in the author's words.
+    pub reason: Option<String>,
+    /// The earlier version whose content this one has again.
+    pub restored_from: Option<u32>,
 }
 
 /// A person's or policy's yes to one digest.
@@ -69,12 +79,19 @@ pub struct Approval {
     pub spent_by: Vec<RunId>,
     /// The version was rejected after all, before anything ran.
     pub taken_back: bool,
+    /// A later version does something else. One that only has other words keeps the approval.
+    pub superseded: bool,
 }
 
 impl Approval {
-    /// Whether a run of this version may still spend it, if it has not expired.
-    fn is_open(&self, version: u32) -> bool {
-        self.version == version && self.spent_by.len() < self.terms.uses() as usize && !self.taken_back
+    /// Whether a run may still spend it, if it has not expired.
+    fn is_open(&self) -> bool {
+        self.is_unspent() && !self.superseded
+    }
+
+    /// Whether it would still be good for a run, had nobody edited the plan.
+    fn is_unspent(&self) -> bool {
+        self.spent_by.len() < self.terms.uses() as usize && !self.taken_back
     }
 
     /// Whether it was not used in time.
@@ -152,23 +169,30 @@ impl Review {
     /// many different people as have to agree.
     pub fn usable_approvals(&self, digest: &Digest, now: Timestamp) -> Option<Vec<&Approval>> {
         let given = self.given_approvals(digest, now);
-        let enough = given.iter().any(|approval| approval.by.kind == PrincipalKind::Policy)
-            || given.len()
-                >= given.iter().map(|approval| approval.terms.required()).max().unwrap_or(1) as usize;
-        enough.then_some(given).filter(|given| !given.is_empty())
+        are_enough(&given).then_some(given)
     }
 
     /// The open approvals of exactly this digest, one for each who gave one.
     pub fn given_approvals(&self, digest: &Digest, now: Timestamp) -> Vec<&Approval> {
-        let version = self.current().number;
-        let mut given: Vec<&Approval> = Vec::new();
-        for approval in self.approvals.iter().rev() {
-            let counts =
-                approval.is_open(version) && approval.digest == *digest && !approval.has_expired(now);
-            if counts && !given.iter().any(|other| other.by == approval.by) {
-                given.push(approval);
-            }
-        }
-        given
+        let counts = |approval: &&Approval| approval.is_open() && approval.digest == *digest;
+        one_each(self.approvals.iter().rev().filter(counts).filter(|approval| !approval.has_expired(now)))
     }
+}
+
+/// The first approval of everybody who gave one.
+fn one_each<'a>(approvals: impl Iterator<Item = &'a Approval>) -> Vec<&'a Approval> {
+    let mut given: Vec<&Approval> = Vec::new();
+    for approval in approvals {
+        if !given.iter().any(|other| other.by == approval.by) {
+            given.push(approval);
+        }
+    }
+    given
+}
+
+/// Whether policy, or as many people as have to, agreed.
+fn are_enough(given: &[&Approval]) -> bool {
+    let required = given.iter().map(|approval| approval.terms.required()).max();
+    let by_policy = given.iter().any(|approval| approval.by.kind == PrincipalKind::Policy);
+    required.is_some_and(|required| by_policy || given.len() >= required as usize)
 }

@@ -27,6 +27,17 @@ pub struct Terms {
     /// How many runs it is good for; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<u32>,
+    /// The version that was agreed to before, if this approval was asked for what changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub builds_on: Option<BuildsOn>,
+}
+
+/// An earlier version that was agreed to and edited before it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildsOn {
+    pub version: u32,
+    pub digest: Digest,
 }
 
 /// One tool as it was when the plan was approved.
@@ -73,6 +84,7 @@ impl Offer {
             expires_at: rules.expires_after.map(|after| now.plus(after.as_duration())),
             required: rules.required.filter(|&required| required > 1),
             uses: rules.uses.filter(|&uses| uses > 1),
+            builds_on: None,
         }
     }
 }

@@ -115,7 +115,12 @@ impl Run {
 
     /// Whether a person is asked before anything of this step is called. A loop asks for each element.
     pub fn needs_approval(&self, ix: StepIx) -> bool {
-        self.definition(ix).approval_required && !self.loops(ix)
+        self.definition(ix).approval_required && !self.loops(ix) && !self.is_left_out(ix)
+    }
+
+    /// Whether the plan says that the step is not to run.
+    pub fn is_left_out(&self, ix: StepIx) -> bool {
+        self.definition(ix).skip
     }
 
     /// Whether the step asks a person instead of calling a tool.

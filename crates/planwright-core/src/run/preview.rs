@@ -40,6 +40,12 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     let mut calls = 0_u64;
     let mut per_tool: BTreeMap<String, u64> = BTreeMap::new();
     for &ix in plan.graph().order() {
+        if plan.step(ix).skip {
+            let (verdict, reason) = (Verdict::Allow, "the step is left out".to_owned());
+            steps[ix.index()] =
+                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            continue;
+        }
         if plan.step(ix).input.is_some() {
             let (verdict, reason) = (Verdict::Ask, "a person is asked for values".to_owned());
             steps[ix.index()] =

@@ -8,6 +8,9 @@ use planwright_core::run::{Command, Run, StepError, StepState, StoredValue};
 use serde_json::Value;
 use std::sync::Arc;
 
+/// Why a step with `skip` did not run.
+const LEFT_OUT: &str = "left out by an edit";
+
 impl RunLoop {
     /// Closes what is done and decides what need not wait for a slot, until nothing follows from that any more.
     pub(super) async fn settle_flow(&mut self) -> Result<(), RunError> {
@@ -30,8 +33,12 @@ impl RunLoop {
         Ok(!unasked.is_empty())
     }
 
-    /// Whether the step goes on. If its `when` is false it is skipped, and if nobody can tell it fails.
+    /// Whether the step goes on. If the plan leaves it out or its `when` is false it is skipped, and if nobody can tell it fails.
     pub(super) async fn condition_holds(&mut self, step: StepIx) -> Result<bool, RunError> {
+        if self.run.is_left_out(step) {
+            self.execute(&Command::Skip { step, reason: LEFT_OUT.to_owned() }, Cause::Schedule)?;
+            return Ok(false);
+        }
         let plan = Arc::clone(self.run.plan());
         let own = self.run.plan_step(step);
         let Some(source) = &plan.step(own).when else { return Ok(true) };

@@ -27,12 +27,8 @@ async fn status(world: &World, run: &RunId) -> String {
 
 async fn approve(engine: &Engine, run: &RunId, step: &str) {
     let shown = ShownText::Version(1);
-    let command = RunCommand::Approve {
-        step: step.to_owned(),
-        by: person(),
-        assurance: Assurance::Terminal,
-        shown,
-    };
+    let command =
+        RunCommand::Approve { step: step.to_owned(), by: person(), assurance: Assurance::Terminal, shown };
     engine.command(run, command).await.unwrap();
 }
 

@@ -59,7 +59,11 @@ impl Health {
     }
 
     /// Adds something that has to be well for the service to be ready.
-    pub fn require(&self, name: &'static str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
+    pub fn require(
+        &self,
+        name: &'static str,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) {
         self.shared.checks.lock().unwrap_or_else(PoisonError::into_inner).push((name, Box::new(check)));
     }
 
@@ -94,10 +98,7 @@ impl Health {
 
     /// `/healthz` and `/readyz`: for everybody, without a token, and without a word about plans.
     pub fn routes<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
-        Router::new()
-            .route("/healthz", get(alive))
-            .route("/readyz", get(ready))
-            .with_state(self.clone())
+        Router::new().route("/healthz", get(alive)).route("/readyz", get(ready)).with_state(self.clone())
     }
 
     /// The answer of `/metrics`. Who may see it is decided by the caller.

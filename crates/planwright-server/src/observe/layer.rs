@@ -47,7 +47,12 @@ async fn observe(State(ids): State<Arc<dyn Ids>>, mut request: Request, next: Ne
 }
 
 /// The span of a request, and its place in a trace: the caller's, if it told of one.
-fn request_span(ids: &dyn Ids, method: &'static str, route: &str, headers: &HeaderMap) -> (Span, TraceParent) {
+fn request_span(
+    ids: &dyn Ids,
+    method: &'static str,
+    route: &str,
+    headers: &HeaderMap,
+) -> (Span, TraceParent) {
     let told = headers.get("traceparent").and_then(|value| value.to_str().ok()?.parse::<TraceParent>().ok());
     let span = tracing::info_span!(
         parent: None,

@@ -28,7 +28,8 @@ impl Observer for RunFigures {
     fn left(&self, run: &RunId) {
         metrics::gauge!(name::RUNS_EXECUTING).decrement(1.0);
         if let Some(open) = self.calls().remove(run) {
-            metrics::gauge!(name::CALLS_OPEN).decrement(f64::from(u32::try_from(open.len()).unwrap_or(u32::MAX)));
+            metrics::gauge!(name::CALLS_OPEN)
+                .decrement(f64::from(u32::try_from(open.len()).unwrap_or(u32::MAX)));
         }
     }
 

@@ -7,6 +7,7 @@ mod run;
 mod template;
 mod undo;
 mod validation;
+mod version;
 
 pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
@@ -15,3 +16,4 @@ pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepR
 pub use template::{TemplateInput, TemplateLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
+pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};

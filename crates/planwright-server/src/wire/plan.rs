@@ -30,6 +30,9 @@ pub struct PlanDetails<'a> {
     /// What the policy says about each step.
     pub policy: Vec<super::StepVerdict>,
     pub approvals: Vec<ApprovalLine>,
+    /// What changed since it was last agreed to, if an edit voided that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<super::ChangesSince>,
 }
 
 /// One approval of a plan.
@@ -40,7 +43,7 @@ pub struct ApprovalLine {
     pub digest: Digest,
     pub by: Principal,
     pub at: String,
-    /// `open`, `used`, `expired` or `taken_back`.
+    /// `open`, `used`, `expired`, `taken_back`, or `superseded` by a version that does something else.
     pub state: &'static str,
     pub required: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,6 +59,8 @@ impl ApprovalLine {
             "taken_back"
         } else if approval.spent_by.len() >= terms.uses() as usize {
             "used"
+        } else if approval.superseded {
+            "superseded"
         } else if approval.has_expired(now) {
             "expired"
         } else {

@@ -1,5 +1,6 @@
 //! `approve`: agrees to a plan, or to one step of its run, as it was shown.
 
+use crate::changes;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
@@ -80,6 +81,11 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     let candidate = app.engine.candidate(review, &variables).await?;
     let digest = candidate.digest;
     let shown = args.shown.read("approve", id, (review.current().number, digest))?;
+    if let Some(since) = changes::since_agreed(app, review, &candidate).await?
+        && !app.printer().json
+    {
+        changes::tell_since(app.printer(), &since);
+    }
     let judged = app.engine.judge(&candidate.plan);
     let (printer, late, by) = (app.printer(), args.late.read()?, user());
     let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {

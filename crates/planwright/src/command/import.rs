@@ -14,6 +14,9 @@ pub(crate) struct Args {
     /// JSON files, or `-` for stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
+    /// As drafts: nobody is asked about them until `planwright propose`.
+    #[arg(long)]
+    draft: bool,
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
@@ -35,14 +38,18 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     }
     let app = setting.open(Access::Write)?;
     for (_, document) in documents {
-        import(&app, document).await?;
+        import(&app, document, args.draft).await?;
     }
     Ok(Exit::Done)
 }
 
-async fn import(app: &App, document: Document) -> Result<(), Failure> {
+async fn import(app: &App, document: Document, draft: bool) -> Result<(), Failure> {
     app.start_servers(&document, Need::Look).await?;
-    let (review, findings) = app.engine.propose(document, &user()).await?;
+    let (review, findings) = if draft {
+        app.engine.draft(document, &user()).await?
+    } else {
+        app.engine.propose(document, &user()).await?
+    };
     project(app, &review).await;
     let current = review.current();
     let imported = Imported {

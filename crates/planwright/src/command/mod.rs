@@ -5,7 +5,9 @@ pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod edit;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod import;
@@ -15,9 +17,11 @@ pub(crate) mod log;
 pub(crate) mod new;
 pub(crate) mod pause;
 pub(crate) mod policy;
+pub(crate) mod propose;
 pub(crate) mod reject;
 pub(crate) mod replay;
 pub(crate) mod resolve;
+pub(crate) mod restore;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
@@ -29,6 +33,7 @@ pub(crate) mod tools;
 pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
+pub(crate) mod versions;
 
 use crate::args::{Cli, Command};
 use crate::command::policy::PolicyCommand;
@@ -73,6 +78,11 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Validate(args) => validate::run(&setting, &args).await,
         Command::Show(args) => show::run(&setting, &args).await,
         Command::List(args) => list::run(&setting, &args).await,
+        Command::Edit(args) => edit::run(&setting, &args).await,
+        Command::Diff(args) => diff::run(&setting, &args).await,
+        Command::Versions(args) => versions::run(&setting, &args).await,
+        Command::Restore(args) => restore::run(&setting, &args).await,
+        Command::Propose(args) => propose::run(&setting, &args).await,
         Command::Run(args) => Box::pin(run::run(&setting, &args)).await,
         Command::Resume(args) => Box::pin(resume::run(&setting, &args)).await,
         Command::Pause(args) => pause::run(&setting, &args).await,

@@ -1,5 +1,6 @@
 //! `show`: a plan, where it stands, and its runs.
 
+use crate::changes;
 use crate::consent::{constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
@@ -15,8 +16,8 @@ use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::RunEvent;
 use planwright_core::time::Timestamp;
-use planwright_engine::Candidate;
 use planwright_engine::port::StreamInfo;
+use planwright_engine::{Candidate, Reapproval};
 use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine, StepVerdict};
 use std::collections::BTreeMap;
 
@@ -34,6 +35,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     app.start_servers(&review.current().document, Need::Look).await?;
     let candidate = app.engine.candidate(&review, &serde_json::Map::new()).await?;
     let runs = run_lines(&app, &review).await?;
+    let since = changes::since_agreed(&app, &review, &candidate).await?;
     if setting.printer.json {
         let details = PlanDetails {
             document: &review.current().document,
@@ -47,10 +49,15 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 .iter()
                 .map(|approval| ApprovalLine::new(approval, app.now()))
                 .collect(),
+            changes: since.map(changes::wire),
         };
         setting.printer.document(&details)?;
     } else {
         show(&app, &review, &standing, &candidate, &runs).await?;
+        show_changes(&app, since.as_ref())?;
+        if let Some(note) = &standing.note {
+            setting.printer.hint(note);
+        }
     }
     Ok(Exit::Done)
 }
@@ -163,10 +170,15 @@ async fn show(
     if candidate.findings.iter().any(Finding::is_error) {
         printer.findings(&candidate.findings);
     }
-    if let Some(note) = &standing.note {
-        printer.hint(note);
-    }
     Ok(())
+}
+
+fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
+    let Some(since) = since else { return Ok(()) };
+    let printer = app.printer();
+    printer.data(&format!("\n{}", printer.out(BOLD, &changes::heading(since))))?;
+    changes::print(printer, &since.diff)?;
+    changes::agreed(since).map_or(Ok(()), |agreed| printer.data(&agreed))
 }
 
 fn verdicts_of(app: &App, candidate: &Candidate) -> Vec<StepVerdict> {

@@ -103,7 +103,7 @@ impl Document {
 }
 
 /// Turns serde's word into ours: a pointer, and the key that was probably meant.
-fn explain(error: &serde_path_to_error::Error<serde_json::Error>) -> ReadPlanError {
+pub(in crate::plan) fn explain(error: &serde_path_to_error::Error<serde_json::Error>) -> ReadPlanError {
     use serde_path_to_error::Segment;
     let message = error.inner().to_string();
     let mut pointer = String::new();

@@ -54,7 +54,8 @@ impl<'a> Walk<'a> {
         }
         let mut subplans = BTreeMap::new();
         for (index, step) in compiled.document.steps.iter().enumerate() {
-            let Some(written) = step.plan.as_deref() else { continue };
+            // What is left out runs nothing.
+            let Some(written) = step.plan.as_deref().filter(|_| !step.skip) else { continue };
             let at = format!("/steps/{index}/plan");
             match self.look(&written.id) {
                 Err(Problem { code, message, suggestion }) => {

@@ -32,7 +32,7 @@ impl Run {
         let Some(Action::Input(input)) = self.definition(ix).action() else { return Err(refused()) };
         let gated = self.needs_approval(ix);
         let ready = matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated);
-        if self.state != RunState::Running || self.loops(ix) || !ready {
+        if self.state != RunState::Running || self.loops(ix) || !ready || self.is_left_out(ix) {
             return Err(refused());
         }
         let question = Question {

@@ -12,7 +12,7 @@ impl Run {
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         let ready = matches!(self.step(ix), StepState::Ready { .. });
-        if self.state != RunState::Running || !self.loops(ix) || !ready {
+        if self.state != RunState::Running || !self.loops(ix) || !ready || self.is_left_out(ix) {
             return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
         }
         let room = Self::MAX_INSTANCES.saturating_sub(self.instances());

@@ -47,6 +47,9 @@ impl Run {
         if self.state != RunState::Running || self.free_slots() == 0 || self.loops(ix) || self.asks(ix) {
             return false;
         }
+        if self.is_left_out(ix) {
+            return false;
+        }
         if let StepState::RetryDue { due_at, .. } = self.step(ix) {
             return *due_at <= now;
         }
