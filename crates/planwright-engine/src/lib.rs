@@ -59,6 +59,7 @@ mod child;
 mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod context;
 pub mod crash;
 mod dispatch;
 mod edits;

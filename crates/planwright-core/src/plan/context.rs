@@ -16,6 +16,8 @@ const TOOL_OUTPUTS: &str = "toolOutputs/";
 pub enum RestoreContextError {
     #[error("the plan has no stored context `{0}`")]
     NotStored(String),
+    #[error("the context `{0}` is both in the plan and stored elsewhere")]
+    Twice(String),
     #[error("the stored context `{0}` has another digest: it was changed")]
     Changed(String),
     #[error("the stored context `{0}` is not what the plan needs there")]
@@ -63,6 +65,13 @@ impl Context {
         let Some(artifact) = self.stored.get(name) else {
             return Err(RestoreContextError::NotStored(name.to_owned()));
         };
+        let is_here = match name.strip_prefix(TOOL_OUTPUTS) {
+            Some(output) => self.tool_outputs.contains_key(output),
+            None => self.notes.is_some(),
+        };
+        if is_here {
+            return Err(RestoreContextError::Twice(name.to_owned()));
+        }
         if Digest::of_bytes(bytes) != artifact.digest {
             return Err(RestoreContextError::Changed(name.to_owned()));
         }
