@@ -1,5 +1,6 @@
 //! What the service is made of.
 
+use planwright_core::id::PlanId;
 use planwright_engine::Engine;
 use planwright_engine::port::{PlanFiles, Tokens};
 use std::sync::Arc;
@@ -10,4 +11,13 @@ pub struct Service {
     pub engine: Engine,
     pub tokens: Arc<dyn Tokens>,
     pub files: Arc<dyn PlanFiles>,
+}
+
+impl Service {
+    /// Brings the files of a plan up to date. That they could not be written is told and changes no outcome.
+    pub async fn write_files(&self, plan: &PlanId) {
+        if let Err(problem) = self.files.write(plan).await {
+            tracing::warn!(%plan, problem, "the files of a plan are not up to date");
+        }
+    }
 }

@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Servers(command::servers::Command),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
+    /// Serve the plans over HTTP, and execute their runs.
+    Serve(command::serve::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

@@ -4,7 +4,7 @@ use crate::wire_up::App;
 use planwright_adapters::files::{Draft, Projection};
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{MarkdownMeta, MarkdownRejection, Plan, to_markdown};
-use planwright_core::review::{Review, Version};
+use planwright_core::review::{Review, ReviewState, Version};
 use planwright_server::wire::LogLine;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -17,6 +17,15 @@ pub(crate) async fn project(app: &App, review: &Review) {
     if let Err(problem) = write(app, review).await {
         app.printer().warn(&format!("the files of plan `{}` are not up to date: {problem}", review.id()));
     }
+}
+
+/// Writes the plan's files as the journal has them, or removes them if the plan was deleted.
+pub(crate) async fn bring_up_to_date(app: &App, review: &Review) -> Result<(), String> {
+    if review.state() != ReviewState::Deleted {
+        return write(app, review).await;
+    }
+    let projection = Projection::of(&app.setting.workspace.plans, review.id());
+    projection.map_or(Ok(()), |projection| projection.remove()).map_err(|error| crate::exit::chain(&error))
 }
 
 /// Removes the plan's files.

@@ -1,5 +1,6 @@
 //! The shapes other programs rely on. Adding a field is allowed; changing or removing one is not.
 
+mod created;
 mod log;
 mod plan;
 mod policy;
@@ -9,6 +10,7 @@ mod undo;
 mod validation;
 mod version;
 
+pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};

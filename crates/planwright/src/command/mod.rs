@@ -26,6 +26,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod secrets;
+pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod template;
@@ -58,6 +59,13 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     };
     let servers = Servers::new(cli.global.trust_project_servers);
     let setting = Setting::new(dir, printer, servers.clone())?;
+    if let Command::Serve(args) = command {
+        return on_many_threads(async move {
+            let done = serve::run(&setting, &args).await;
+            servers.close().await;
+            done
+        });
+    }
     on_runtime(async move {
         let done = with_workspace(command, setting).await;
         servers.close().await;
@@ -70,6 +78,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Schema
         | Command::Completions(_)
         | Command::Demo(_)
+        | Command::Serve(_)
         | Command::Doctor
         | Command::Policy(policy::Args { command: PolicyCommand::Check { .. } }) => Ok(Exit::Done),
         Command::New(args) => new::run(&setting, &args),
@@ -107,9 +116,21 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
     }
 }
 
+/// Many clients at once want all processors.
+fn on_many_threads(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    on(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
 /// One thread is enough: calls wait, and what blocks has threads of its own.
 fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    on(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+fn on(
+    mut builder: tokio::runtime::Builder,
+    work: impl Future<Output = Result<Exit, Failure>>,
+) -> Result<Exit, Failure> {
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::RunFailed, format!("cannot start the runtime: {error}")))?;
