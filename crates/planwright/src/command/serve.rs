@@ -1,13 +1,11 @@
 //! `serve`: the HTTP service over the plans of this workspace.
 
 use crate::exit::{Exit, Failure};
-use crate::projections;
+use crate::projections::WorkspaceFiles;
 use crate::wire_up::{Access, App, Setting, user};
-use planwright_core::id::PlanId;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
 use planwright_engine::memory::MemoryTokens;
-use planwright_engine::port::{BoxFuture, PlanFiles};
 use planwright_server::Service;
 use planwright_server::http::{AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve};
 use serde_json::json;
@@ -67,7 +65,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let service = Service {
         engine: app.engine.clone(),
         tokens: Arc::new(MemoryTokens::new()),
-        files: Arc::new(Files(app.clone())),
+        files: Arc::<WorkspaceFiles>::clone(&app.files),
     };
     let http = Http::new(service, settings(args, address));
     announce(&app, &http, args, address)?;
@@ -134,19 +132,6 @@ async fn obey_signals(http: Http) {
         }
     }
     http.stop_now.cancel();
-}
-
-/// The files of plans, written from the journal.
-#[derive(Debug)]
-struct Files(App);
-
-impl PlanFiles for Files {
-    fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async {
-            let (review, _) = self.0.engine.load_review(plan).await.map_err(|error| error.to_string())?;
-            projections::bring_up_to_date(&self.0, &review).await
-        })
-    }
 }
 
 impl From<ServeError> for Failure {
