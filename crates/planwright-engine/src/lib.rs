@@ -57,8 +57,10 @@
 pub mod access;
 mod child;
 mod command;
+mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod consent;
 mod context;
 pub mod crash;
 mod dispatch;
@@ -67,7 +69,9 @@ mod engine;
 mod functions;
 mod history;
 mod journal;
+mod keeper;
 pub mod memory;
+pub mod notices;
 mod observer;
 mod pins;
 mod plans;
@@ -83,11 +87,13 @@ pub mod telemetry;
 mod undo;
 
 pub use command::CommandError;
+pub use comments::NewComment;
 pub use dispatch::{Limits, RunError, read_value, store_value};
 pub use edits::{Editing, Reapproval};
 pub use engine::{Engine, EngineBuilder, Environment};
 pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
+pub use keeper::{Keeping, Notice, Tended};
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};

@@ -214,10 +214,13 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             };
             match review.state() {
-                ReviewState::Proposed | ReviewState::Approved => {}
+                _ if review.is_archived() => continue,
+                // Nobody touched an expired one; that says nothing against it.
+                ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
                 ReviewState::Draft
                 | ReviewState::Rejected
                 | ReviewState::NeedsReview
+                | ReviewState::ChangesRequested
                 | ReviewState::Deleted => continue,
             }
             let (version, document) = (review.current().number, Arc::clone(&review.current().document));
@@ -312,7 +315,7 @@ impl Engine {
         let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
         let status = StreamStatus {
             plan: id.clone(),
-            status: review.state().as_str().to_owned(),
+            status: review.word().to_owned(),
             label: review.current().document.title.clone().unwrap_or_default(),
         };
         let append = Append {

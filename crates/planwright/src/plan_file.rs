@@ -118,6 +118,12 @@ impl PlanFile {
         Ok(app.engine.edit(&id, self.document, &editing).await?)
     }
 
+    /// Stores the plan as a draft.
+    pub(crate) async fn store_draft(self, app: &App) -> Result<(Review, Vec<Finding>), Failure> {
+        self.take_stored_parts(app).await?;
+        Ok(app.engine.draft(self.document, &user()).await?)
+    }
+
     /// Takes the stored parts of the context from the files beside the plan. A part that is nowhere, or that is not
     /// what the plan names, is refused: it would be lost.
     async fn take_stored_parts(&self, app: &App) -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 //! the write-ahead log is noticed and reported instead of passing for a shorter journal.
 
 mod anchor;
+mod answers;
 mod changes;
 mod fault;
 mod feed;

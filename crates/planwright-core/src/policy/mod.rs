@@ -16,7 +16,7 @@ mod plan;
 mod read;
 mod roles;
 
-pub use document::{ApprovalRules, Mode, PolicyDocument, RolesTable, RuleDocument, Verdict};
+pub use document::{ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict};
 pub use duration::Span;
 pub use grant::GrantRefusal;
 pub use judge::{Judgement, Noticed, Subject};

@@ -18,6 +18,9 @@ impl Review {
             state: ReviewState::Proposed,
             approvals: Vec::new(),
             rejections: Vec::new(),
+            change_requests: Vec::new(),
+            threads: Vec::new(),
+            archived: false,
             runs: Vec::new(),
             updated_at: first.at,
         };
@@ -51,6 +54,7 @@ impl Review {
                     restored_from: *restored_from,
                 });
                 self.supersede(digest, *draft);
+                self.archived = false;
                 let agreed = self.usable_approvals(digest, entry.at).is_some();
                 self.state = match (*draft, agreed) {
                     (true, _) => ReviewState::Draft,
@@ -63,13 +67,18 @@ impl Review {
                     return Err(cannot_follow("draft_proposed", self.state));
                 }
                 self.state = ReviewState::Proposed;
+                self.archived = false;
             }
             ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
                     ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
-                    ReviewState::Draft | ReviewState::Rejected | ReviewState::Deleted => false,
+                    ReviewState::Draft
+                    | ReviewState::Rejected
+                    | ReviewState::ChangesRequested
+                    | ReviewState::Expired
+                    | ReviewState::Deleted => false,
                 };
-                if !decidable || *version != self.current().number || !by.may_approve() {
+                if !decidable || self.archived || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_approved", self.state));
                 }
                 self.approvals.push(Approval {
@@ -121,6 +130,44 @@ impl Review {
                 self.take_back();
                 self.state = ReviewState::Deleted;
             }
+            ReviewEvent::ChangesRequested { version, by, reason } => {
+                if !self.may_run() || *version != self.current().number || !by.may_approve() {
+                    return Err(cannot_follow("changes_requested", self.state));
+                }
+                self.take_back();
+                let (by, reason) = (by.clone(), reason.clone());
+                self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
+                self.state = ReviewState::ChangesRequested;
+            }
+            ReviewEvent::PlanExpired { version, .. } => {
+                if !self.may_run() || *version != self.current().number {
+                    return Err(cannot_follow("plan_expired", self.state));
+                }
+                // What is proposed again one day is agreed to again.
+                self.take_back();
+                self.state = ReviewState::Expired;
+            }
+            ReviewEvent::ApprovalExpired { version, .. } => {
+                if self.state != ReviewState::Approved || *version != self.current().number {
+                    return Err(cannot_follow("approval_expired", self.state));
+                }
+                self.state = ReviewState::Proposed;
+            }
+            ReviewEvent::PlanArchived { .. } => {
+                if self.archived || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_archived", self.state));
+                }
+                self.archived = true;
+            }
+            ReviewEvent::PlanUnarchived { .. } => {
+                if !self.archived || self.state == ReviewState::Deleted {
+                    return Err(cannot_follow("plan_unarchived", self.state));
+                }
+                self.archived = false;
+            }
+            ReviewEvent::CommentAdded { .. }
+            | ReviewEvent::CommentResolved { .. }
+            | ReviewEvent::CommentReopened { .. } => self.note_comment(entry)?,
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -154,13 +201,16 @@ impl Review {
         }
     }
 
-    /// Put forward, and neither rejected nor deleted.
+    /// Put forward, and neither sent back, expired nor put away.
     fn may_run(&self) -> bool {
         match self.state {
-            ReviewState::Proposed | ReviewState::Approved => true,
-            ReviewState::Draft | ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => {
-                false
-            }
+            ReviewState::Proposed | ReviewState::Approved => !self.archived,
+            ReviewState::Draft
+            | ReviewState::Rejected
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired
+            | ReviewState::Deleted => false,
         }
     }
 }

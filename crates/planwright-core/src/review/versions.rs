@@ -41,7 +41,7 @@ impl Review {
         Ok(PlanDiff::between(&version(from)?.document, &version(to)?.document))
     }
 
-    /// The same content again is the same version, unless the plan was deleted in between. A draft of that content is
+    /// The same content again is the same version, unless the plan was deleted, expired or put away in between. A draft of that content is
     /// put forward.
     pub(super) fn decide_propose(
         &self,
@@ -49,13 +49,14 @@ impl Review {
         digest: Digest,
         by: &Principal,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
-        let same = *self.current().document == **document;
+        let same = *self.current().document == **document && !self.archived;
         match self.state {
             ReviewState::Draft if same => self.decide_propose_draft(by),
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
                 if same =>
             {
                 Ok(Vec::new())
@@ -65,6 +66,8 @@ impl Review {
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired
             | ReviewState::Deleted => self.next_version(document, digest, by, false),
         }
     }
@@ -81,7 +84,9 @@ impl Review {
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
-            | ReviewState::NeedsReview => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired => Err(Refusal::NotADraft(self.state.as_str())),
         }
     }
 
@@ -96,7 +101,9 @@ impl Review {
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
-            | ReviewState::NeedsReview => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired => Err(Refusal::NotADraft(self.state.as_str())),
         }
     }
 

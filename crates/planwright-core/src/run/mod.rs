@@ -176,10 +176,12 @@ impl Run {
                 (self.start.max_concurrency as usize).saturating_sub(self.index.running.len())
             }
             RunState::Paused
+            | RunState::Stalled { .. }
             | RunState::Stopping { .. }
             | RunState::Cancelling
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => 0,
         }
     }
@@ -240,7 +242,7 @@ impl Run {
             return false;
         }
         match self.state {
-            RunState::Paused => true,
+            RunState::Paused | RunState::Stalled { .. } => true,
             RunState::Running => {
                 let idle = self.index.ready.is_empty() && self.index.timers.is_empty();
                 idle && self.index.unasked.is_empty() && self.index.closable.is_empty()
@@ -249,6 +251,7 @@ impl Run {
             | RunState::Cancelling
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => false,
         }
     }
@@ -259,8 +262,9 @@ impl Run {
             RunState::Running if self.is_parked() && !self.index.waiting.is_empty() => "waiting",
             RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => "executing",
             RunState::Paused => "paused",
+            RunState::Stalled { .. } => "stalled",
             RunState::Completed => "completed",
-            RunState::Failed { .. } => "failed",
+            RunState::Failed { .. } | RunState::GivenUp => "failed",
             RunState::Cancelled => "cancelled",
         }
     }

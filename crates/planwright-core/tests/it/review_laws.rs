@@ -234,6 +234,18 @@ proptest! {
     }
 }
 
+fn forged_version(version: u32) -> ReviewEvent {
+    ReviewEvent::PlanProposed {
+        version,
+        document: document(1),
+        digest: digest(1, 0),
+        by: ada(),
+        draft: false,
+        reason: None,
+        restored_from: None,
+    }
+}
+
 fn ada() -> Principal {
     Principal::person("ada")
 }
@@ -307,8 +319,8 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
         },
         ReviewEvent::PlanRejected { version: 1, by: Principal::agent("planner"), reason: "no".into() },
         ReviewEvent::PlanRejected { version: 2, by: ada(), reason: "no".into() },
-        ReviewEvent::PlanProposed { version: 1, document: document(1), digest: digest(1, 0), by: ada() },
-        ReviewEvent::PlanProposed { version: 3, document: document(1), digest: digest(1, 0), by: ada() },
+        forged_version(1),
+        forged_version(3),
     ];
     for event in forged {
         let mut review = life.review.clone();

@@ -6,6 +6,7 @@
 
 mod crew;
 mod follow;
+mod keep;
 mod supervisor;
 mod unfinished;
 

@@ -7,6 +7,7 @@ mod crash;
 mod execution;
 mod faults;
 mod flow;
+mod keeping;
 mod limits;
 mod ownership;
 mod policy;

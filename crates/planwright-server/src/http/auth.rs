@@ -87,24 +87,68 @@ pub(super) fn entry_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Entr
 /// What has to be shown at the door of a route, and what the request shows.
 struct Door {
     actions: Vec<Action>,
-    token: Zeroizing<String>,
+    shown: Shown,
+}
+
+enum Shown {
+    Token(Zeroizing<String>),
+    /// A ticket for this path.
+    Ticket(String, String),
 }
 
 /// Nothing has to be shown where anybody may enter.
 fn door(http: &Http, request: &Request) -> Result<Option<Door>, Problem> {
-    let closed = || Problem::forbidden("this route is open to nobody");
-    match entry_of(http, request).ok_or_else(closed)? {
-        Entry::Public => Ok(None),
-        Entry::May(actions) => {
-            let token = Zeroizing::new(bearer(request.headers())?.to_owned());
-            Ok(Some(Door { actions: actions.clone(), token }))
-        }
+    let actions = match entry_of(http, request).ok_or_else(|| closed(http, request))? {
+        Entry::Public => return Ok(None),
+        Entry::May(actions) => actions.clone(),
+    };
+    let path = request.uri().path();
+    let shown = match ticket(request) {
+        Some(ticket) => Shown::Ticket(ticket.to_owned(), path.to_owned()),
+        None => Shown::Token(Zeroizing::new(bearer(request.headers())?.to_owned())),
+    };
+    Ok(Some(Door { actions, shown }))
+}
+
+/// A method that the route does not know, or a route that declares nothing: open to nobody.
+fn closed(http: &Http, request: &Request) -> Problem {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let entries = http.openapi.get().map(|document| &document.entries);
+    let mut methods: Vec<&str> = entries
+        .into_iter()
+        .flatten()
+        .filter(|((_, known), _)| Some(known.as_str()) == path)
+        .map(|((method, _), _)| method.as_str())
+        .collect();
+    if methods.is_empty() || methods.contains(&request.method().as_str()) {
+        return Problem::forbidden("this route is open to nobody");
     }
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.sort_unstable();
+    Problem::not_allowed(&methods.join(", "))
+}
+
+/// The ticket of a request for an event stream that brings no token.
+fn ticket(request: &Request) -> Option<&str> {
+    let streams = request.method() == Method::GET && request.uri().path().ends_with("/events");
+    if !streams || request.headers().contains_key(AUTHORIZATION) {
+        return None;
+    }
+    request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="))
 }
 
 async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Problem> {
-    let Some(Door { actions, token }) = door else { return Ok(None) };
-    let caller = authenticate(http, &token).await?;
+    let Some(Door { actions, shown }) = door else { return Ok(None) };
+    let caller = match shown {
+        Shown::Token(token) => authenticate(http, &token).await?,
+        Shown::Ticket(ticket, path) => {
+            let now = http.service.engine.environment().clock.now();
+            let spent = http.tickets.spend(&ticket, &path, now);
+            spent.ok_or_else(|| unauthorized("the ticket was used, has expired, or is for another path"))?
+        }
+    };
     for action in actions {
         authorize(&caller, action, http.service.engine.policy())?;
     }

@@ -1,11 +1,13 @@
 //! Who makes a request, and what they may do.
 
 use super::problem::Problem;
+use crate::observe::TraceId;
 use axum::extract::FromRequestParts;
 use http::StatusCode;
 use http::request::Parts;
 use planwright_core::policy::{Action, Policy, Role};
 use planwright_core::principal::{Assurance, Principal};
+use std::convert::Infallible;
 
 /// Whoever makes this request, as the token they brought says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,5 +38,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "nobody is known to make this request"))
+    }
+}
+
+/// The trace this request belongs to, as it is written in answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace(pub(crate) String);
+
+/// The outermost layer gives every request one.
+impl<S: Send + Sync> FromRequestParts<S> for Trace {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<TraceId>().map(ToString::to_string).unwrap_or_default()))
     }
 }

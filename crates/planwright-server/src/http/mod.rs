@@ -6,10 +6,15 @@
 
 mod auth;
 pub(crate) mod body;
-mod caller;
+pub(crate) mod caller;
+mod etag;
 mod headers;
 mod hosts;
+mod idempotency;
+mod limits;
 mod openapi;
+mod page;
+mod patch;
 mod problem;
 pub(crate) mod router;
 mod routes;
@@ -17,7 +22,7 @@ mod serve;
 mod settings;
 mod sign_in;
 mod state;
-mod trace;
+mod tickets;
 
 pub use auth::Entry;
 pub use caller::Caller;
@@ -29,4 +34,4 @@ pub use serve::{ServeError, Tls, listen, serve};
 pub use settings::Settings;
 pub use sign_in::{SignIn, secret};
 pub use state::Http;
-pub use trace::TraceId;
+pub use tickets::Tickets;

@@ -1,15 +1,15 @@
 //! Errors as RFC 9457 problem documents. The HTTP status of every error of the engine is decided here and nowhere else.
 
-use super::trace::TraceId;
+use crate::observe::TraceId;
 use axum::Json;
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use planwright_core::plan::{Finding, ReadPlanError};
 use planwright_core::policy::MatchedRule;
-use planwright_core::review::Refusal as ReviewRefusal;
+use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{CommandError, LoadError, ReviewError, StartRunError, UndoRunError};
@@ -40,10 +40,12 @@ pub struct Problem {
     pub hint: Option<String>,
     /// What is wrong with the plan, when that is the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::wire::FindingShape>)]
     pub findings: Vec<Finding>,
     #[serde(skip)]
     retry_after: Option<u64>,
+    #[serde(skip)]
+    allow: Option<String>,
 }
 
 impl Problem {
@@ -58,7 +60,13 @@ impl Problem {
             hint: None,
             findings: Vec::new(),
             retry_after: None,
+            allow: None,
         }
+    }
+
+    /// The methods that can be used instead.
+    pub(super) fn not_allowed(methods: &str) -> Self {
+        Self { allow: Some(methods.to_owned()), ..plain(StatusCode::METHOD_NOT_ALLOWED) }
     }
 
     pub fn bad_request(detail: impl Into<String>) -> Self {
@@ -129,6 +137,9 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if let Some(methods) = self.allow.as_deref().and_then(|methods| HeaderValue::from_str(methods).ok()) {
+            headers.insert(ALLOW, methods);
+        }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"planwright\""));
         }
@@ -138,7 +149,8 @@ impl IntoResponse for Problem {
 }
 
 /// Gives every error its instance and trace, and those of the framework the same form as ours.
-pub(super) async fn layer(trace: TraceId, request: Request, next: Next) -> Response {
+pub(super) async fn layer(request: Request, next: Next) -> Response {
+    let trace = request.extensions().get::<TraceId>().map(ToString::to_string);
     let instance = request.uri().path().to_owned();
     let response = next.run(request).await;
     let status = response.status();
@@ -146,7 +158,7 @@ pub(super) async fn layer(trace: TraceId, request: Request, next: Next) -> Respo
         return response;
     }
     let problem = response.extensions().get::<Problem>().cloned().unwrap_or_else(|| plain(status));
-    let problem = Problem { instance: Some(instance), trace_id: Some(trace.to_string()), ..problem };
+    let problem = Problem { instance: Some(instance), trace_id: trace, ..problem };
     let mut answer = problem.into_response();
     // What the framework added, as the methods that are allowed, stays.
     for (name, value) in response.headers() {
@@ -236,7 +248,9 @@ impl From<Refusal> for Problem {
             | Refusal::NothingToAnswer { .. }
             | Refusal::OtherQuestion { .. }
             | Refusal::CannotStart { .. }
+            | Refusal::CannotSkip { .. }
             | Refusal::NotInFlight { .. }
+            | Refusal::InFlight { .. }
             | Refusal::Stale { .. }
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
@@ -251,7 +265,7 @@ impl From<ReviewRefusal> for Problem {
     fn from(refusal: ReviewRefusal) -> Self {
         match refusal {
             ReviewRefusal::Decision(refusal) => refusal.into(),
-            ReviewRefusal::Deleted => Self::caused(StatusCode::GONE, &refusal),
+            ReviewRefusal::Deleted => Self::caused(StatusCode::NOT_FOUND, &refusal),
             ReviewRefusal::FourEyes(_) | ReviewRefusal::PolicyAsks(_) => {
                 Self::caused(StatusCode::FORBIDDEN, &refusal)
             }
@@ -259,13 +273,43 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
             | ReviewRefusal::Changed { .. }
-            | ReviewRefusal::Executing => Self::caused(StatusCode::CONFLICT, &refusal),
+            | ReviewRefusal::Executing
+            | ReviewRefusal::Conflict { .. }
+            | ReviewRefusal::Draft
+            | ReviewRefusal::NotADraft(_)
+            | ReviewRefusal::NoSteps
+            | ReviewRefusal::TooManyVersions(_)
+            | ReviewRefusal::ChangesRequested
+            | ReviewRefusal::PlanExpired
+            | ReviewRefusal::Archived
+            | ReviewRefusal::NotArchived
+            | ReviewRefusal::NotOver(_)
+            | ReviewRefusal::OpenThreads { .. } => Self::caused(StatusCode::CONFLICT, &refusal),
+            ReviewRefusal::NoSuchVersion(_) => Self::caused(StatusCode::NOT_FOUND, &refusal),
+            ReviewRefusal::ReasonTooLong(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &refusal),
+            ReviewRefusal::Comment(refusal) => refusal.into(),
             ReviewRefusal::Expired { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
             ReviewRefusal::NotEnough { .. } => {
                 Self::caused(StatusCode::CONFLICT, &refusal).hint("somebody else has to approve it too")
             }
         }
+    }
+}
+
+impl From<CommentRefusal> for Problem {
+    fn from(refusal: CommentRefusal) -> Self {
+        let status = match refusal {
+            CommentRefusal::NoSuchComment(_) | CommentRefusal::NoSuchStep(_) => StatusCode::NOT_FOUND,
+            CommentRefusal::MayNotResolve(_) => StatusCode::FORBIDDEN,
+            CommentRefusal::TooMany | CommentRefusal::Already(_) | CommentRefusal::Duplicate(_) => {
+                StatusCode::CONFLICT
+            }
+            CommentRefusal::Empty | CommentRefusal::TooLong { .. } | CommentRefusal::ReplyWithStep => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+        };
+        Self::caused(status, &refusal)
     }
 }
 
@@ -277,7 +321,9 @@ impl From<ReviewError> for Problem {
             ReviewError::Invalid(findings) => invalid(findings),
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
-            ReviewError::BadChoice(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
+            ReviewError::BadChoice(_) | ReviewError::Edit(_) | ReviewError::OtherPlan { .. } => {
+                Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
+            }
             ReviewError::Artifact(error) => error.into(),
             ReviewError::Append(error) => error.into(),
         }

@@ -1,8 +1,11 @@
 //! What every route is given.
 
+use super::limits::Limits;
 use super::settings::Settings;
 use super::sign_in::SignIn;
+use super::tickets::Tickets;
 use crate::Service;
+use crate::observe::{Figures, Health};
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -17,8 +20,11 @@ pub struct Parts {
     pub service: Service,
     pub settings: Settings,
     pub sign_in: SignIn,
+    pub tickets: Tickets,
+    pub(super) limits: Limits,
     /// Executes runs while nobody waits for them.
     pub supervisor: Supervisor,
+    pub health: Health,
     /// Cancelled when the service stops: streams end, nothing new begins.
     pub stop: CancellationToken,
     /// Cancelled when it has to stop at once, whatever is in flight.
@@ -30,17 +36,20 @@ pub struct Parts {
 impl Http {
     /// Begins to execute what is to be executed; needs a runtime.
     pub fn new(service: Service, settings: Settings) -> Self {
-        let (stop, stop_now) = (CancellationToken::new(), CancellationToken::new());
-        let supervisor = Supervisor::start(service.engine.clone(), &SupervisorOptions::default());
-        let sign_in = SignIn::default();
+        let figures = Figures::of_this_process();
+        figures.watch(&service.engine);
+        service.keep_files();
         Self(Arc::new(Parts {
+            sign_in: SignIn::default(),
+            tickets: Tickets::default(),
+            limits: Limits::new(&settings),
+            supervisor: Supervisor::start(service.engine.clone(), &SupervisorOptions::default()),
+            health: Health::new(service.engine.clone(), figures),
+            stop: CancellationToken::new(),
+            stop_now: CancellationToken::new(),
+            openapi: OnceLock::new(),
             service,
             settings,
-            sign_in,
-            supervisor,
-            stop,
-            stop_now,
-            openapi: OnceLock::new(),
         }))
     }
 }

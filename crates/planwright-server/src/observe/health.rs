@@ -41,7 +41,7 @@ impl fmt::Debug for Health {
 }
 
 /// The answer to whether the service is ready.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Readiness {
     pub ready: bool,
     /// Why it is not.

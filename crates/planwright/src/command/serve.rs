@@ -3,9 +3,11 @@
 use crate::exit::{Exit, Failure};
 use crate::projections::WorkspaceFiles;
 use crate::wire_up::{Access, App, Setting, user};
+use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
-use planwright_engine::memory::MemoryTokens;
+use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
+use planwright_engine::port::{Answers, Tokens};
 use planwright_server::Service;
 use planwright_server::http::{AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve};
 use serde_json::json;
@@ -62,11 +64,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let address = listener.local_addr().map_err(|error| {
         Failure::new(Exit::RunFailed, format!("cannot tell where the service listens: {error}"))
     })?;
-    let service = Service {
-        engine: app.engine.clone(),
-        tokens: Arc::new(MemoryTokens::new()),
-        files: Arc::<WorkspaceFiles>::clone(&app.files),
-    };
+    let service = service(&app);
     let http = Http::new(service, settings(args, address));
     announce(&app, &http, args, address)?;
     let signals = tokio::spawn(obey_signals(http.clone()));
@@ -77,6 +75,16 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     served?;
     app.printer().talk("stopped");
     Ok(Exit::Done)
+}
+
+/// The parts of the service; without a store everything ends with it.
+fn service(app: &App) -> Service {
+    let files = Arc::<WorkspaceFiles>::clone(&app.files);
+    let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
+        Some(store) => (Arc::<SqliteStore>::clone(store), Arc::<SqliteStore>::clone(store)),
+        None => (Arc::new(MemoryTokens::new()), Arc::new(MemoryAnswers::default())),
+    };
+    Service { engine: app.engine.clone(), tokens, files, answers }
 }
 
 /// Tokens and plans do not travel in the clear, unless somebody else sees to that.

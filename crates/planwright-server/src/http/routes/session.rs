@@ -8,13 +8,13 @@ use crate::http::sign_in::secret;
 use crate::http::state::Http;
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
+use http::{StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
-    Routes::default().routes(routes!(sign_in)).routes(routes!(whoami))
+    Routes::default().routes(routes!(sign_in)).routes(routes!(whoami)).routes(routes!(ticket))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -34,7 +34,7 @@ struct Session {
 /// Spends a sign-in code for a session.
 #[utoipa::path(post, path = "/sign-in", operation_id = "signIn", tag = "access",
     request_body = SignInRequest,
-    responses((status = 200, body = Session), (status = 401, description = "The code is not good, or no longer.")),
+    responses((status = 200, description = "A session.", body = Session), (status = 401, description = "The code is not good, or no longer.", body = Problem, content_type = "application/problem+json")),
     extensions(("x-planwright-action" = json!("public"))))]
 async fn sign_in(
     State(http): State<Http>,
@@ -47,6 +47,44 @@ async fn sign_in(
         || Problem::new(StatusCode::UNAUTHORIZED, "the code was used, has expired, or never was one");
     let expires_at = spent.ok_or_else(refused)?.to_string();
     Ok(Json(Session { token, expires_at }))
+}
+
+/// What the ticket is for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "path": "/events" }))]
+struct TicketRequest {
+    /// `/events` or `/plan/{id}/events`, without a query.
+    path: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct TicketAnswer {
+    ticket: String,
+    expires_at: String,
+}
+
+/// Gives a ticket for one event stream, to be used once as `?ticket=` within 30 seconds.
+#[utoipa::path(post, path = "/tickets", operation_id = "ticket", tag = "access",
+    request_body = TicketRequest,
+    responses((status = 200, description = "The ticket.", body = TicketAnswer)),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn ticket(
+    State(http): State<Http>,
+    caller: Caller,
+    JsonBody(TicketRequest { path }): JsonBody<TicketRequest>,
+) -> Answer<Json<TicketAnswer>> {
+    let streams = path.parse::<Uri>().is_ok_and(|uri| uri.path() == path)
+        && (path == "/events" || path.starts_with("/plan/") && path.ends_with("/events"));
+    if !streams {
+        return Err(Problem::bad_request("a ticket is for the path of an event stream"));
+    }
+    let ticket = secret("pwk_")?;
+    let now = http.service.engine.environment().clock.now();
+    let full = || Problem::later(StatusCode::SERVICE_UNAVAILABLE, "too many tickets are open", 30);
+    let expires_at = http.tickets.give(&ticket, caller, path, now).ok_or_else(full)?.to_string();
+    Ok(Json(TicketAnswer { ticket, expires_at }))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -62,7 +100,7 @@ struct Whoami {
 
 /// Says whose token this is.
 #[utoipa::path(get, path = "/whoami", operation_id = "whoami", tag = "access",
-    responses((status = 200, body = Whoami)),
+    responses((status = 200, description = "Who it is.", body = Whoami)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn whoami(Caller { principal, role, assurance }: Caller) -> Json<Whoami> {
     Json(Whoami { kind: principal.kind.as_str(), name: principal.name, role: role.as_str(), assurance })
