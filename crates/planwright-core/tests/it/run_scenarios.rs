@@ -454,6 +454,8 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::UndoOpened { run, by, .. } => format!("{by} ordered the undo {run}"),
         RunEvent::StepUndone { step, run } => format!("{step}: undone by {run}"),
         RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
+        RunEvent::RunStalled { since } => format!("stalled since {since}"),
+        RunEvent::RunGivenUp { reason, .. } => format!("given up ({reason})"),
         RunEvent::StepSkipped { step, reason, by: _ } => format!("{step}: skipped ({reason})"),
         RunEvent::ApprovalRequested { step, .. } => format!("{step}: approval requested"),
         RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),
