@@ -51,13 +51,25 @@ impl WorkspaceFiles {
     }
 
     async fn bring_up_to_date(&self, review: &Review, turn: OwnedMutexGuard<()>) -> Result<(), String> {
-        let Some(projection) = Projection::of(&self.plans, review.id()) else {
+        let kept = Projection::of(&self.plans, review.id());
+        let Some((kept, archived)) = kept.zip(Projection::archived(&self.plans, review.id())) else {
             return Err("its id is the name of something else there".to_owned());
         };
-        if review.state() == ReviewState::Deleted {
-            return projection.remove(&stored_files(review)).map_err(|error| error.to_string());
+        let (place, others) = match (review.state(), review.is_archived()) {
+            (ReviewState::Deleted, _) => (None, vec![kept, archived]),
+            (_, true) => (Some(archived), vec![kept]),
+            (_, false) => (Some(kept), vec![archived]),
+        };
+        // Written there before it is removed here: there is no moment without it.
+        let turn = match place {
+            Some(place) => self.write(review, place, turn).await?,
+            None => turn,
+        };
+        for other in others {
+            other.remove(&stored_files(review)).map_err(|error| error.to_string())?;
         }
-        self.write(review, projection, turn).await
+        drop(turn);
+        Ok(())
     }
 
     async fn write(
@@ -65,7 +77,7 @@ impl WorkspaceFiles {
         review: &Review,
         projection: Projection,
         turn: OwnedMutexGuard<()>,
-    ) -> Result<(), String> {
+    ) -> Result<OwnedMutexGuard<()>, String> {
         let mut drafts = Vec::new();
         let mut plan = draft(&projection, Projection::PLAN_JSON)?;
         serde_json::to_writer_pretty(&mut plan, &*review.current().document)
@@ -97,9 +109,9 @@ impl WorkspaceFiles {
         let publishing = tokio::task::spawn_blocking(move || {
             let published = projection.publish(drafts);
             let removed = projection.remove_stored(&unused);
-            drop(turn);
             published.map_err(|error| crate::exit::chain(&error))?;
-            removed.map_err(|error| error.to_string())
+            removed.map_err(|error| error.to_string())?;
+            Ok(turn)
         });
         publishing.await.unwrap_or_else(|error| Err(error.to_string()))
     }
@@ -132,12 +144,14 @@ pub(crate) async fn markdown(engine: &Engine, review: &Review, version: &Version
     });
     // The session file holds the latest run.
     let session = opened.filter(|opened| review.runs().last().is_some_and(|last| last.run == opened.run));
+    let archive = if review.is_archived() { "archive/" } else { "" };
     let meta = MarkdownMeta {
         status: status.as_str().to_owned(),
         version: version.number.into(),
         created_at: review.created_at(),
         updated_at: review.updated_at(),
-        execution_session: session.map(|_| format!(".plans/{}/{}", review.id(), Projection::SESSION)),
+        execution_session: session
+            .map(|_| format!(".plans/{archive}{}/{}", review.id(), Projection::SESSION)),
         execution_started_at: opened.map(|opened| opened.at),
         execution_ended_at: ended.as_ref().map(|info| info.updated_at),
         result_summary: ended.map(|info| info.status.status),

@@ -36,6 +36,13 @@ impl Projection {
         (!reserved).then(|| Self { directory: plans.join(plan.as_str()) })
     }
 
+    /// The files of an archived plan: as [`Projection::of`], below `plans/archive`.
+    pub fn archived(plans: &Path, plan: &PlanId) -> Option<Self> {
+        let kept = Self::of(plans, plan)?;
+        let archive = plans.join(RESERVED[1]);
+        Some(Self { directory: archive.join(kept.directory.file_name()?) })
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -143,7 +150,15 @@ fn remove_directory(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes a directory, and the archive if it is in there.
 fn create_directory(path: &Path) -> Result<(), WriteFileError> {
+    if let Some(archive) = path.parent().filter(|parent| parent.ends_with(RESERVED[1])) {
+        create_one_directory(archive)?;
+    }
+    create_one_directory(path)
+}
+
+fn create_one_directory(path: &Path) -> Result<(), WriteFileError> {
     let failed = |source| WriteFileError::Io { path: path.to_owned(), source };
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),

@@ -58,7 +58,10 @@ fn a_file_of_another_workspace_is_a_new_plan() {
 #[test]
 fn plans_written_by_people_and_other_programs_are_taken() {
     let bench = Bench::new();
-    bench.write("steps.md", "---\nid: s\ntools_required: [demo]\n---\n\n## Steps\n1. Look (demo: echo)\n2. Tell\n");
+    bench.write(
+        "steps.md",
+        "---\nid: s\ntools_required: [demo]\n---\n\n## Steps\n1. Look (demo: echo)\n2. Tell\n",
+    );
     bench.write("add.plan.md", "---\nname: Add\noverview: Why\ntodos:\n  - {id: a, content: A, status: completed}\n  - {id: b, content: B, status: pending}\nisProject: false\n---\nText\n");
     bench.write("todo.md", "# Todo\n\n- [x] One\n- [ ] Two\n");
     bench.run(&["import", "steps.md"]).ends(0);
@@ -126,7 +129,9 @@ fn a_large_context_is_kept_beside_the_plan_and_comes_back() {
     let other = Bench::new();
     bench.run(&["export", "big", "--format", "md", "-o", "moved.md"]).ends(0);
     other.write("moved.md", &bench.read("moved.md"));
-    other.run(&["import", "moved.md"]).complains(3, "artifacts/listing.json, which the plan names, is missing");
+    other
+        .run(&["import", "moved.md"])
+        .complains(3, "artifacts/listing.json, which the plan names, is missing");
     other.write("artifacts/listing.json", &bench.read("artifacts/listing.json"));
     other.run(&["import", "moved.md"]).ends(0);
     assert_eq!(other.run(&["export", "big"]).ends(0).json(), whole);
@@ -138,7 +143,9 @@ fn a_changed_artifact_is_refused_and_files_go_with_the_plan() {
     let plan = large_plan(&bench);
     bench.run(&["import", &plan]).ends(0);
     bench.write(".plans/big/artifacts/listing.json", "\"short\"");
-    bench.run(&["import", ".plans/big/plan.md"]).complains(3, "artifacts/listing.json is not what the plan names");
+    bench
+        .run(&["import", ".plans/big/plan.md"])
+        .complains(3, "artifacts/listing.json is not what the plan names");
     bench.run(&["delete", "big", "--yes"]).ends(0);
     assert!(!bench.path(".plans/big").exists());
 }
