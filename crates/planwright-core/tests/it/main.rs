@@ -10,6 +10,8 @@ mod error_pages;
 mod events;
 mod graphs;
 mod markdown;
+mod markdown_properties;
+mod markdown_reading;
 mod plans;
 mod properties;
 mod reading;
