@@ -4,7 +4,12 @@ pub mod demo;
 pub mod files;
 pub mod local;
 pub mod mcp;
+mod reach;
 pub mod secrets;
 pub mod sqlite;
 mod tls;
 pub mod toolbox;
+pub mod vault;
+pub mod webhook;
+
+pub use tls::install_provider as install_crypto;

@@ -106,6 +106,11 @@ id! {
     StepId, &['_', '-'], true
 }
 
+id! {
+    /// Names one comment on a plan.
+    CommentId, &['_', '-'], false
+}
+
 impl PlanId {
     fn read(text: &str) -> Result<Self, ParseIdError> {
         text.parse()
@@ -115,6 +120,17 @@ impl PlanId {
 impl RunId {
     fn read(text: &str) -> Result<Self, ParseIdError> {
         text.parse()
+    }
+}
+
+impl CommentId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        text.parse()
+    }
+
+    /// Makes an id for a comment. The caller brings the randomness.
+    pub fn mint(entropy: u64) -> Self {
+        Self(mint("c-", entropy, 8).into())
     }
 }
 

@@ -17,6 +17,12 @@ impl Timestamp {
         self.0
     }
 
+    /// Reads the date of an HTTP header, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    pub fn from_http_date(text: &str) -> Option<Self> {
+        let zoned = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+        Some(Self(zoned.as_millisecond()))
+    }
+
     /// The instant `duration` later; stays at the end of time instead of wrapping.
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
@@ -67,6 +73,13 @@ mod tests {
         assert_eq!(at.to_string(), "2023-11-14T22:13:20.123Z");
         let json = serde_json::to_string(&at).unwrap();
         assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), at);
+    }
+
+    #[test]
+    fn the_date_of_a_header_is_read() {
+        let at = Timestamp::from_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        assert_eq!(at.to_string(), "1994-11-06T08:49:37.000Z");
+        assert_eq!(Timestamp::from_http_date("tomorrow"), None);
     }
 
     #[test]

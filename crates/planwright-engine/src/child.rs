@@ -133,8 +133,8 @@ impl Engine {
             return Ok(Begun::Ended(Box::new(run)));
         }
         run.know_subplans(order.subplan.plan.subplans().clone());
-        let paused = *run.state() == RunState::Paused;
-        let first = if paused { vec![Command::Resume { by: order.by.clone() }] } else { Vec::new() };
+        let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
+        let first = if stands { vec![Command::Resume { by: order.by.clone() }] } else { Vec::new() };
         Ok(Begun::Executing(self.execute(run, head, lease, options(order), first, None)))
     }
 
@@ -178,6 +178,7 @@ impl Engine {
             undoes: None,
             parent: Some(order.parent.clone()),
             document: None,
+            trace: None,
         };
         let opened = self.open_run(id, &plan, started, Vec::new(), None, options(order)).await;
         opened.map_err(|error: StartRunError| Answer::Lost { reason: error.to_string() })
@@ -200,11 +201,14 @@ impl Engine {
                 );
                 failed(format!("plan `{plan}` failed ({id}) in step `{}`: {why}", report.id))
             }
+            RunState::GivenUp => failed(format!("the run of plan `{plan}` was given up ({id})")),
             RunState::Cancelled if on_request => (Answer::NotMade, None),
             RunState::Cancelled => failed(format!("the run of plan `{plan}` was cancelled ({id})")),
-            RunState::Running | RunState::Paused | RunState::Stopping { .. } | RunState::Cancelling => {
-                (Answer::Parked { run: id.clone() }, None)
-            }
+            RunState::Running
+            | RunState::Paused
+            | RunState::Stalled { .. }
+            | RunState::Stopping { .. }
+            | RunState::Cancelling => (Answer::Parked { run: id.clone() }, None),
         }
     }
 

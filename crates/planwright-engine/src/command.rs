@@ -8,7 +8,7 @@ use crate::remote::RunCommand;
 use crate::undo::{Mirror, load_any_run};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
-use planwright_core::run::{Command, Refusal, Run};
+use planwright_core::run::{Command, Refusal, Run, RunEvent};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -141,9 +141,6 @@ impl Engine {
         command: RunCommand,
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
-        let (mut run, expected) = load_any_run(&self.env, id).await?;
-        let mut mirror = Mirror::of(&self.env, &run).await?;
-        let (mut head, mut records, mut entries) = (expected, Vec::new(), Vec::new());
         let given = command.into_command();
         self.env.policy.permit(&given)?;
         let commands = [
@@ -151,9 +148,34 @@ impl Engine {
             (given, Cause::Command),
             (Command::Settle, Cause::Schedule),
         ];
-        for (command, cause) in commands {
+        self.write_all(id, lease, &commands, message).await?;
+        Ok(())
+    }
+
+    /// Writes what time has brought about, and lets go of the run.
+    pub(crate) async fn write_commands(
+        &self,
+        id: &RunId,
+        lease: &Lease,
+        commands: &[Command],
+    ) -> Result<Vec<RunEvent>, CommandError> {
+        let commands: Vec<_> = commands.iter().map(|command| (command.clone(), Cause::Timer)).collect();
+        self.write_all(id, lease, &commands, None).await
+    }
+
+    async fn write_all(
+        &self,
+        id: &RunId,
+        lease: &Lease,
+        commands: &[(Command, Cause)],
+        message: Option<MessageId>,
+    ) -> Result<Vec<RunEvent>, CommandError> {
+        let (mut run, expected) = load_any_run(&self.env, id).await?;
+        let mut mirror = Mirror::of(&self.env, &run).await?;
+        let (mut head, mut records, mut entries) = (expected, Vec::new(), Vec::new());
+        for &(ref command, cause) in commands {
             let at = self.env.clock.now();
-            for event in run.decide(&command, at)? {
+            for event in run.decide(command, at)? {
                 let record = encode(head, &StreamName::Run(id.clone()), at, lease.epoch, cause, &event);
                 let entry = Entry { seq: record.seq, at, epoch: lease.epoch, cause, event };
                 run.apply(&entry).map_err(|error| damaged(id, &error))?;
@@ -173,7 +195,7 @@ impl Engine {
         if run.state().is_terminal() {
             self.cancel_children(&run).await;
         }
-        Ok(())
+        Ok(entries.into_iter().map(|entry| entry.event).collect())
     }
 
     /// Starts handing messages of other processes to the runs executed here.

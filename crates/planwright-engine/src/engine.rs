@@ -1,6 +1,7 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
 use crate::dispatch::{Limiter, Limits, Request};
+use crate::keeper::Keeping;
 use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, RandomIds, SystemClock};
 use crate::observer::{Observer, Observers};
 use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
@@ -35,6 +36,8 @@ pub struct Environment {
     /// Part of every digest: a new policy needs new approvals.
     pub policy_version: String,
     pub bounds: Bounds,
+    /// How long things are waited for and kept.
+    pub keeping: Keeping,
 }
 
 /// Runs plans. See [`Engine::builder`].
@@ -100,6 +103,7 @@ pub struct EngineBuilder {
     policy: Arc<Policy>,
     policy_version: Option<String>,
     bounds: Bounds,
+    keeping: Keeping,
 }
 
 impl Engine {
@@ -121,6 +125,7 @@ impl Engine {
             policy: Arc::default(),
             policy_version: None,
             bounds: Bounds::default(),
+            keeping: Keeping::default(),
         }
     }
 
@@ -223,6 +228,13 @@ impl EngineBuilder {
         self
     }
 
+    /// How long things are waited for and kept.
+    #[must_use]
+    pub fn keeping(mut self, keeping: Keeping) -> Self {
+        self.keeping = keeping;
+        self
+    }
+
     pub fn build(self) -> Engine {
         let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
         let owner = self.owner.unwrap_or_else(|| OwnerId(format!("engine-{:016x}", ids.entropy())));
@@ -242,6 +254,7 @@ impl EngineBuilder {
             policy: self.policy,
             policy_version,
             bounds: self.bounds,
+            keeping: self.keeping,
         };
         Engine { env: Arc::new(env), active: Arc::default() }
     }

@@ -58,10 +58,11 @@ impl Engine {
     /// document without an id gets one from its content, so that the same file is the same plan.
     pub async fn propose(
         &self,
-        document: Document,
+        mut document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
+        self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {
@@ -213,10 +214,13 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             };
             match review.state() {
-                ReviewState::Proposed | ReviewState::Approved => {}
+                _ if review.is_archived() => continue,
+                // Nobody touched an expired one; that says nothing against it.
+                ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
                 ReviewState::Draft
                 | ReviewState::Rejected
                 | ReviewState::NeedsReview
+                | ReviewState::ChangesRequested
                 | ReviewState::Deleted => continue,
             }
             let (version, document) = (review.current().number, Arc::clone(&review.current().document));
@@ -311,7 +315,7 @@ impl Engine {
         let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
         let status = StreamStatus {
             plan: id.clone(),
-            status: review.state().as_str().to_owned(),
+            status: review.word().to_owned(),
             label: review.current().document.title.clone().unwrap_or_default(),
         };
         let append = Append {

@@ -33,11 +33,22 @@ pub enum RunCommand {
         question: Digest,
         replies: Vec<Reply>,
     },
+    /// A person leaves out a step that has not begun.
+    LeaveOut {
+        step: String,
+        by: Principal,
+        reason: String,
+    },
     Pause {
         by: Principal,
     },
     Cancel {
         by: Principal,
+    },
+    /// Declare the run failed, though no step of it was why.
+    GiveUp {
+        by: Principal,
+        reason: String,
     },
 }
 
@@ -78,8 +89,10 @@ impl RunCommand {
             Self::GiveInput { step, by, question, replies } => {
                 Command::GiveInput { step, by, question, replies }
             }
+            Self::LeaveOut { step, by, reason } => Command::LeaveOut { step, by, reason },
             Self::Pause { by } => Command::Pause { by },
             Self::Cancel { by } => Command::Cancel { by },
+            Self::GiveUp { by, reason } => Command::GiveUp { by, reason },
         }
     }
 }

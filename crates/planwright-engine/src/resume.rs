@@ -56,8 +56,8 @@ impl Engine {
         }
         self.permit(&options.by, Action::Run)?;
         let Taken { run, head, lease, mirror } = self.take_over(run, review).await?;
-        let paused = *run.state() == RunState::Paused;
-        let first = if paused { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
+        let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
+        let first = if stands { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
         Ok(self.execute(run, head, lease, options, first, mirror))
     }
 
@@ -73,13 +73,13 @@ impl Engine {
         let plan = crate::journal::plan_of_run(&*self.env.store, id).await?;
         let (review, _) = load_review(&*self.env.store, &plan).await?;
         let (run, _) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
-        if run.state().is_terminal() || *run.state() == RunState::Paused {
+        if !can_go_on(&run) {
             return Ok(Continued::Nothing);
         }
         let options = RunOptions::new(run.start().by.clone());
         let Taken { run, head, lease, mirror } = self.take_over(run, &review).await?;
         // Somebody may have paused or ended it just now.
-        if run.state().is_terminal() || *run.state() == RunState::Paused {
+        if !can_go_on(&run) {
             self.env.store.release(&lease).await.map_err(LoadError::from)?;
             return Ok(Continued::Nothing);
         }
@@ -136,5 +136,18 @@ impl Engine {
             None => String::new(),
         };
         Err(StartRunError::ToolsChanged { approved, current, difference: Difference(difference) })
+    }
+}
+
+/// Whether nobody stopped the run, and it did not stand still for so long that a person has to say.
+fn can_go_on(run: &Run) -> bool {
+    match run.state() {
+        RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => true,
+        RunState::Paused
+        | RunState::Stalled { .. }
+        | RunState::Completed
+        | RunState::Failed { .. }
+        | RunState::GivenUp
+        | RunState::Cancelled => false,
     }
 }

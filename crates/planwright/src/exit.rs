@@ -3,7 +3,7 @@
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_core::plan::Finding;
 use planwright_core::policy::MatchedRule;
-use planwright_core::review::Refusal as ReviewRefusal;
+use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError};
@@ -50,6 +50,8 @@ impl Exit {
         match run.state() {
             RunState::Completed => Self::Done,
             RunState::Failed { .. }
+            | RunState::GivenUp
+            | RunState::Stalled { .. }
             | RunState::Cancelled
             | RunState::Stopping { .. }
             | RunState::Cancelling => Self::RunFailed,
@@ -175,6 +177,7 @@ impl From<Refusal> for Failure {
         let exit = match refusal {
             Refusal::UnknownStep(_) | Refusal::BadInput { .. } => Exit::Usage,
             Refusal::RunEnded { .. }
+            | Refusal::InFlight { .. }
             | Refusal::NotPaused
             | Refusal::CannotPause { .. }
             | Refusal::NothingToApprove { .. }
@@ -183,6 +186,7 @@ impl From<Refusal> for Failure {
             | Refusal::OtherQuestion { .. }
             | Refusal::MayNotAnswer(_)
             | Refusal::CannotStart { .. }
+            | Refusal::CannotSkip { .. }
             | Refusal::NotInFlight { .. }
             | Refusal::Stale { .. }
             | Refusal::MayNotApprove(_)
@@ -201,6 +205,17 @@ impl From<ReviewRefusal> for Failure {
     fn from(refusal: ReviewRefusal) -> Self {
         match refusal {
             ReviewRefusal::Decision(refusal) => refusal.into(),
+            ReviewRefusal::Comment(refusal) => refusal.into(),
+            ReviewRefusal::Archived => {
+                Self::caused(Exit::Refused, &refusal).hint("planwright unarchive ID takes it back")
+            }
+            ReviewRefusal::OpenThreads { .. } => Self::caused(Exit::Refused, &refusal).hint(
+                "planwright comments ID shows them, planwright comment ID --resolve COMMENT settles one",
+            ),
+            ReviewRefusal::ChangesRequested
+            | ReviewRefusal::PlanExpired
+            | ReviewRefusal::NotArchived
+            | ReviewRefusal::NotOver(_) => Self::caused(Exit::Refused, &refusal),
             ReviewRefusal::Deleted
             | ReviewRefusal::NothingToDecide(_)
             | ReviewRefusal::Rejected
@@ -229,6 +244,23 @@ impl From<ReviewRefusal> for Failure {
             ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
         }
+    }
+}
+
+impl From<CommentRefusal> for Failure {
+    fn from(refusal: CommentRefusal) -> Self {
+        let exit = match refusal {
+            CommentRefusal::Empty
+            | CommentRefusal::TooLong { .. }
+            | CommentRefusal::NoSuchComment(_)
+            | CommentRefusal::NoSuchStep(_)
+            | CommentRefusal::ReplyWithStep => Exit::Usage,
+            CommentRefusal::TooMany
+            | CommentRefusal::Already(_)
+            | CommentRefusal::MayNotResolve(_)
+            | CommentRefusal::Duplicate(_) => Exit::Refused,
+        };
+        Self::caused(exit, &refusal)
     }
 }
 

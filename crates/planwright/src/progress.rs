@@ -128,7 +128,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             let mark = printer.err(RED, &sign(Glyph::Denied));
             format!("{mark} {}  denied by {}: {}", name(run, step), line(&by.to_string()), line(reason))
         }
-        RunEvent::StepSkipped { step, reason } => {
+        RunEvent::StepSkipped { step, reason, .. } => {
             format!("{} {}  skipped: {}", &sign(Glyph::Skipped), name(run, step), line(reason))
         }
         RunEvent::LoopOpened { step, count, .. } => {
@@ -160,6 +160,8 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         | RunEvent::OutcomeResolved { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
+        | RunEvent::RunStalled { .. }
+        | RunEvent::RunGivenUp { .. }
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }

@@ -1,8 +1,8 @@
 //! Fetches a URL.
 
 use super::off_thread::parse;
-use super::reach::{AllowList, CheckedResolver, Range, Refused};
 use super::server::SERVER;
+use crate::reach::{AllowList, CheckedResolver, Range, Refused, refused, why};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -10,7 +10,6 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -122,7 +121,7 @@ impl HttpGet {
             return Ok(client);
         }
         let client = build_client(range, tls)
-            .map_err(|error| CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", chain(&error))))?;
+            .map_err(|error| CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", why(&error))))?;
         Ok(slot.get_or_init(|| client))
     }
 }
@@ -219,21 +218,10 @@ fn header_values(headers: &HeaderMap) -> Map<String, Value> {
 }
 
 fn unanswered(url: &Url, error: &reqwest::Error) -> CallError {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref::<Refused>() {
-            return forbidden(refused);
-        }
-        cause = error.source();
+    if let Some(refused) = refused(error) {
+        return forbidden(refused);
     }
-    failed("http_error", format!("{} gave no answer: {}", shown(url), chain(error)), true)
-}
-
-/// What went wrong, down to the first cause. The outermost message repeats the URL, so it is left out.
-fn chain(error: &reqwest::Error) -> String {
-    let causes: Vec<String> =
-        std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string).collect();
-    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+    failed("http_error", format!("{} gave no answer: {}", shown(url), why(error)), true)
 }
 
 fn forbidden(refused: &Refused) -> CallError {

@@ -145,6 +145,20 @@ pub struct ApprovalRules {
     /// A step whose approval was not given by then fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_expires_after: Option<Span>,
+    /// What comments that nobody settled mean for an approval.
+    #[serde(skip_serializing_if = "is_default")]
+    pub open_comments: OpenComments,
+}
+
+/// What comments that nobody settled mean for an approval of the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenComments {
+    /// Nothing is approved before they are settled.
+    Block,
+    /// They are shown.
+    #[default]
+    Note,
 }
 
 impl ApprovalRules {

@@ -8,9 +8,11 @@ impl Policy {
     pub fn permit(&self, command: &Command) -> Result<(), Refusal> {
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
-            Command::Resolve { by, .. } | Command::GiveInput { by, .. } => (by, Action::Resolve),
+            Command::Resolve { by, .. } | Command::GiveInput { by, .. } | Command::LeaveOut { by, .. } => {
+                (by, Action::Resolve)
+            }
             Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
-            Command::Cancel { by } => (by, Action::Cancel),
+            Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Action::Cancel),
             // Whoever takes a run back agrees to the calls that do it.
             Command::Undo { by, .. } => (by, Action::Approve),
             Command::Start { .. }
@@ -25,6 +27,7 @@ impl Policy {
             | Command::Tick
             | Command::Recover
             | Command::AskApprovals
+            | Command::Stall { .. }
             | Command::Settle => return Ok(()),
         };
         match action {

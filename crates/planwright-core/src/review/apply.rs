@@ -18,6 +18,9 @@ impl Review {
             state: ReviewState::Proposed,
             approvals: Vec::new(),
             rejections: Vec::new(),
+            change_requests: Vec::new(),
+            threads: Vec::new(),
+            archived: false,
             runs: Vec::new(),
             updated_at: first.at,
         };
@@ -50,6 +53,7 @@ impl Review {
                     reason: reason.clone(),
                     restored_from: *restored_from,
                 });
+                self.archived = false;
                 self.supersede(digest, *draft);
                 let agreed = self.usable_approvals(digest, entry.at).is_some();
                 self.state = match (*draft, agreed) {
@@ -67,9 +71,13 @@ impl Review {
             ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
                     ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
-                    ReviewState::Draft | ReviewState::Rejected | ReviewState::Deleted => false,
+                    ReviewState::Draft
+                    | ReviewState::Rejected
+                    | ReviewState::ChangesRequested
+                    | ReviewState::Expired
+                    | ReviewState::Deleted => false,
                 };
-                if !decidable || *version != self.current().number || !by.may_approve() {
+                if !decidable || self.archived || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_approved", self.state));
                 }
                 self.approvals.push(Approval {
@@ -121,6 +129,22 @@ impl Review {
                 self.take_back();
                 self.state = ReviewState::Deleted;
             }
+            ReviewEvent::ChangesRequested { version, by, reason } => {
+                if !self.may_run() || *version != self.current().number || !by.may_approve() {
+                    return Err(cannot_follow("changes_requested", self.state));
+                }
+                self.take_back();
+                let (by, reason) = (by.clone(), reason.clone());
+                self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
+                self.state = ReviewState::ChangesRequested;
+            }
+            ReviewEvent::PlanExpired { .. }
+            | ReviewEvent::ApprovalExpired { .. }
+            | ReviewEvent::PlanArchived { .. }
+            | ReviewEvent::PlanUnarchived { .. } => self.note_keeping(entry)?,
+            ReviewEvent::CommentAdded { .. }
+            | ReviewEvent::CommentResolved { .. }
+            | ReviewEvent::CommentReopened { .. } => self.note_comment(entry)?,
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;
@@ -141,7 +165,7 @@ impl Review {
     }
 
     /// Voids every approval that nobody has used.
-    fn take_back(&mut self) {
+    pub(super) fn take_back(&mut self) {
         for approval in self.approvals.iter_mut().filter(|approval| approval.is_open()) {
             approval.taken_back = true;
         }
@@ -154,13 +178,16 @@ impl Review {
         }
     }
 
-    /// Put forward, and neither rejected nor deleted.
-    fn may_run(&self) -> bool {
+    /// Put forward, and neither sent back, expired nor put away.
+    pub(super) fn may_run(&self) -> bool {
         match self.state {
-            ReviewState::Proposed | ReviewState::Approved => true,
-            ReviewState::Draft | ReviewState::Rejected | ReviewState::NeedsReview | ReviewState::Deleted => {
-                false
-            }
+            ReviewState::Proposed | ReviewState::Approved => !self.archived,
+            ReviewState::Draft
+            | ReviewState::Rejected
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired
+            | ReviewState::Deleted => false,
         }
     }
 }

@@ -1,10 +1,13 @@
 //! What may happen to a plan.
 
-use super::{Approval, Offer, Review, ReviewEvent, ReviewState, Revision, Terms};
+use super::{
+    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision, Terms,
+};
 use crate::digest::Digest;
+use crate::id::CommentId;
 use crate::id::RunId;
 use crate::plan::Document;
-use crate::policy::Action;
+use crate::policy::{Action, OpenComments};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
 use crate::time::Timestamp;
@@ -54,6 +57,29 @@ pub enum Command {
         by: Principal,
         executing: bool,
     },
+    /// Ask the author to change something, without rejecting the plan.
+    RequestChanges {
+        shown: Shown,
+        digest: Digest,
+        by: Principal,
+        reason: String,
+    },
+    /// Time passed: note that nobody touched the plan for so many days.
+    Expire {
+        after_days: u32,
+        latest_run: Option<String>,
+    },
+    /// Time passed: note that an approval was not used.
+    ExpireApprovals,
+    /// Put the plan away.
+    Archive {
+        by: Principal,
+        latest_run: Option<String>,
+    },
+    Unarchive {
+        by: Principal,
+    },
+    Comment(CommentCommand),
 }
 
 /// A command that may not happen now. Nothing was changed.
@@ -95,6 +121,20 @@ pub enum Refusal {
     ReasonTooLong(usize),
     #[error("the plan is executing: cancel the run first")]
     Executing,
+    #[error("changes were asked for: change the plan and propose it again")]
+    ChangesRequested,
+    #[error("the plan expired because nobody touched it: propose it again")]
+    PlanExpired,
+    #[error("the plan is archived")]
+    Archived,
+    #[error("the plan is not archived")]
+    NotArchived,
+    #[error("the plan is {0}: only a plan that is over can be archived")]
+    NotOver(String),
+    #[error("{count} {} left to discuss, the first of them {first}", if *count == 1 { "comment is" } else { "comments are" })]
+    OpenThreads { count: usize, first: CommentId },
+    #[error(transparent)]
+    Comment(#[from] CommentRefusal),
     #[error(transparent)]
     Decision(#[from] crate::run::Refusal),
 }
@@ -116,6 +156,16 @@ impl Review {
             Command::Reject { shown, digest, by, reason } => self.decide_reject(*shown, *digest, by, reason),
             Command::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
             Command::Delete { by, executing } => self.decide_delete(by, *executing),
+            Command::RequestChanges { shown, digest, by, reason } => {
+                self.decide_request_changes(*shown, *digest, by, reason)
+            }
+            Command::Expire { after_days, latest_run } => {
+                Ok(self.decide_expire(*after_days, latest_run.as_deref(), now))
+            }
+            Command::ExpireApprovals => Ok(self.decide_expire_approvals(now)),
+            Command::Archive { by, latest_run } => self.decide_archive(by, latest_run.as_deref()),
+            Command::Unarchive { by } => self.decide_unarchive(by),
+            Command::Comment(command) => self.decide_comment(command),
         }
     }
 
@@ -129,7 +179,9 @@ impl Review {
     ) -> Result<Terms, Refusal> {
         self.check_approver(by, offer)?;
         shown.check(self.current().number, digest)?;
+        self.check_discussed(offer)?;
         match self.state {
+            _ if self.archived => return Err(Refusal::Archived),
             ReviewState::Proposed | ReviewState::NeedsReview => {}
             // Approving again is void, unless what would run has changed since or the approval has expired.
             ReviewState::Approved if self.usable_approvals(&digest, now).is_some() => {
@@ -138,6 +190,8 @@ impl Review {
             ReviewState::Approved => {}
             ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected => return Err(Refusal::Rejected),
+            ReviewState::ChangesRequested => return Err(Refusal::ChangesRequested),
+            ReviewState::Expired => return Err(Refusal::PlanExpired),
             ReviewState::Deleted => return Err(Refusal::Deleted),
         }
         if self.given_approvals(&digest, now).iter().any(|approval| approval.by == *by) {
@@ -161,6 +215,18 @@ impl Review {
         Ok(())
     }
 
+    /// Whether everything was discussed, where the policy wants that.
+    fn check_discussed(&self, offer: &Offer) -> Result<(), Refusal> {
+        if offer.policy.approval.open_comments == OpenComments::Note {
+            return Ok(());
+        }
+        let mut open = self.open_threads();
+        match open.next() {
+            Some(first) => Err(Refusal::OpenThreads { first: first.id().clone(), count: 1 + open.count() }),
+            None => Ok(()),
+        }
+    }
+
     fn decide_reject(
         &self,
         shown: Shown,
@@ -168,21 +234,38 @@ impl Review {
         by: &Principal,
         reason: &str,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let version = self.check_sent_back(shown, digest, by)?;
+        Ok(vec![ReviewEvent::PlanRejected { version, by: by.clone(), reason: reason.to_owned() }])
+    }
+
+    fn decide_request_changes(
+        &self,
+        shown: Shown,
+        digest: Digest,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let version = self.check_sent_back(shown, digest, by)?;
+        Ok(vec![ReviewEvent::ChangesRequested { version, by: by.clone(), reason: reason.to_owned() }])
+    }
+
+    /// Whether this principal may send back what was shown. Returns its version.
+    fn check_sent_back(&self, shown: Shown, digest: Digest, by: &Principal) -> Result<u32, Refusal> {
         if !by.may_approve() {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         let version = self.current().number;
         shown.check(version, digest)?;
         match self.state {
-            ReviewState::Proposed | ReviewState::Approved => {}
-            ReviewState::Draft => return Err(Refusal::Draft),
-            ReviewState::Rejected => return Err(Refusal::NothingToDecide("rejected already")),
-            ReviewState::NeedsReview => {
-                return Err(Refusal::NothingToDecide("rejected already, for the third time"));
-            }
-            ReviewState::Deleted => return Err(Refusal::Deleted),
+            _ if self.archived => Err(Refusal::Archived),
+            ReviewState::Proposed | ReviewState::Approved => Ok(version),
+            ReviewState::Draft => Err(Refusal::Draft),
+            ReviewState::Rejected => Err(Refusal::NothingToDecide("rejected already")),
+            ReviewState::NeedsReview => Err(Refusal::NothingToDecide("rejected already, for the third time")),
+            ReviewState::ChangesRequested => Err(Refusal::NothingToDecide("sent back for changes already")),
+            ReviewState::Expired => Err(Refusal::PlanExpired),
+            ReviewState::Deleted => Err(Refusal::Deleted),
         }
-        Ok(vec![ReviewEvent::PlanRejected { version, by: by.clone(), reason: reason.to_owned() }])
     }
 
     fn decide_open_run(
@@ -194,8 +277,11 @@ impl Review {
         let version = self.current().number;
         match self.state {
             ReviewState::Deleted => return Err(Refusal::Deleted),
+            _ if self.archived => return Err(Refusal::Archived),
             ReviewState::Draft => return Err(Refusal::Draft),
             ReviewState::Rejected | ReviewState::NeedsReview => return Err(Refusal::Rejected),
+            ReviewState::ChangesRequested => return Err(Refusal::ChangesRequested),
+            ReviewState::Expired => return Err(Refusal::PlanExpired),
             ReviewState::Proposed | ReviewState::Approved => {}
         }
         if self.usable_approvals(&digest, now).is_some() {
@@ -230,7 +316,9 @@ impl Review {
             | ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
-            | ReviewState::NeedsReview => Ok(vec![ReviewEvent::PlanDeleted { by: by.clone() }]),
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired => Ok(vec![ReviewEvent::PlanDeleted { by: by.clone() }]),
         }
     }
 }
@@ -243,6 +331,8 @@ impl ReviewState {
             Self::Approved => "approved",
             Self::Rejected => "rejected",
             Self::NeedsReview => "needs_review",
+            Self::ChangesRequested => "changes_requested",
+            Self::Expired => "expired",
             Self::Deleted => "deleted",
         }
     }

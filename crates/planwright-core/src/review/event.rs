@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::digest::Digest;
-use crate::id::RunId;
+use crate::id::{CommentId, RunId, StepId};
 use crate::journal::Journaled;
 use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
@@ -56,6 +56,51 @@ pub enum ReviewEvent {
     PlanDeleted {
         by: Principal,
     },
+    /// The author is asked to change something; this is no rejection and counts for no round.
+    ChangesRequested {
+        version: u32,
+        by: Principal,
+        reason: String,
+    },
+    /// Nobody touched the plan for so long that nobody waits for it any more.
+    PlanExpired {
+        version: u32,
+        after_days: u32,
+    },
+    /// Nobody used the approval in time. This is not a no: the plan can be approved again.
+    ApprovalExpired {
+        version: u32,
+        digest: Digest,
+    },
+    /// The plan was put away: kept, and left out of lists.
+    PlanArchived {
+        by: Principal,
+    },
+    PlanUnarchived {
+        by: Principal,
+    },
+    CommentAdded {
+        comment: CommentId,
+        /// The step it is about; the plan as a whole when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<StepId>,
+        /// The version that was current.
+        version: u32,
+        /// The first comment of the thread it belongs to; absent when it begins one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<CommentId>,
+        by: Principal,
+        text: String,
+    },
+    /// Nothing is left to discuss in the thread that begins with this comment.
+    CommentResolved {
+        comment: CommentId,
+        by: Principal,
+    },
+    CommentReopened {
+        comment: CommentId,
+        by: Principal,
+    },
 }
 
 impl Journaled for ReviewEvent {
@@ -64,7 +109,17 @@ impl Journaled for ReviewEvent {
             Self::PlanProposed { version, .. } => Some(format!("version {version}")),
             Self::DraftProposed { version, .. } => Some(format!("proposed {version}")),
             Self::RunOpened { run, .. } => Some(format!("run {run}")),
-            Self::PlanApproved { .. } | Self::PlanRejected { .. } | Self::PlanDeleted { .. } => None,
+            Self::CommentAdded { comment, .. } => Some(format!("comment {comment}")),
+            Self::PlanApproved { .. }
+            | Self::PlanRejected { .. }
+            | Self::PlanDeleted { .. }
+            | Self::ChangesRequested { .. }
+            | Self::PlanExpired { .. }
+            | Self::ApprovalExpired { .. }
+            | Self::PlanArchived { .. }
+            | Self::PlanUnarchived { .. }
+            | Self::CommentResolved { .. }
+            | Self::CommentReopened { .. } => None,
         }
     }
 }

@@ -5,13 +5,16 @@
 
 mod agreed;
 mod apply;
+mod comments;
 mod decide;
 mod event;
+mod keeping;
 mod status;
 mod terms;
 mod versions;
 
 pub use agreed::already_agreed;
+pub use comments::{Comment, CommentCommand, CommentRefusal, Resolved, Thread};
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
 pub use status::PlanStatus;
@@ -34,6 +37,9 @@ pub struct Review {
     state: ReviewState,
     approvals: Vec<Approval>,
     rejections: Vec<Rejection>,
+    change_requests: Vec<Rejection>,
+    threads: Vec<Thread>,
+    archived: bool,
     runs: Vec<OpenedRun>,
     updated_at: Timestamp,
 }
@@ -48,6 +54,10 @@ pub enum ReviewState {
     Rejected,
     /// Rejected too often: a person has to step in.
     NeedsReview,
+    /// Somebody who decides wants something changed first.
+    ChangesRequested,
+    /// Nobody touched it for too long. A new version, or proposing it again, brings it back.
+    Expired,
     Deleted,
 }
 
@@ -100,6 +110,7 @@ impl Approval {
     }
 }
 
+/// A version that was sent back, and what has to change.
 #[derive(Debug, Clone)]
 pub struct Rejection {
     pub version: u32,
@@ -151,6 +162,11 @@ impl Review {
 
     pub fn rejections(&self) -> &[Rejection] {
         &self.rejections
+    }
+
+    /// What was asked to be changed without a rejection, oldest first.
+    pub fn change_requests(&self) -> &[Rejection] {
+        &self.change_requests
     }
 
     pub fn runs(&self) -> &[OpenedRun] {

@@ -11,6 +11,20 @@ impl PlanStatus {
         &self.0
     }
 
+    /// Nobody waits for anything of this plan any more.
+    pub fn is_over(&self) -> bool {
+        matches!(
+            self.0.as_str(),
+            "completed"
+                | "failed"
+                | "cancelled"
+                | "rejected"
+                | "needs_review"
+                | "changes_requested"
+                | "expired"
+        )
+    }
+
     /// A run of the plan has begun and has not ended.
     pub fn is_executing(&self) -> bool {
         matches!(self.0.as_str(), "executing" | "paused" | "waiting" | "stalled")

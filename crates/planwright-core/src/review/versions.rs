@@ -41,7 +41,7 @@ impl Review {
         Ok(PlanDiff::between(&version(from)?.document, &version(to)?.document))
     }
 
-    /// The same content again is the same version, unless the plan was deleted in between. A draft of that content is
+    /// The same content again is the same version, unless the plan was deleted, expired or put away in between. A draft of that content is
     /// put forward.
     pub(super) fn decide_propose(
         &self,
@@ -56,7 +56,8 @@ impl Review {
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
-                if same =>
+            | ReviewState::ChangesRequested
+                if same && !self.archived =>
             {
                 Ok(Vec::new())
             }
@@ -65,6 +66,8 @@ impl Review {
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired
             | ReviewState::Deleted => self.next_version(document, digest, by, false),
         }
     }
@@ -81,10 +84,13 @@ impl Review {
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
-            | ReviewState::NeedsReview => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested
+            | ReviewState::Expired => Err(Refusal::NotADraft(self.state.as_str())),
         }
     }
 
+    /// A draft is put forward, and so is again what expired.
     pub(super) fn decide_propose_draft(&self, by: &Principal) -> Result<Vec<ReviewEvent>, Refusal> {
         let current = self.current();
         match self.state {
@@ -92,11 +98,13 @@ impl Review {
             ReviewState::Draft => {
                 Ok(vec![ReviewEvent::DraftProposed { version: current.number, by: by.clone() }])
             }
+            ReviewState::Expired => self.next_version(&current.document, current.digest, by, false),
             ReviewState::Deleted => Err(Refusal::Deleted),
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
-            | ReviewState::NeedsReview => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::NeedsReview
+            | ReviewState::ChangesRequested => Err(Refusal::NotADraft(self.state.as_str())),
         }
     }
 

@@ -33,6 +33,7 @@ impl Run {
             plan: _,
             variables: _,
             document: _,
+            trace: _,
         } = &first.event
         else {
             return Err(Corrupt::NoStart);
@@ -83,6 +84,7 @@ impl Run {
         if entry.seq != self.seq + 1 {
             return Err(Corrupt::Gap { last: self.seq, found: entry.seq });
         }
+        self.index.changed.clear();
         self.apply_event(entry)?;
         self.usage.note(&entry.event, &self.start, &self.plan.document().limits.budget);
         self.seq = entry.seq;
@@ -133,7 +135,7 @@ impl Run {
             }
             E::ChildResumed { step } => self.note(entry, step, &S::ChildResumed),
             E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
-            E::StepSkipped { step, reason } => self.note(entry, step, &S::Skipped { reason }),
+            E::StepSkipped { step, reason, .. } => self.note(entry, step, &S::Skipped { reason }),
             E::ApprovalRequested { step, call, expires_at } => {
                 let (call, expires_at) = (call.as_deref(), *expires_at);
                 self.note(entry, step, &S::ApprovalRequested { at, call, expires_at })
@@ -163,6 +165,10 @@ impl Run {
             }
             E::RunPaused { .. } => self.signal(entry, "run_paused", RunSignal::Paused),
             E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
+            E::RunStalled { since } => self.signal(entry, "run_stalled", RunSignal::Stalled(*since)),
+            E::RunGivenUp { steps_digest, .. } => {
+                self.end(entry, "run_given_up", RunSignal::GivenUp, *steps_digest)
+            }
             E::CancelRequested { .. } => self.signal(entry, "cancel_requested", RunSignal::CancelRequested),
             E::RunCompleted { steps_digest } => {
                 self.end(entry, "run_completed", RunSignal::Completed, *steps_digest)
@@ -346,7 +352,11 @@ impl Run {
             | RunSignal::CancelRequested
             | RunSignal::CriticalStepFailed(_)
             | RunSignal::Completed
-            | RunSignal::Cancelled => "not run: the run was cancelled".to_owned(),
+            | RunSignal::Stalled(_)
+            | RunSignal::GivenUp
+            | RunSignal::Cancelled => {
+                given_up(&entry.event).unwrap_or_else(|| "not run: the run was cancelled".to_owned())
+            }
         };
         self.state = next;
         self.ended_at = Some(entry.at);
@@ -365,6 +375,8 @@ impl Run {
             RunSignal::Completed => idle && self.index.open == 0 && self.failed_step().is_none(),
             RunSignal::Failed(_)
             | RunSignal::Cancelled
+            | RunSignal::Stalled(_)
+            | RunSignal::GivenUp
             | RunSignal::Paused
             | RunSignal::Resumed
             | RunSignal::CancelRequested
@@ -379,6 +391,16 @@ impl Run {
     pub fn ended_at(&self) -> Option<Timestamp> {
         self.ended_at
     }
+}
+
+/// Why what had not ended never will, if that is what this event says.
+fn given_up(event: &RunEvent) -> Option<String> {
+    let RunEvent::RunGivenUp { by, reason, .. } = event else { return None };
+    Some(if reason.is_empty() {
+        format!("not run: {by} gave the run up")
+    } else {
+        format!("not run: {by} gave the run up: {reason}")
+    })
 }
 
 fn initial_state(plan: &Plan, ix: StepIx) -> StepState {

@@ -8,6 +8,7 @@ use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, ToolName};
+use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub enum RunEvent {
         /// What is executed, where that is no version of the plan but was derived from a run of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         document: Option<Arc<Document>>,
+        /// The trace of the order that started it, if it came with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<Box<TraceId>>,
     },
     /// A fork takes this value over from another run.
     ResultReused {
@@ -109,6 +113,9 @@ pub enum RunEvent {
     StepSkipped {
         step: StepId,
         reason: String,
+        /// Whoever left it out; absent when its tool is not there or its condition does not hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Principal>,
     },
     ApprovalRequested {
         step: StepId,
@@ -166,6 +173,17 @@ pub enum RunEvent {
     },
     RunResumed {
         by: Principal,
+    },
+    /// Nobody has executed the run for too long, and nothing says that somebody still does.
+    RunStalled {
+        /// When its last owner was last heard of.
+        since: Timestamp,
+    },
+    /// A person declared the run failed. What had not ended never will.
+    RunGivenUp {
+        by: Principal,
+        reason: String,
+        steps_digest: Digest,
     },
     CancelRequested {
         by: Principal,
@@ -281,9 +299,10 @@ impl Journaled for RunEvent {
             | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
                 Some(format!("{step} end"))
             }
-            Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. } => {
-                Some("end".into())
-            }
+            Self::RunCompleted { .. }
+            | Self::RunFailed { .. }
+            | Self::RunGivenUp { .. }
+            | Self::RunCancelled { .. } => Some("end".into()),
             Self::StepUndone { step, .. } => Some(format!("{step} undone")),
             Self::UndoOpened { run, .. } => Some(format!("undo {run}")),
             Self::AttemptFailed { retry_at: Some(_), .. }
@@ -298,6 +317,7 @@ impl Journaled for RunEvent {
             | Self::InputGiven { attempt: Some(_), .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
+            | Self::RunStalled { .. }
             | Self::CancelRequested { .. } => None,
         }
     }

@@ -122,6 +122,8 @@ struct Index {
     completed: usize,
     /// Every step that completed, in the order they did.
     finished: Vec<StepIx>,
+    /// What the last entry changed, in order. A step may be in it more than once.
+    changed: Vec<StepIx>,
 }
 
 impl Run {
@@ -176,10 +178,12 @@ impl Run {
                 (self.start.max_concurrency as usize).saturating_sub(self.index.running.len())
             }
             RunState::Paused
+            | RunState::Stalled { .. }
             | RunState::Stopping { .. }
             | RunState::Cancelling
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => 0,
         }
     }
@@ -203,6 +207,11 @@ impl Run {
     /// Completed steps, the first to complete first. Those taken back since are still in the list.
     pub fn finished(&self) -> &[StepIx] {
         &self.index.finished
+    }
+
+    /// The steps whose state the last entry changed: the one it is about first, then those it has consequences for.
+    pub fn changed(&self) -> &[StepIx] {
+        &self.index.changed
     }
 
     /// The runs that took or take this one back, the latest last.
@@ -240,7 +249,7 @@ impl Run {
             return false;
         }
         match self.state {
-            RunState::Paused => true,
+            RunState::Paused | RunState::Stalled { .. } => true,
             RunState::Running => {
                 let idle = self.index.ready.is_empty() && self.index.timers.is_empty();
                 idle && self.index.unasked.is_empty() && self.index.closable.is_empty()
@@ -249,6 +258,7 @@ impl Run {
             | RunState::Cancelling
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => false,
         }
     }
@@ -259,8 +269,9 @@ impl Run {
             RunState::Running if self.is_parked() && !self.index.waiting.is_empty() => "waiting",
             RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => "executing",
             RunState::Paused => "paused",
+            RunState::Stalled { .. } => "stalled",
             RunState::Completed => "completed",
-            RunState::Failed { .. } => "failed",
+            RunState::Failed { .. } | RunState::GivenUp => "failed",
             RunState::Cancelled => "cancelled",
         }
     }

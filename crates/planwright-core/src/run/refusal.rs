@@ -16,6 +16,8 @@ pub enum Refusal {
     NotPaused,
     #[error("the run is {status}, so it cannot be paused")]
     CannotPause { status: &'static str },
+    #[error("the run is being executed ({calls} {} in flight): cancel it instead", if *calls == 1 { "call is" } else { "calls are" })]
+    InFlight { calls: usize },
     #[error("there is no step `{0}`")]
     UnknownStep(String),
     #[error("step `{step}` is {state}: no approval is waited for")]
@@ -32,6 +34,8 @@ pub enum Refusal {
     MayNotAnswer(Principal),
     #[error("step `{step}` is {state} and cannot start")]
     CannotStart { step: String, state: &'static str },
+    #[error("step `{step}` is {state} and cannot be left out any more")]
+    CannotSkip { step: String, state: &'static str },
     #[error("step `{step}` is not in flight with attempt {attempt}")]
     NotInFlight { step: String, attempt: u32 },
     #[error("what was shown is not what would run: shown was {shown}, current is {current}")]

@@ -14,6 +14,10 @@ pub enum RunState {
     Running,
     /// In-flight calls finish; nothing starts until somebody resumes it.
     Paused,
+    /// It was being executed, and then nobody executed it for too long. A person says how it goes on.
+    Stalled {
+        since: Timestamp,
+    },
     /// A critical step failed: in-flight calls finish, nothing starts.
     Stopping {
         failed: StepIx,
@@ -24,6 +28,8 @@ pub enum RunState {
     Failed {
         failed: StepIx,
     },
+    /// A person declared it failed, although no step of it was why.
+    GivenUp,
     Cancelled,
 }
 
@@ -37,13 +43,19 @@ pub(super) enum RunSignal {
     Completed,
     Failed(StepIx),
     Cancelled,
+    Stalled(Timestamp),
+    GivenUp,
 }
 
 impl RunState {
     pub fn is_terminal(&self) -> bool {
         match self {
-            Self::Completed | Self::Failed { .. } | Self::Cancelled => true,
-            Self::Running | Self::Paused | Self::Stopping { .. } | Self::Cancelling => false,
+            Self::Completed | Self::Failed { .. } | Self::GivenUp | Self::Cancelled => true,
+            Self::Running
+            | Self::Paused
+            | Self::Stalled { .. }
+            | Self::Stopping { .. }
+            | Self::Cancelling => false,
         }
     }
 
@@ -52,9 +64,16 @@ impl RunState {
         use RunSignal as S;
         Some(match (self, signal) {
             (Self::Running, S::Paused) => Self::Paused,
-            (Self::Paused, S::Resumed) => Self::Running,
-            (Self::Running | Self::Paused | Self::Stopping { .. }, S::CancelRequested) => Self::Cancelling,
-            (Self::Running | Self::Paused, S::CriticalStepFailed(failed)) => Self::Stopping { failed },
+            (Self::Running, S::Stalled(since)) => Self::Stalled { since },
+            (Self::Paused | Self::Stalled { .. }, S::Resumed) => Self::Running,
+            (
+                Self::Running | Self::Paused | Self::Stalled { .. } | Self::Stopping { .. },
+                S::CancelRequested,
+            ) => Self::Cancelling,
+            (Self::Running | Self::Paused | Self::Stalled { .. }, S::CriticalStepFailed(failed)) => {
+                Self::Stopping { failed }
+            }
+            (Self::Running | Self::Paused | Self::Stalled { .. }, S::GivenUp) => Self::GivenUp,
             // Once the run is ending, another failure does not change why.
             (Self::Stopping { failed }, S::CriticalStepFailed(_)) => Self::Stopping { failed: *failed },
             (Self::Cancelling, S::CriticalStepFailed(_)) => Self::Cancelling,
@@ -374,9 +393,10 @@ impl StepState {
             (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::FailedWithoutCall { error }) => {
                 Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
             }
-            (Self::Pending { .. } | Self::Ready { .. }, E::Skipped { reason }) => {
-                Self::Skipped { reason: (*reason).into() }
-            }
+            (
+                Self::Pending { .. } | Self::Ready { .. } | Self::AwaitingApproval { .. },
+                E::Skipped { reason },
+            ) => Self::Skipped { reason: (*reason).into() },
 
             (Self::Ready { .. }, E::LoopOpened { count, at }) => {
                 Self::Looping { opened_at: *at, count: *count }

@@ -424,6 +424,7 @@ impl<'a> Life<'a> {
             parent: None,
             document: None,
             consent: Some(Box::new(consent)),
+            trace: None,
         };
         // Written down and read back: what is not in the journal does not count.
         let record =

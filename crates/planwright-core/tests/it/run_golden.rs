@@ -338,6 +338,7 @@ fn write_undo_run() -> (Document, History) {
             index: Some(2),
         }),
         document: Some(Arc::new(undo.document.clone())),
+        trace: None,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {

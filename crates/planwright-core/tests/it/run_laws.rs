@@ -282,7 +282,12 @@ impl<'a> Reader<'a> {
             RunEvent::RunPaused { .. } => self.paused = true,
             RunEvent::RunResumed { .. } => self.paused = false,
             RunEvent::CancelRequested { .. } => self.stopped = true,
-            RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunCancelled { .. } => {
+            // Nothing starts in a run that nobody executes, until somebody resumes it.
+            RunEvent::RunStalled { .. } => self.paused = true,
+            RunEvent::RunCompleted { .. }
+            | RunEvent::RunFailed { .. }
+            | RunEvent::RunGivenUp { .. }
+            | RunEvent::RunCancelled { .. } => {
                 assert!(
                     self.steps.values().all(|seen| !seen.in_flight),
                     "the run ended with calls in flight"

@@ -337,6 +337,7 @@ impl Story {
             undoes: None,
             parent: None,
             document: None,
+            trace: None,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {
@@ -454,7 +455,9 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::UndoOpened { run, by, .. } => format!("{by} ordered the undo {run}"),
         RunEvent::StepUndone { step, run } => format!("{step}: undone by {run}"),
         RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
-        RunEvent::StepSkipped { step, reason } => format!("{step}: skipped ({reason})"),
+        RunEvent::RunStalled { since } => format!("stalled since {since}"),
+        RunEvent::RunGivenUp { reason, .. } => format!("given up ({reason})"),
+        RunEvent::StepSkipped { step, reason, by: _ } => format!("{step}: skipped ({reason})"),
         RunEvent::ApprovalRequested { step, .. } => format!("{step}: approval requested"),
         RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),
         RunEvent::ApprovalDenied { step, by, reason } => format!("{step}: denied by {by} ({reason})"),

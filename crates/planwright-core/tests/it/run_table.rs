@@ -322,7 +322,7 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
         resolved(Resolution::DidNotHappen),
         resolved(Resolution::RunAgain),
         RunEvent::StepFailed { step: step.clone(), error },
-        RunEvent::StepSkipped { step: step.clone(), reason: reason.clone() },
+        RunEvent::StepSkipped { step: step.clone(), reason: reason.clone(), by: None },
         RunEvent::ApprovalRequested { step: step.clone(), call: None, expires_at: None },
         RunEvent::ApprovalGranted {
             step: step.clone(),

@@ -81,6 +81,7 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         RunEvent::AttemptInterrupted { reason, .. }
         | RunEvent::OutcomeLost { reason, .. }
         | RunEvent::StepSkipped { reason, .. }
+        | RunEvent::RunGivenUp { reason, .. }
         | RunEvent::ApprovalDenied { reason, .. } => mask(reason),
         RunEvent::OutcomeResolved { resolution: Resolution::Happened { value }, .. } => {
             mask_stored(&redactor, value);
@@ -104,6 +105,7 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         | RunEvent::LoopClosed { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
+        | RunEvent::RunStalled { .. }
         | RunEvent::CancelRequested { .. }
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }

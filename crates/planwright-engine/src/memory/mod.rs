@@ -2,17 +2,21 @@
 //!
 //! They obey the same laws as the durable ones (see the conformance suite), except that nothing survives the process.
 
+mod answers;
 mod artifacts;
 mod clock;
 mod ids;
+mod outbox;
 mod secrets;
 mod store;
 mod tokens;
 mod transaction;
 
+pub use answers::MemoryAnswers;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
 pub use ids::{RandomIds, SequentialIds};
+pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
 pub use tokens::MemoryTokens;

@@ -1,15 +1,20 @@
 //! What the engine needs from the outside, as traits. Adapters implement them; the engine knows no vendor.
 
+mod answers;
 mod artifacts;
 mod clock;
+mod outbox;
 mod plan_files;
 mod secrets;
 mod store;
 mod tokens;
 mod tools;
+mod webhook;
 
+pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
+pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;
 pub use secrets::{SecretError, Secrets};
 pub use store::{
@@ -18,6 +23,7 @@ pub use store::{
 };
 pub use tokens::{Token, TokenId, Tokens};
 pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
+pub use webhook::{SendNoticeError, Webhook};
 
 /// A boxed future, so that ports can be used as `dyn`.
 pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

@@ -2,7 +2,7 @@
 
 use super::supervisor::Standing;
 use crate::engine::Engine;
-use crate::port::{AcquireError, StoreError};
+use crate::port::{AcquireError, PlanFiles, StoreError};
 use crate::resume::Continued;
 use crate::run_handle::RunHandle;
 use crate::start::StartRunError;
@@ -64,6 +64,7 @@ pub(super) struct Crew {
     /// How often in a row a run could not be executed.
     tries: BTreeMap<RunId, u32>,
     tasks: JoinSet<(RunId, Ending)>,
+    files: Option<Arc<dyn PlanFiles>>,
 }
 
 impl Crew {
@@ -85,7 +86,13 @@ impl Crew {
             later: BTreeSet::new(),
             tries: BTreeMap::new(),
             tasks: JoinSet::new(),
+            files: None,
         }
+    }
+
+    pub(super) fn with_files(mut self, files: Option<Arc<dyn PlanFiles>>) -> Self {
+        self.files = files;
+        self
     }
 
     /// Works until told to stop, and then until nothing is in flight any more.
@@ -161,9 +168,9 @@ impl Crew {
             let Some(run) = self.queue.pop_front() else { return };
             self.queued.remove(&run);
             *self.executing.entry(run.clone()).or_default() += 1;
-            let engine = self.engine.clone();
+            let (engine, files) = (self.engine.clone(), self.files.clone());
             self.tasks.spawn(async move {
-                let executed = AssertUnwindSafe(go_on(&engine, &run)).catch_unwind().await;
+                let executed = AssertUnwindSafe(go_on(&engine, &run, files.as_deref())).catch_unwind().await;
                 drop(slot);
                 (run, executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())))
             });
@@ -171,10 +178,10 @@ impl Crew {
     }
 
     fn watch(&mut self, mut handle: RunHandle, slot: Option<OwnedSemaphorePermit>) {
-        let run = handle.run_id().clone();
+        let (run, files) = (handle.run_id().clone(), self.files.clone());
         *self.executing.entry(run.clone()).or_default() += 1;
         self.tasks.spawn(async move {
-            let executed = AssertUnwindSafe(watch_over(&mut handle)).catch_unwind().await;
+            let executed = AssertUnwindSafe(watch_over(&mut handle, files.as_deref())).catch_unwind().await;
             drop(slot);
             (run, executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())))
         });
@@ -244,9 +251,9 @@ fn backoff(tries: u32) -> Duration {
     FIRST_BACKOFF.saturating_mul(4_u32.saturating_pow(tries)).min(LONGEST_BACKOFF)
 }
 
-async fn go_on(engine: &Engine, run: &RunId) -> Ending {
+async fn go_on(engine: &Engine, run: &RunId, files: Option<&dyn PlanFiles>) -> Ending {
     match engine.carry_on(run).await {
-        Ok(Continued::Executing(mut handle)) => watch_over(&mut handle).await,
+        Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
         Ok(Continued::Nothing) => Ending::Left,
         Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => Ending::Held(expires_at),
         Err(error) if is_hopeless(&error) => Ending::Hopeless(error),
@@ -254,9 +261,16 @@ async fn go_on(engine: &Engine, run: &RunId) -> Ending {
     }
 }
 
-async fn watch_over(handle: &mut RunHandle) -> Ending {
+async fn watch_over(handle: &mut RunHandle, files: Option<&dyn PlanFiles>) -> Ending {
     match handle.wait().await {
-        Ok(_) => Ending::Left,
+        Ok(run) => {
+            if let Some(files) = files
+                && let Err(problem) = files.write(run.plan().id()).await
+            {
+                tracing::warn!(plan = %run.plan().id(), problem, "the files of the plan are not up to date");
+            }
+            Ending::Left
+        }
         Err(error) => Ending::Failed(error.to_string()),
     }
 }

@@ -6,7 +6,9 @@
 
 mod crew;
 mod follow;
+mod keep;
 mod supervisor;
 mod unfinished;
 
+pub use follow::end_of_feed;
 pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions};

@@ -1,8 +1,9 @@
 //! The supervisor as the service holds it.
 
 use super::crew::{Crew, Order};
-use super::{follow, unfinished};
+use super::{follow, keep, unfinished};
 use crate::engine::Engine;
+use crate::port::PlanFiles;
 use crate::run_handle::RunHandle;
 use crate::run_options::RunOptions;
 use crate::start::StartRunError;
@@ -21,11 +22,13 @@ const ORDERS: usize = 1024;
 pub struct SupervisorOptions {
     /// At most this many runs are in memory at once; others wait for their turn, as ids.
     pub max_runs: usize,
+    /// Kept in step with the journal when a run is let go of, and when time changes a plan.
+    pub files: Option<Arc<dyn PlanFiles>>,
 }
 
 impl Default for SupervisorOptions {
     fn default() -> Self {
-        Self { max_runs: 256 }
+        Self { max_runs: 256, files: None }
     }
 }
 
@@ -70,9 +73,11 @@ impl Supervisor {
         let (standing, watched) = watch::channel(Standing::default());
         let stopping = CancellationToken::new();
         let crew = Crew::new(engine.clone(), Arc::clone(&slots), standing, stopping.clone());
+        let crew = crew.with_files(options.files.clone());
         let crew = tokio::spawn(crew.work(inbox));
         tokio::spawn(follow::follow(engine.clone(), orders.clone(), stopping.clone()));
         tokio::spawn(unfinished::find(engine.clone(), orders.clone(), stopping.clone()));
+        tokio::spawn(keep::keep(engine.clone(), options.files.clone(), stopping.clone()));
         Self {
             engine,
             orders,

@@ -129,7 +129,8 @@ async fn a_parent_goes_on_when_its_child_does() {
 async fn no_more_runs_are_in_memory_than_there_are_slots_and_the_others_wait_in_order() {
     let world = World::new();
     let engine = world.engine("one");
-    let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions { max_runs: 2 });
+    let supervisor =
+        Supervisor::start(engine.clone(), &SupervisorOptions { max_runs: 2, ..SupervisorOptions::default() });
     let mut runs = Vec::new();
     for number in 0..6 {
         let plan = approved_as(&engine, chain(1, "r.read", 1000), &format!("p{number}")).await;

@@ -8,6 +8,7 @@ use planwright_core::review::{Approval, Review};
 use planwright_core::time::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// What `import --json` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -30,17 +31,21 @@ pub struct PlanDetails<'a> {
     /// What the policy says about each step.
     pub policy: Vec<super::StepVerdict>,
     pub approvals: Vec<ApprovalLine>,
+    /// What was said about it.
+    pub comments: Vec<super::ThreadLine>,
     /// What changed since it was last agreed to, if an edit voided that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<super::ChangesSince>,
 }
 
 /// One approval of a plan.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalLine {
     pub version: u32,
+    #[schema(value_type = String)]
     pub digest: Digest,
+    #[schema(value_type = super::PrincipalShape)]
     pub by: Principal,
     pub at: String,
     /// `open`, `used`, `expired`, `taken_back`, or `superseded` by a version that does something else.
@@ -80,7 +85,7 @@ impl ApprovalLine {
 }
 
 /// One run of a plan.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunLine {
     pub id: String,
@@ -96,7 +101,7 @@ pub struct RunLine {
 }
 
 /// One plan in `list --json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanLine {
     pub id: String,

@@ -3,6 +3,7 @@
 use planwright_core::policy::{JudgedPlan, JudgedStep, LateChoice, Noticed};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 
 /// What `policy explain --json` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -18,7 +19,7 @@ pub struct PolicyExplanation {
 }
 
 /// One step, judged on what is known before it runs.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepVerdict {
     pub step: String,
@@ -44,7 +45,7 @@ pub struct StepVerdict {
     pub undo: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NoticedRule {
     pub rule: String,

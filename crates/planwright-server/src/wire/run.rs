@@ -10,9 +10,10 @@ use planwright_engine::port::{ArtifactError, Artifacts};
 use planwright_engine::read_value;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 /// What `run --json` and `resume --json` print.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult<S = StepResult> {
     pub plan_id: String,
@@ -25,6 +26,7 @@ pub struct RunResult<S = StepResult> {
     pub duration_ms: u64,
     /// In plan order, every step present.
     pub steps: Vec<S>,
+    #[schema(value_type = Object)]
     pub variables: Map<String, Value>,
     pub replanned: bool,
     /// Present in a dry run only.
@@ -32,7 +34,7 @@ pub struct RunResult<S = StepResult> {
     pub critical_path: Option<Vec<String>>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepResult {
     pub id: String,
@@ -43,6 +45,7 @@ pub struct StepResult {
     pub attempts: u32,
     pub duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
@@ -58,7 +61,7 @@ pub struct StepResult {
 }
 
 /// What a step that runs once per element came to for one of them.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ItemResult {
     pub index: u32,
@@ -66,13 +69,14 @@ pub struct ItemResult {
     pub attempts: u32,
     pub duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorWire>,
 }
 
 /// A call that waits for a person: its digest is what an approval of it names.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AskedCallWire {
     pub digest: String,
     pub tool: String,
@@ -92,7 +96,7 @@ impl AskedCallWire {
     }
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ErrorWire {
     pub code: String,
     pub message: String,

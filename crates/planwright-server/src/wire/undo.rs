@@ -4,9 +4,10 @@ use planwright_core::id::StepId;
 use planwright_core::plan::Step;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 /// What `undo --dry-run --json` prints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoPreview {
     pub plan_id: String,
@@ -20,7 +21,7 @@ pub struct UndoPreview {
 }
 
 /// One call that takes a step back.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoStep {
     /// The step that is taken back.
@@ -40,7 +41,7 @@ impl UndoStep {
 }
 
 /// A step that stays.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct KeptStep {
     pub step: String,
     pub reason: String,

@@ -11,6 +11,7 @@ mod report;
 mod resolve;
 mod settle;
 mod skip;
+mod stall;
 mod start;
 mod tick;
 mod undo;
@@ -43,6 +44,12 @@ pub enum Command {
     /// The step's tool is not there, and the plan says that this is fine.
     Skip {
         step: StepIx,
+        reason: String,
+    },
+    /// A person says that the step is not to run.
+    LeaveOut {
+        step: String,
+        by: Principal,
         reason: String,
     },
     /// Run the step once for each element of this list.
@@ -107,6 +114,15 @@ pub enum Command {
     Cancel {
         by: Principal,
     },
+    /// Nobody has executed the run since then.
+    Stall {
+        since: Timestamp,
+    },
+    /// Declare the run failed.
+    GiveUp {
+        by: Principal,
+        reason: String,
+    },
     /// End the run if nothing is left to do.
     Settle,
     /// Look at the runs of sub-plans again that waited for a person.
@@ -156,6 +172,7 @@ impl Run {
             }
             Command::Fail { step, error } => self.decide_fail(*step, error),
             Command::Skip { step, reason } => self.decide_skip(*step, reason),
+            Command::LeaveOut { step, by, reason } => self.decide_leave_out(step, by, reason),
             Command::OpenLoop { step, items, count } => self.decide_open_loop(*step, items, *count),
             Command::CloseLoop { step, value } => self.decide_close_loop(*step, value),
             Command::AskInput { step, message } => self.decide_ask_input(*step, message.as_deref()),
@@ -174,6 +191,8 @@ impl Run {
             Command::Pause { by } => self.decide_pause(by),
             Command::Resume { by } => self.decide_resume(by),
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
+            Command::Stall { since } => Ok(self.decide_stall(*since)),
+            Command::GiveUp { by, reason } => self.decide_give_up(by, reason),
             Command::Settle => Ok(self.decide_settle()),
             Command::ResumeChildren => Ok(self.decide_resume_children()),
             Command::Undo { .. } | Command::NoteUndone { .. } => {
@@ -190,12 +209,14 @@ impl Run {
             | Command::Recover
             | Command::AskApprovals
             | Command::Settle
+            | Command::Stall { .. }
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
             Command::NoteUndone { step, run } => self.decide_undone(*step, run),
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
+            | Command::LeaveOut { .. }
             | Command::OpenLoop { .. }
             | Command::CloseLoop { .. }
             | Command::AskInput { .. }
@@ -206,6 +227,7 @@ impl Run {
             | Command::Resolve { .. }
             | Command::Pause { .. }
             | Command::Resume { .. }
+            | Command::GiveUp { .. }
             | Command::Cancel { .. } => Err(Refusal::RunEnded { status: self.status() }),
         }
     }

@@ -8,22 +8,25 @@ impl Run {
         match self.state {
             RunState::Running => Ok(vec![RunEvent::RunPaused { by: by.clone() }]),
             RunState::Paused => Ok(Vec::new()),
-            RunState::Stopping { .. }
+            RunState::Stalled { .. }
+            | RunState::Stopping { .. }
             | RunState::Cancelling
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => Err(Refusal::CannotPause { status: self.status() }),
         }
     }
 
     pub(super) fn decide_resume(&self, by: &Principal) -> Result<Vec<RunEvent>, Refusal> {
         match self.state {
-            RunState::Paused => Ok(vec![RunEvent::RunResumed { by: by.clone() }]),
+            RunState::Paused | RunState::Stalled { .. } => Ok(vec![RunEvent::RunResumed { by: by.clone() }]),
             RunState::Running
             | RunState::Stopping { .. }
             | RunState::Cancelling
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => Err(Refusal::NotPaused),
         }
     }

@@ -83,9 +83,11 @@ impl Run {
                 RunState::Cancelling => RunEvent::AttemptCancelled { step, attempt },
                 RunState::Running
                 | RunState::Paused
+                | RunState::Stalled { .. }
                 | RunState::Stopping { .. }
                 | RunState::Completed
                 | RunState::Failed { .. }
+                | RunState::GivenUp
                 | RunState::Cancelled => {
                     if tally.interruptions >= Self::MAX_INTERRUPTIONS {
                         let message =

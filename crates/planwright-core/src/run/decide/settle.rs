@@ -19,8 +19,10 @@ impl Run {
             }
             RunState::Running
             | RunState::Paused
+            | RunState::Stalled { .. }
             | RunState::Completed
             | RunState::Failed { .. }
+            | RunState::GivenUp
             | RunState::Cancelled => Vec::new(),
         }
     }

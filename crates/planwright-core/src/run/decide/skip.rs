@@ -1,14 +1,36 @@
-//! Skipping a step whose tool is not there.
+//! Skipping a step: its tool is not there, or a person says so.
 
 use crate::plan::StepIx;
+use crate::principal::{Principal, PrincipalKind};
 use crate::run::{Refusal, Run, RunEvent, StepEvent};
 
 impl Run {
     pub(super) fn decide_skip(&self, ix: StepIx, reason: &str) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         match self.step(ix).after(&StepEvent::Skipped { reason }) {
-            Some(_) => Ok(vec![RunEvent::StepSkipped { step, reason: reason.to_owned() }]),
+            Some(_) => Ok(vec![RunEvent::StepSkipped { step, reason: reason.to_owned(), by: None }]),
             None => Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() }),
+        }
+    }
+
+    /// A person leaves out a step that has not begun. What depends on it goes on without.
+    pub(super) fn decide_leave_out(
+        &self,
+        step: &str,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Vec<RunEvent>, Refusal> {
+        let ix = self.find_step(step)?;
+        if by.kind != PrincipalKind::Person {
+            return Err(Refusal::MayNotAnswer(by.clone()));
+        }
+        let reason = if reason.is_empty() { format!("{by} left it out") } else { reason.to_owned() };
+        match self.step(ix).after(&StepEvent::Skipped { reason: &reason }) {
+            Some(_) => {
+                let step = self.step_id(ix).clone();
+                Ok(vec![RunEvent::StepSkipped { step, reason, by: Some(by.clone()) }])
+            }
+            None => Err(Refusal::CannotSkip { step: step.to_owned(), state: self.step(ix).name() }),
         }
     }
 }

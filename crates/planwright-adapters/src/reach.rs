@@ -5,13 +5,16 @@
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Why a URL is not asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     #[error("only http and https URLs are allowed")]
     Scheme,
+    #[error("only https URLs are allowed")]
+    Unencrypted,
     #[error("the URL has no host")]
     NoHost,
     #[error("a URL with a user name or password is not allowed: use a header")]
@@ -22,24 +25,37 @@ pub(super) enum Refused {
     NotPublic(String),
 }
 
+/// What refused a request on its way, if that is why it gave no answer.
+pub(crate) fn refused(error: &reqwest::Error) -> Option<&Refused> {
+    let first: &(dyn Error + 'static) = error;
+    std::iter::successors(Some(first), |error| (*error).source()).find_map(|error| error.downcast_ref())
+}
+
+/// Why a request gave no answer, down to the first cause. The outermost message repeats the URL, so it is left out.
+pub(crate) fn why(error: &reqwest::Error) -> String {
+    let causes: Vec<String> =
+        std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string).collect();
+    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+}
+
 /// How far a permitted host may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Range {
+pub(crate) enum Range {
     /// Public addresses only.
     Public,
     /// Also private and loopback addresses: the operator named the host.
     Private,
 }
 
-/// The operator's allow-list; see [`super::HttpOptions::allow`].
+/// The operator's allow-list; see [`crate::local::HttpOptions::allow`].
 #[derive(Debug)]
-pub(super) struct AllowList {
+pub(crate) struct AllowList {
     hosts: Vec<String>,
     any_public: bool,
 }
 
 impl AllowList {
-    pub(super) fn new(allow: &[String]) -> Self {
+    pub(crate) fn new(allow: &[String]) -> Self {
         Self {
             hosts: allow
                 .iter()
@@ -51,7 +67,7 @@ impl AllowList {
     }
 
     /// Decides about a URL by its text. Names are decided about again when they are resolved.
-    pub(super) fn check(&self, url: &Url) -> Result<Range, Refused> {
+    pub(crate) fn check(&self, url: &Url) -> Result<Range, Refused> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused::Scheme);
         }
@@ -76,9 +92,28 @@ impl AllowList {
     }
 }
 
+/// Decides about a URL that the operator wrote, by its text: public addresses over https, or also private ones and plain
+/// http if that was allowed. Link-local addresses are never asked: that is where clouds keep credentials.
+pub(crate) fn check_target(url: &Url, private: bool) -> Result<Range, Refused> {
+    match (url.scheme(), private) {
+        ("https", _) | ("http", true) => {}
+        ("http", false) => return Err(Refused::Unencrypted),
+        _ => return Err(Refused::Scheme),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Refused::Credentials);
+    }
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(Refused::NoHost)?;
+    let range = if private { Range::Private } else { Range::Public };
+    match host.trim_matches(['[', ']']).parse() {
+        Ok(address) if !is_permitted(address, range) => Err(Refused::NotPublic(host.to_owned())),
+        Ok(_) | Err(_) => Ok(range),
+    }
+}
+
 /// Resolves names to addresses within a range, and to none outside it.
 #[derive(Debug)]
-pub(super) struct CheckedResolver(pub(super) Range);
+pub(crate) struct CheckedResolver(pub(crate) Range);
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
@@ -101,8 +136,8 @@ fn is_permitted(address: IpAddr, range: Range) -> bool {
     match range {
         Range::Public => is_public(address),
         Range::Private => match address.to_canonical() {
-            IpAddr::V4(v4) => !v4.is_link_local(),
-            IpAddr::V6(v6) => !v6.is_unicast_link_local(),
+            IpAddr::V4(v4) => !v4.is_link_local() && !v4.is_multicast() && !v4.is_broadcast(),
+            IpAddr::V6(v6) => !v6.is_unicast_link_local() && !v6.is_multicast(),
         },
     }
 }
@@ -150,50 +185,85 @@ mod tests {
         AllowList::new(&allow).check(&Url::parse(url).unwrap())
     }
 
+    /// Spellings of addresses that are not public, and of names that are this machine's.
+    const NOT_PUBLIC: &[&str] = &[
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://127.0.1/",
+        "http://127.255.255.254/",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0X7F000001/",
+        "http://0x7f.1/",
+        "http://0x7f.0.0.1/",
+        "http://0x7f.0x0.0x0.0x1/",
+        "http://0177.0.0.1/",
+        "http://0177.0.0.01/",
+        "http://00000177.0.0.1/",
+        "http://017700000001/",
+        "http://127.0.0.1./",
+        "http://①②⑦.0.0.1/",
+        "http://１２７.０.０.１/",
+        "http://127。0。0。1/",
+        "http://127%2e0%2e0%2e1/",
+        "http://%31%32%37.0.0.1/",
+        "http://0/",
+        "http://0.0.0.0:8080/",
+        "http://0x0/",
+        "http://0.1.2.3/",
+        "http://10.0.0.1/",
+        "http://0xa.1/",
+        "http://012.0.0.1/",
+        "http://167772161/",
+        "http://172.16.0.1/",
+        "http://172.31.255.255/",
+        "http://192.168.1.1/",
+        "http://0xc0a80101/",
+        "http://3232235777/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://2852039166/",
+        "http://0xa9fea9fe/",
+        "http://0251.0376.0251.0376/",
+        "http://169.16689662/",
+        "http://100.64.0.1/",
+        "http://192.0.0.1/",
+        "http://192.0.2.7/",
+        "http://198.18.0.1/",
+        "http://198.51.100.7/",
+        "http://203.0.113.7/",
+        "http://224.0.0.1/",
+        "http://239.255.255.250/",
+        "http://240.0.0.1/",
+        "http://255.255.255.255/",
+        "http://4294967295/",
+        "http://[::]/",
+        "http://[::1]/",
+        "http://[0:0:0:0:0:0:0:1]/",
+        "http://[0000:0000:0000:0000:0000:0000:0000:0001]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:7f00:1]/",
+        "http://[::FFFF:a9fe:a9fe]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://[::127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[64:ff9b::169.254.169.254]/",
+        "http://[64:ff9b:1::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://[2002:a9fe:a9fe::]/",
+        "http://[2001::1]/",
+        "http://[2001:db8::1]/",
+        "http://[3fff::1]/",
+        "http://[fc00::1]/",
+        "http://[fd12:3456::1]/",
+        "http://[fe80::1]/",
+        "http://[fec0::1]/",
+        "http://[ff02::1]/",
+        "http://[100::1]/",
+    ];
+
     #[test]
     fn no_spelling_of_a_private_address_passes() {
-        let urls = [
-            "http://127.0.0.1/",
-            "http://127.1/",
-            "http://2130706433/",
-            "http://0x7f000001/",
-            "http://0x7f.1/",
-            "http://0177.0.0.1/",
-            "http://017700000001/",
-            "http://127.0.0.1./",
-            "http://①②⑦.0.0.1/",
-            "http://0/",
-            "http://0.0.0.0:8080/",
-            "http://10.0.0.1/",
-            "http://172.16.0.1/",
-            "http://172.31.255.255/",
-            "http://192.168.1.1/",
-            "http://169.254.169.254/latest/meta-data/",
-            "http://2852039166/",
-            "http://100.64.0.1/",
-            "http://192.0.0.1/",
-            "http://198.18.0.1/",
-            "http://198.51.100.7/",
-            "http://203.0.113.7/",
-            "http://224.0.0.1/",
-            "http://240.0.0.1/",
-            "http://255.255.255.255/",
-            "http://[::]/",
-            "http://[::1]/",
-            "http://[0:0:0:0:0:0:0:1]/",
-            "http://[::ffff:127.0.0.1]/",
-            "http://[::ffff:7f00:1]/",
-            "http://[::127.0.0.1]/",
-            "http://[64:ff9b::7f00:1]/",
-            "http://[2002:7f00:1::]/",
-            "http://[2001::1]/",
-            "http://[2001:db8::1]/",
-            "http://[fc00::1]/",
-            "http://[fd12:3456::1]/",
-            "http://[fe80::1]/",
-            "http://[ff02::1]/",
-        ];
-        for url in urls {
+        for url in NOT_PUBLIC {
             assert!(matches!(check(&[], url), Err(Refused::NotPublic(_))), "{url} passed");
             assert!(matches!(check(&["*"], url), Err(Refused::NotPublic(_))), "{url} passed with *");
             assert!(
@@ -241,5 +311,32 @@ mod tests {
         assert!(!is_permitted("::ffff:169.254.169.254".parse().unwrap(), Range::Private));
         assert!(!is_permitted("fe80::1".parse().unwrap(), Range::Private));
         assert!(!is_permitted("127.0.0.1".parse().unwrap(), Range::Public));
+    }
+
+    #[test]
+    fn no_spelling_of_a_private_address_is_a_target() {
+        assert!(NOT_PUBLIC.len() >= 60);
+        for url in NOT_PUBLIC {
+            let url = Url::parse(&url.replace("http://", "https://")).unwrap();
+            assert!(matches!(check_target(&url, false), Err(Refused::NotPublic(_))), "{url} passed");
+        }
+    }
+
+    #[test]
+    fn a_target_is_encrypted_and_public_unless_that_was_allowed() {
+        let check = |url: &str, private| check_target(&Url::parse(url).unwrap(), private);
+        assert_eq!(check("https://example.com/hook", false), Ok(Range::Public));
+        assert_eq!(check("http://example.com/hook", false), Err(Refused::Unencrypted));
+        assert_eq!(check("http://127.0.0.1:8080/hook", true), Ok(Range::Private));
+        assert_eq!(check("https://me:word@example.com/", false), Err(Refused::Credentials));
+        assert_eq!(check("ftp://example.com/", true), Err(Refused::Scheme));
+        for url in [
+            "https://169.254.169.254/",
+            "http://[fe80::1]/",
+            "http://[::ffff:a9fe:a9fe]/",
+            "http://224.0.0.1/",
+        ] {
+            assert!(matches!(check(url, true), Err(Refused::NotPublic(_))), "{url}");
+        }
     }
 }

@@ -1,0 +1,275 @@
+//! Carries notices to one endpoint: reads the feed, keeps what is to be told, sends it, and tries again.
+
+use super::notice::{kinds, notices_of};
+use super::schedule::delay;
+use crate::engine::Engine;
+use crate::port::{
+    Delivery, DeliveryState, FeedOf, Outbox, Position, SendNoticeError, Settled, Store, StoreError, Webhook,
+};
+use planwright_core::time::Timestamp;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How many records are looked at in one go.
+const PAGE: usize = 200;
+/// With so many waiting, the feed is read no further: the journal keeps the rest.
+const MAX_WAITING: u64 = 10_000;
+/// A delivery that was taken is left alone by others for this long. Sending takes less.
+const TAKEN_FOR: Duration = Duration::from_secs(30);
+/// The store is looked at this often even if nothing seems to change.
+const SLOW_LOOK: Duration = Duration::from_secs(60);
+/// How long an endpoint that fails again and again is left alone at most before anything new is sent to it.
+const LONGEST_REST: Duration = Duration::from_secs(60);
+/// What is kept of an error.
+const MAX_ERROR_CHARS: usize = 300;
+
+/// Told what came of each attempt, for figures.
+pub trait CourierWatch: Send + Sync + fmt::Debug {
+    /// `outcome` is one of `delivered`, `failed`, `throttled`, `gone` and `dead`.
+    fn attempted(&self, endpoint: &str, outcome: &'static str);
+}
+
+/// Nobody watches.
+impl CourierWatch for () {
+    fn attempted(&self, _endpoint: &str, _outcome: &'static str) {}
+}
+
+/// Carries the notices of one endpoint. Several processes may have one each: nothing is lost, and what is sent twice has
+/// the same id.
+#[derive(Debug)]
+pub struct Courier {
+    engine: Engine,
+    outbox: Arc<dyn Outbox>,
+    webhook: Arc<dyn Webhook>,
+    watch: Arc<dyn CourierWatch>,
+    /// Failures since the last success.
+    failures: u32,
+    rests_until: Option<Timestamp>,
+}
+
+impl Courier {
+    pub fn new(engine: Engine, outbox: Arc<dyn Outbox>, webhook: Arc<dyn Webhook>) -> Self {
+        Self { engine, outbox, webhook, watch: Arc::new(()), failures: 0, rests_until: None }
+    }
+
+    #[must_use]
+    pub fn watched_by(mut self, watch: Arc<dyn CourierWatch>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Carries until it is told to stop. A store that fails is asked again later.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut changes = self.store().changes();
+        while !stop.is_cancelled() {
+            changes.mark_unchanged();
+            if let Err(error) = self.carry(&stop).await {
+                tracing::warn!(webhook = self.webhook.name(), %error, "notices wait: the store failed");
+            }
+            let wake = self.wake_at().await;
+            let clock = Arc::clone(&self.engine.environment().clock);
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        tokio::time::sleep(SLOW_LOOK).await;
+                    }
+                }
+                () = clock.sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// Sends everything that is due now, once.
+    pub async fn carry(&mut self, stop: &CancellationToken) -> Result<(), StoreError> {
+        loop {
+            let collected = self.collect().await?;
+            if collected.disabled {
+                return Ok(());
+            }
+            let sent = self.send_due(stop).await?;
+            if stop.is_cancelled() || !sent && !collected.more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn store(&self) -> &Arc<dyn Store> {
+        self.engine.store()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.engine.environment().clock.now()
+    }
+
+    async fn wake_at(&self) -> Timestamp {
+        let slow = self.now().plus(SLOW_LOOK);
+        if let Some(rests_until) = self.rests_until {
+            return rests_until;
+        }
+        match self.outbox.next_at(self.webhook.name()).await {
+            Ok(Some(next_at)) => next_at.min(slow),
+            Ok(None) | Err(_) => slow,
+        }
+    }
+
+    /// Reads one page of the feed and keeps what the endpoint wants to be told.
+    async fn collect(&self) -> Result<Collected, StoreError> {
+        let name = self.webhook.name();
+        let Some(standing) = self.outbox.standing(name).await? else {
+            // A new endpoint is told what happens from here on, not the whole past.
+            let end = end_of_feed(&**self.store()).await?;
+            if self.outbox.advance(name, None, end, Vec::new(), self.now()).await? {
+                tracing::info!(webhook = name, position = end.0, "the feed of this webhook begins here");
+            }
+            return Ok(Collected { disabled: false, more: true });
+        };
+        if standing.disabled.is_some() {
+            return Ok(Collected { disabled: true, more: false });
+        }
+        if self.outbox.count(name, DeliveryState::Waiting).await? >= MAX_WAITING {
+            return Ok(Collected { disabled: false, more: false });
+        }
+        let page = self.store().feed(&FeedOf::All, standing.cursor, PAGE).await?;
+        let Some(last) = page.last().map(|placed| placed.position) else {
+            return Ok(Collected { disabled: false, more: false });
+        };
+        let mut found = Vec::new();
+        for placed in &page {
+            for (index, kind) in (0..).zip(kinds(placed)) {
+                if self.webhook.wants(kind) {
+                    found.push((placed.position, index));
+                }
+            }
+        }
+        // If another process was faster, the rest is found with the next look.
+        let moved = self.outbox.advance(name, Some(standing.cursor), last, found, self.now()).await?;
+        Ok(Collected { disabled: false, more: !moved || page.len() == PAGE })
+    }
+
+    /// Sends what is due, oldest first, until nothing is or the endpoint needs rest. Returns whether anything was sent.
+    async fn send_due(&mut self, stop: &CancellationToken) -> Result<bool, StoreError> {
+        let mut sent = false;
+        loop {
+            let now = self.now();
+            if self.rests_until.is_some_and(|until| now < until) || stop.is_cancelled() {
+                return Ok(sent);
+            }
+            self.rests_until = None;
+            let until = now.plus(TAKEN_FOR);
+            let Some(delivery) = self.outbox.take(self.webhook.name(), now, until).await? else {
+                return Ok(sent);
+            };
+            self.deliver(delivery).await?;
+            sent = true;
+        }
+    }
+
+    async fn deliver(&mut self, delivery: Delivery) -> Result<(), StoreError> {
+        let before = Position(delivery.position.0.saturating_sub(1));
+        let page = self.store().feed(&FeedOf::All, before, 1).await?;
+        let notices = match page.first().filter(|placed| placed.position == delivery.position) {
+            Some(placed) => notices_of(&**self.store(), placed).await?,
+            None => Vec::new(),
+        };
+        let index = usize::try_from(delivery.index).unwrap_or(usize::MAX);
+        // What this version cannot read, or what the operator no longer wants to tell, is forgotten.
+        let Some(notice) = notices.get(index).filter(|notice| self.webhook.wants(notice.kind)) else {
+            return self.outbox.settle(self.webhook.name(), &delivery, Settled::Done).await;
+        };
+        let answer = self.webhook.send(notice).await;
+        self.settle(delivery, answer).await
+    }
+
+    async fn settle(
+        &mut self,
+        delivery: Delivery,
+        answer: Result<(), SendNoticeError>,
+    ) -> Result<(), StoreError> {
+        let name = self.webhook.name().to_owned();
+        let (error, retry_after, throttled) = match answer {
+            Ok(()) => {
+                self.failures = 0;
+                self.watch.attempted(&name, "delivered");
+                return self.outbox.settle(&name, &delivery, Settled::Done).await;
+            }
+            Err(error @ SendNoticeError::Gone) => {
+                self.watch.attempted(&name, "gone");
+                tracing::warn!(webhook = name, %error, "the webhook is disabled");
+                let again = Settled::Again { at: self.now(), error: error.to_string() };
+                self.outbox.settle(&name, &delivery, again).await?;
+                return self.outbox.disable(&name, &error.to_string()).await;
+            }
+            Err(SendNoticeError::Throttled { reason, retry_after }) => (reason, retry_after, true),
+            Err(SendNoticeError::Failed { reason, retry_after }) => (reason, retry_after, false),
+        };
+        self.watch.attempted(&name, if throttled { "throttled" } else { "failed" });
+        self.failures = self.failures.saturating_add(1);
+        let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
+        let entropy = self.engine.environment().ids.entropy();
+        // One instant for both, so that what was throttled is the first to be sent again.
+        let now = self.now();
+        let again_at = delay(delivery.attempts, retry_after, entropy).map(|pause| now.plus(pause));
+        self.rest(now, again_at.filter(|_| throttled || retry_after.is_some()));
+        let settled = match again_at {
+            Some(at) => {
+                tracing::info!(
+                    webhook = name,
+                    error,
+                    attempts = delivery.attempts,
+                    "a notice did not arrive"
+                );
+                Settled::Again { at, error }
+            }
+            None => {
+                self.watch.attempted(&name, "dead");
+                tracing::warn!(
+                    webhook = name,
+                    error,
+                    "a notice is given up: `planwright webhooks retry` sends it again"
+                );
+                Settled::Dead { error }
+            }
+        };
+        self.outbox.settle(&name, &delivery, settled).await
+    }
+
+    /// Leaves the endpoint alone: as long as it asked, or longer and longer while it fails.
+    fn rest(&mut self, now: Timestamp, asked: Option<Timestamp>) {
+        let growing = now.plus(Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST));
+        self.rests_until = Some(asked.map_or(growing, |asked| asked.max(growing)));
+    }
+}
+
+struct Collected {
+    disabled: bool,
+    /// The feed may go on.
+    more: bool,
+}
+
+/// The last position of the feed. Positions only grow, so it is found by doubling and halving.
+async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
+    let beyond = async |position: u64| {
+        store
+            .feed(&FeedOf::All, Position(position), 1)
+            .await
+            .map(|page| page.last().map(|placed| placed.position.0))
+    };
+    let (mut low, mut step) = (0_u64, 1_u64);
+    while let Some(found) = beyond(low.saturating_add(step)).await? {
+        low = found;
+        step = step.saturating_mul(2);
+    }
+    // Nothing lies beyond `high`, and everything up to `low` is there.
+    let mut high = low.saturating_add(step);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match beyond(middle).await? {
+            Some(found) => low = found,
+            None => high = middle,
+        }
+    }
+    Ok(Position(low))
+}

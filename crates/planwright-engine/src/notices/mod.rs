@@ -1,0 +1,12 @@
+//! Notices: what the outside is told about plans and runs, by webhooks.
+//!
+//! They are read from the feed of the journal, so they tell only what is durable, and a restart forgets none. An
+//! endpoint that fails touches no run and no other endpoint.
+
+mod courier;
+mod notice;
+mod schedule;
+
+pub use courier::{Courier, CourierWatch};
+pub use notice::{About, KINDS, Notice, notices_of};
+pub use schedule::{MAX_ATTEMPTS, delay};

@@ -1,0 +1,223 @@
+//! Which entries of the journal are worth a notice, and what it says: enough to know where to look, and no more.
+
+use crate::port::{Placed, Store, StoreError};
+use planwright_core::digest::Digest;
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::journal::{StreamName, decode};
+use planwright_core::review::ReviewEvent;
+use planwright_core::run::RunEvent;
+use planwright_core::time::Timestamp;
+use serde::Serialize;
+
+/// Everything an endpoint can be told of.
+pub const KINDS: &[&str] = &[
+    "plan.proposed",
+    "plan.commented",
+    "plan.expired",
+    "plan.archived",
+    "plan.deleted",
+    "approval.requested",
+    "approval.decided",
+    "approval.expired",
+    "input.requested",
+    "outcome.unknown",
+    "step.failed",
+    "run.started",
+    "run.paused",
+    "run.resumed",
+    "run.ended",
+    "run.undo_started",
+];
+
+/// One thing that happened, for the outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The same whenever this is told, so that whoever is told twice can know it.
+    pub id: String,
+    pub kind: &'static str,
+    pub at: Timestamp,
+    pub about: About,
+}
+
+/// What it is about. There are no arguments, no results and no texts of tools in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct About {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_id: Option<PlanId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_id: Option<StepId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<&'static str>,
+}
+
+/// Longer titles are cut: a notice is small.
+const MAX_TITLE_CHARS: usize = 200;
+
+/// The notices of one record, without what only the store knows. A record that this version cannot read has none.
+fn bare(placed: &Placed) -> Vec<(&'static str, About)> {
+    match &placed.stream {
+        StreamName::Plan(_) => decode(&placed.record).map(|entry| of_review(entry.event)).unwrap_or_default(),
+        StreamName::Run(_) => decode(&placed.record).map(|entry| of_run(entry.event)).unwrap_or_default(),
+    }
+}
+
+/// The kinds of notices that a record brings, in order.
+pub(super) fn kinds(placed: &Placed) -> Vec<&'static str> {
+    bare(placed).into_iter().map(|(kind, _)| kind).collect()
+}
+
+/// The notices of one record, in order.
+pub async fn notices_of(store: &dyn Store, placed: &Placed) -> Result<Vec<Notice>, StoreError> {
+    let found = bare(placed);
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let plan = match &placed.stream {
+        StreamName::Plan(plan) => Some(plan.clone()),
+        run @ StreamName::Run(_) => store.info(run).await?.map(|info| info.status.plan),
+    };
+    let title = match &plan {
+        Some(plan) => store.info(&StreamName::Plan(plan.clone())).await?.map(|info| info.status.label),
+        None => None,
+    };
+    let title = title.map(|title| title.chars().take(MAX_TITLE_CHARS).collect::<String>());
+    let run = match &placed.stream {
+        StreamName::Run(run) => Some(run.clone()),
+        StreamName::Plan(_) => None,
+    };
+    let notice = |(index, (kind, about)): (usize, (&'static str, About))| Notice {
+        id: stable_id(placed, index),
+        kind,
+        at: placed.record.at,
+        about: About {
+            plan_id: plan.clone(),
+            run_id: about.run_id.or_else(|| run.clone()),
+            title: about.title.or_else(|| title.clone()).filter(|title| !title.is_empty()),
+            ..about
+        },
+    };
+    Ok(found.into_iter().enumerate().map(notice).collect())
+}
+
+/// Derived from what it is about, so that it is the same after a restore into another store.
+fn stable_id(placed: &Placed, index: usize) -> String {
+    let parts = [placed.stream.to_string(), placed.record.seq.to_string(), index.to_string()];
+    let digest = Digest::of_parts(&[parts[0].as_bytes(), parts[1].as_bytes(), parts[2].as_bytes()]);
+    digest.as_bytes().iter().take(16).fold("msg_".to_owned(), |id, byte| id + &format!("{byte:02x}"))
+}
+
+fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
+    use ReviewEvent as E;
+    let decided = |version, digest, status| {
+        (
+            "approval.decided",
+            About { version: Some(version), digest, status: Some(status), ..About::default() },
+        )
+    };
+    let plain = |kind, status| vec![(kind, About { status: Some(status), ..About::default() })];
+    match event {
+        // Nobody is asked about a draft.
+        E::PlanProposed { draft: true, .. } => Vec::new(),
+        E::PlanProposed { version, document, digest, .. } => {
+            let title = document.title.as_deref().unwrap_or_default();
+            let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
+            let about = About {
+                version: Some(version),
+                digest: Some(digest),
+                title: Some(title),
+                status: Some("proposed"),
+                ..About::default()
+            };
+            let asked = About { status: Some("requested"), ..about.clone() };
+            vec![("plan.proposed", about), ("approval.requested", asked)]
+        }
+        E::PlanApproved { version, digest, .. } => vec![decided(version, Some(digest), "approved")],
+        E::PlanRejected { version, .. } => vec![decided(version, None, "rejected")],
+        E::DraftProposed { version, .. } => {
+            let about = About { version: Some(version), ..About::default() };
+            let asked = About { status: Some("requested"), ..about.clone() };
+            vec![
+                ("plan.proposed", About { status: Some("proposed"), ..about }),
+                ("approval.requested", asked),
+            ]
+        }
+        E::ChangesRequested { version, .. } => vec![decided(version, None, "changes_requested")],
+        E::ApprovalExpired { version, digest } => {
+            let about = About {
+                version: Some(version),
+                digest: Some(digest),
+                status: Some("expired"),
+                ..About::default()
+            };
+            vec![("approval.expired", about)]
+        }
+        E::PlanExpired { version, .. } => {
+            let about = About { version: Some(version), status: Some("expired"), ..About::default() };
+            vec![("plan.expired", about)]
+        }
+        E::PlanDeleted { .. } => plain("plan.deleted", "deleted"),
+        E::PlanArchived { .. } => plain("plan.archived", "archived"),
+        E::CommentAdded { .. } => plain("plan.commented", "commented"),
+        E::RunOpened { .. }
+        | E::PlanUnarchived { .. }
+        | E::CommentResolved { .. }
+        | E::CommentReopened { .. } => Vec::new(),
+    }
+}
+
+fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
+    use RunEvent as E;
+    let step = |step, status| About { step_id: Some(step), status: Some(status), ..About::default() };
+    let run = |status| About { status: Some(status), ..About::default() };
+    let found = match event {
+        E::RunStarted { version, digest, .. } => {
+            let about = About { version: Some(version), digest: Some(digest), ..run("started") };
+            ("run.started", about)
+        }
+        E::ApprovalRequested { step: id, call, .. } => {
+            let digest = call.map(|call| call.digest);
+            ("approval.requested", About { digest, ..step(id, "requested") })
+        }
+        E::ApprovalGranted { step: id, call, .. } => {
+            ("approval.decided", About { digest: call, ..step(id, "approved") })
+        }
+        E::ApprovalDenied { step: id, .. } => ("approval.decided", step(id, "rejected")),
+        E::InputRequested { step: id, .. } => ("input.requested", step(id, "requested")),
+        E::OutcomeLost { step: id, .. } => ("outcome.unknown", step(id, "outcome_unknown")),
+        E::AttemptFailed { step: id, retry_at: None, .. } | E::StepFailed { step: id, .. } => {
+            ("step.failed", step(id, "failed"))
+        }
+        E::RunPaused { .. } => ("run.paused", run("paused")),
+        E::RunResumed { .. } => ("run.resumed", run("resumed")),
+        E::RunCompleted { .. } => ("run.ended", run("completed")),
+        E::RunStalled { .. } => ("run.stalled", run("stalled")),
+        E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
+        E::RunCancelled { .. } => ("run.ended", run("cancelled")),
+        E::UndoOpened { run: id, .. } => ("run.undo_started", About { run_id: Some(id), ..run("undoing") }),
+        E::ResultReused { .. }
+        | E::AttemptStarted { .. }
+        | E::AttemptSucceeded { .. }
+        | E::AttemptFailed { .. }
+        | E::AttemptInterrupted { .. }
+        | E::AttemptCancelled { .. }
+        | E::OutcomeResolved { .. }
+        | E::ChildParked { .. }
+        | E::ChildResumed { .. }
+        | E::StepSkipped { .. }
+        | E::LoopOpened { .. }
+        | E::LoopClosed { .. }
+        | E::InputGiven { .. }
+        | E::CancelRequested { .. }
+        | E::StepUndone { .. } => return Vec::new(),
+    };
+    vec![found]
+}

@@ -1,0 +1,31 @@
+//! Telling the outside what happened.
+
+use super::BoxFuture;
+use crate::notices::Notice;
+use std::fmt;
+use std::time::Duration;
+
+/// Why a notice did not arrive. The texts hold no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendNoticeError {
+    /// The endpoint wants nothing any more.
+    #[error("the endpoint answered that it is gone")]
+    Gone,
+    /// The endpoint, or what stands before it, is too busy.
+    #[error("{reason}")]
+    Throttled { reason: String, retry_after: Option<Duration> },
+    #[error("{reason}")]
+    Failed { reason: String, retry_after: Option<Duration> },
+}
+
+/// One endpoint that wants to be told.
+pub trait Webhook: Send + Sync + fmt::Debug {
+    /// By this name its place in the feed is kept.
+    fn name(&self) -> &str;
+
+    /// Whether it wants to be told of this kind of thing, such as `run.ended`.
+    fn wants(&self, kind: &str) -> bool;
+
+    /// Sends once. It ends within a bounded time.
+    fn send<'a>(&'a self, notice: &'a Notice) -> BoxFuture<'a, Result<(), SendNoticeError>>;
+}

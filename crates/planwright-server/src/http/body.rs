@@ -1,0 +1,185 @@
+//! Reading what a request brings: bodies, ids in paths, and queries, each with an answer that says what is wrong.
+
+use super::problem::Problem;
+use super::state::Http;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use planwright_core::json::parse_strict;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::str::FromStr;
+
+/// The bytes of a JSON body, whose media type is the one that is read here.
+#[derive(Debug)]
+pub(crate) struct JsonBytes(pub Bytes);
+
+impl FromRequest<Http> for JsonBytes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, http: &Http) -> Result<Self, Problem> {
+        let kind = media_type(request.headers());
+        if kind.as_deref() != Some("application/json") {
+            return Err(unsupported("application/json"));
+        }
+        Ok(Self(read(request, http).await?))
+    }
+}
+
+/// The whole body, whatever it is.
+pub(crate) async fn read(request: Request, http: &Http) -> Result<Bytes, Problem> {
+    let limit = http.settings.max_body_bytes;
+    let body = request.into_body();
+    let reading = axum::body::to_bytes(body, limit);
+    match tokio::time::timeout(http.settings.stall_timeout, reading).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(match too_large(&error) {
+            true => Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the body is larger than the {limit} bytes that are read here"),
+            ),
+            false => Problem::bad_request("the body did not arrive whole"),
+        }),
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
+    }
+}
+
+fn too_large(error: &axum::Error) -> bool {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if error.is::<http_body_util::LengthLimitError>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// The media type without its parameters, in lower case. A character set other than UTF-8 is another type.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
+    let mut given = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (given.next(), given.next()) else { return None };
+    let value = value.to_str().ok()?.to_ascii_lowercase();
+    let (kind, parameters) = value.split_once(';').unwrap_or((&value, ""));
+    let charset = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("charset="));
+    match charset.map(|charset| charset.trim_matches('"')) {
+        None | Some("utf-8") => Some(kind.trim().to_owned()),
+        Some(_) => None,
+    }
+}
+
+pub(crate) fn unsupported(wanted: &str) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has to be {wanted}"))
+        .hint(format!("send the header Content-Type: {wanted}"))
+}
+
+/// A JSON body of this shape and nothing besides.
+#[derive(Debug)]
+pub(crate) struct JsonBody<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Http> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, http: &Http) -> Result<Self, Problem> {
+        let JsonBytes(bytes) = JsonBytes::from_request(request, http).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// A JSON body of this shape, or none at all.
+#[derive(Debug)]
+pub(crate) struct OptionalBody<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Http> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, http: &Http) -> Result<Self, Problem> {
+        let kind = media_type(request.headers());
+        let typed = request.headers().contains_key(CONTENT_TYPE);
+        let bytes = read(request, http).await?;
+        if bytes.is_empty() && (!typed || kind.as_deref() == Some("application/json")) {
+            return Ok(Self(T::default()));
+        }
+        if kind.as_deref() != Some("application/json") {
+            return Err(unsupported("application/json"));
+        }
+        parse(&bytes).map(Self)
+    }
+}
+
+/// The value, if it is JSON without doubled keys. The parser bounds how deep it goes.
+pub(crate) fn json(bytes: &[u8]) -> Result<Value, Problem> {
+    parse_strict(bytes).map_err(|error| {
+        Problem::bad_request(format!(
+            "the body is no JSON: {} at line {}, column {}",
+            error.message, error.line, error.column
+        ))
+    })
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let value = json(bytes)?;
+    if !value.is_object() {
+        return Err(Problem::bad_request("the body has to be a JSON object"));
+    }
+    serde_json::from_value(value)
+        .map_err(|error| Problem::bad_request(format!("the body does not fit: {error}")))
+}
+
+/// One id in the path.
+#[derive(Debug)]
+pub(crate) struct PathId<T>(pub T);
+
+impl<S: Send + Sync, T> FromRequestParts<S> for PathId<T>
+where
+    T: FromStr<Err: std::fmt::Display>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(text) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| bad_path())?;
+        id(&text).map(Self)
+    }
+}
+
+/// A plan's id and a step of it in the path.
+#[derive(Debug)]
+pub(crate) struct PathStep<T>(pub T, pub String);
+
+impl<S: Send + Sync, T> FromRequestParts<S> for PathStep<T>
+where
+    T: FromStr<Err: std::fmt::Display>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path((text, step)) =
+            Path::<(String, String)>::from_request_parts(parts, state).await.map_err(|_| bad_path())?;
+        Ok(Self(id(&text)?, step))
+    }
+}
+
+fn bad_path() -> Problem {
+    Problem::bad_request("the path is not valid UTF-8")
+}
+
+pub(crate) fn id<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|error| Problem::bad_request(format!("the id in the path cannot be one: {error}")))
+}
+
+/// The query of this shape and nothing besides.
+#[derive(Debug)]
+pub(crate) struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(error) => Err(Problem::bad_request(error.body_text())),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Who makes a request, and what they may do.
+
+use super::problem::Problem;
+use crate::observe::TraceId;
+use axum::extract::FromRequestParts;
+use http::StatusCode;
+use http::request::Parts;
+use planwright_core::policy::{Action, Policy, Role};
+use planwright_core::principal::{Assurance, Principal};
+use std::convert::Infallible;
+
+/// Whoever makes this request, as the token they brought says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    pub principal: Principal,
+    pub role: Role,
+    pub assurance: Assurance,
+}
+
+/// The one question of authorization: the token's role and the operator's policy must both allow it.
+pub(crate) fn authorize(caller: &Caller, action: Action, policy: &Policy) -> Result<(), Problem> {
+    if !caller.role.includes(action) {
+        return Err(Problem::forbidden(format!(
+            "a token with the role {} may not {action}",
+            caller.role.as_str()
+        )));
+    }
+    if !policy.roles.may(&caller.principal, action) {
+        return Err(Problem::forbidden(format!("{} may not {action}", caller.principal)));
+    }
+    Ok(())
+}
+
+/// Present on every route that is not public: the layer in front of the routes puts it there.
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "nobody is known to make this request"))
+    }
+}
+
+/// The trace this request belongs to, as it is written in answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace(pub(crate) String);
+
+/// The outermost layer gives every request one.
+impl<S: Send + Sync> FromRequestParts<S> for Trace {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get::<TraceId>().map(ToString::to_string).unwrap_or_default()))
+    }
+}

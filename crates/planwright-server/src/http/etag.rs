@@ -1,0 +1,38 @@
+//! The tag of a plan as it was read, so that nobody overwrites what they have not seen.
+
+use super::problem::Problem;
+use http::header::IF_MATCH;
+use http::{HeaderMap, StatusCode};
+use planwright_core::review::Review;
+
+/// `"v<version>-<entries>"`: changes with every entry in the plan's journal.
+pub(crate) fn of(review: &Review) -> String {
+    format!("\"v{}-{}\"", review.current().number, review.seq())
+}
+
+/// Refuses a change to a plan that is not, or no longer, as its editor saw it.
+pub(crate) fn check(headers: &HeaderMap, review: &Review) -> Result<(), Problem> {
+    let current = of(review);
+    let mut given = headers.get_all(IF_MATCH).iter().peekable();
+    if given.peek().is_none() {
+        return Err(Problem::new(
+            StatusCode::PRECONDITION_REQUIRED,
+            "say which state of the plan you changed",
+        )
+        .hint("send the `ETag` of GET /plan/{id} as `If-Match`"));
+    }
+    let tags: Vec<&str> = given
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
+    // A star would mean "whatever it is", which is what this header is there to prevent.
+    if tags.contains(&current.as_str()) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::PRECONDITION_FAILED,
+        format!("the plan is at {current} by now; the change was made to another state"),
+    )
+    .hint("read it again and repeat the change"))
+}

@@ -1,0 +1,222 @@
+//! Which names the service answers to, and which pages may talk to it.
+//!
+//! A page on any web site can make a browser send requests to `localhost`, and a name under its control can point
+//! there. Both are refused here, before anything else looks at the request.
+
+use super::problem::Problem;
+use super::settings::Settings;
+use super::state::Http;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, StatusCode, Uri};
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+/// A host, with a port if only that one is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedHost {
+    /// Lower case; an IPv6 address in brackets.
+    name: String,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no host: expected a name or address, with a port if only one is meant")]
+pub struct ParseHostError(String);
+
+impl FromStr for AllowedHost {
+    type Err = ParseHostError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || ParseHostError(text.to_owned());
+        let (name, port) = split_port(text).ok_or_else(wrong)?;
+        let good = |letter: char| letter.is_ascii_alphanumeric() || "-.:[]_".contains(letter);
+        if name.is_empty() || name.len() > 253 || !name.chars().all(good) {
+            return Err(wrong());
+        }
+        Ok(Self { name: name.to_ascii_lowercase(), port })
+    }
+}
+
+impl AllowedHost {
+    /// The names under which a service that listens there is found on its own machine.
+    pub fn of_address(address: SocketAddr) -> Vec<Self> {
+        let port = Some(address.port());
+        let mut names: Vec<String> = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+        let own = match address.ip() {
+            std::net::IpAddr::V4(ip) => ip.to_string(),
+            std::net::IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        if !address.ip().is_unspecified() && !names.contains(&own) {
+            names.push(own);
+        }
+        names.into_iter().map(|name| Self { name, port }).collect()
+    }
+
+    fn is(&self, name: &str, port: u16) -> bool {
+        self.name.eq_ignore_ascii_case(name) && self.port.is_none_or(|allowed| allowed == port)
+    }
+}
+
+/// `name`, `name:port`, `[v6]` or `[v6]:port`.
+fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    let (name, rest) = match text.find(']') {
+        Some(end) if text.starts_with('[') => text.split_at(end + 1),
+        Some(_) => return None,
+        None => text.find(':').map_or((text, ""), |at| text.split_at(at)),
+    };
+    match rest.strip_prefix(':') {
+        None if rest.is_empty() => Some((name, None)),
+        None => None,
+        Some(port) => Some((name, Some(port.parse().ok().filter(|_| !port.starts_with('+'))?))),
+    }
+}
+
+/// Whether the service answers to this name.
+fn allows_host(settings: &Settings, authority: &str) -> bool {
+    let default = if settings.https { 443 } else { 80 };
+    let Some((name, port)) = split_port(authority) else { return false };
+    settings.hosts.iter().any(|host| host.is(name, port.unwrap_or(default)))
+}
+
+/// Whether pages of this origin may talk to the service.
+fn allows_origin(settings: &Settings, origin: &str) -> bool {
+    if settings.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+        return true;
+    }
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    let default = match scheme {
+        "http" if !settings.https => 80,
+        "https" => 443,
+        _ => return false,
+    };
+    let Some((name, port)) = split_port(authority) else { return false };
+    settings.hosts.iter().any(|host| host.is(name, port.unwrap_or(default)))
+}
+
+/// The one host a request names: it may not name none, or two.
+fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    let mut named = headers.get_all(HOST).iter();
+    let header = match (named.next(), named.next()) {
+        (Some(one), None) => Some(one.to_str().ok()?),
+        (None, _) => None,
+        (Some(_), Some(_)) => return None,
+    };
+    match (header, uri.authority().map(http::uri::Authority::as_str)) {
+        (Some(header), Some(authority)) if header.eq_ignore_ascii_case(authority) => Some(header),
+        (Some(_), Some(_)) | (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one),
+    }
+}
+
+fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let host = host_of(uri, headers);
+    if !host.is_some_and(|host| allows_host(settings, host)) {
+        return Err(Problem::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "the service does not answer to the host that the request names",
+        )
+        .hint("start it with --allow-host NAME, if that is its name"));
+    }
+    let foreign = || {
+        Problem::new(StatusCode::FORBIDDEN, "pages of another origin may not use this service")
+            .hint("start it with --allow-origin ORIGIN, if they are yours")
+    };
+    for origin in headers.get_all(ORIGIN) {
+        if !origin.to_str().is_ok_and(|origin| allows_origin(settings, origin)) {
+            return Err(foreign());
+        }
+    }
+    // Browsers say so even where they send no origin.
+    let cross = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    if cross && !headers.contains_key(ORIGIN) { Err(foreign()) } else { Ok(()) }
+}
+
+/// Refuses foreign hosts and origins, on every route and method.
+pub(super) async fn layer(State(http): State<Http>, request: Request, next: Next) -> Response {
+    match check(&http.settings, request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        let mut hosts = AllowedHost::of_address("127.0.0.1:7526".parse().unwrap());
+        hosts.push("plans.example.org".parse().unwrap());
+        Settings { hosts, origins: vec!["https://app.example.org".to_owned()], ..Settings::default() }
+    }
+
+    #[test]
+    fn it_answers_to_its_own_names_and_to_no_others() {
+        let settings = settings();
+        for good in [
+            "localhost:7526",
+            "LOCALHOST:7526",
+            "127.0.0.1:7526",
+            "[::1]:7526",
+            "plans.example.org",
+            "plans.example.org:8443",
+        ] {
+            assert!(allows_host(&settings, good), "{good}");
+        }
+        for bad in [
+            "",
+            "localhost",
+            "localhost:80",
+            "localhost:7526.",
+            "evil.example",
+            "evil.example:7526",
+            "127.0.0.1.evil.example:7526",
+            "localhost:+7526",
+            "localhost:7526:7526",
+            "user@localhost:7526",
+            "[::1",
+            "::1",
+            "2130706433:7526",
+        ] {
+            assert!(!allows_host(&settings, bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_refused() {
+        let settings = settings();
+        for good in ["http://localhost:7526", "http://127.0.0.1:7526", "https://app.example.org"] {
+            assert!(allows_origin(&settings, good), "{good}");
+        }
+        for bad in [
+            "null",
+            "",
+            "http://evil.example",
+            "http://localhost:3000",
+            "file://",
+            "https://app.example.org.evil",
+        ] {
+            assert!(!allows_origin(&settings, bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let headers = |hosts: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(HOST, http::HeaderValue::from_static(host));
+            }
+            headers
+        };
+        let plain: Uri = "/plan".parse().unwrap();
+        let absolute: Uri = "http://localhost:7526/plan".parse().unwrap();
+        assert_eq!(host_of(&plain, &headers(&["a"])), Some("a"));
+        assert_eq!(host_of(&plain, &headers(&[])), None);
+        assert_eq!(host_of(&plain, &headers(&["a", "a"])), None);
+        assert_eq!(host_of(&absolute, &headers(&["evil"])), None);
+        assert_eq!(host_of(&absolute, &headers(&[])), Some("localhost:7526"));
+    }
+}

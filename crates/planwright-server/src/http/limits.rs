@@ -1,0 +1,121 @@
+//! Who is let in when there are too many. Decisions of people always are: approve, reject and cancel.
+
+use super::auth::entry_of;
+use super::caller::Caller;
+use super::problem::Problem;
+use super::settings::Settings;
+use super::state::Http;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tokio::sync::Semaphore;
+
+/// Principals whose rate is remembered. Those who were not heard of longest are forgotten first.
+const MAX_PRINCIPALS: usize = 10_000;
+
+/// What is under way, and how fast everybody asks.
+#[derive(Debug)]
+pub(super) struct Limits {
+    in_flight: Arc<Semaphore>,
+    rates: Mutex<HashMap<(&'static str, String), Bucket>>,
+    per_second: f64,
+    burst: f64,
+}
+
+/// Requests that are still free, as of an instant.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    free: f64,
+    at: Instant,
+}
+
+impl Limits {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
+            rates: Mutex::default(),
+            per_second: f64::from(settings.requests_per_second.max(1)),
+            burst: f64::from(settings.burst.max(1)),
+        }
+    }
+
+    /// Counts a request; says after how many seconds it may come again if there were too many.
+    fn take(&self, caller: &Caller, now: Instant) -> Result<(), u64> {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (caller.principal.kind.as_str(), caller.principal.name.clone());
+        if rates.len() >= MAX_PRINCIPALS && !rates.contains_key(&key) {
+            let oldest = rates.iter().min_by_key(|(_, bucket)| bucket.at).map(|(key, _)| key.clone());
+            oldest.map(|key| rates.remove(&key));
+        }
+        let bucket = rates.entry(key).or_insert(Bucket { free: self.burst, at: now });
+        let elapsed = now.saturating_duration_since(bucket.at).as_secs_f64();
+        bucket.free = (bucket.free + elapsed * self.per_second).min(self.burst);
+        bucket.at = now;
+        if bucket.free >= 1.0 {
+            bucket.free -= 1.0;
+            return Ok(());
+        }
+        // The time until one is free, in whole seconds.
+        Err(if self.per_second >= 1.0 { 1 } else { 60 })
+    }
+}
+
+/// Sheds load: beyond what can be worked on at once, requests are told to come again.
+pub(super) async fn admission(State(http): State<Http>, request: Request, next: Next) -> Response {
+    let always = entry_of(&http, &request).is_some_and(super::auth::Entry::is_always_admitted);
+    let permit = match Arc::clone(&http.limits.in_flight).try_acquire_owned() {
+        Ok(permit) => Some(permit),
+        Err(_) if always => None,
+        Err(_) => {
+            let words = "the service has too much to do at this moment";
+            return Problem::later(StatusCode::SERVICE_UNAVAILABLE, words, 1).into_response();
+        }
+    };
+    let response = next.run(request).await;
+    drop(permit);
+    response
+}
+
+/// Keeps one principal from taking the service for themselves.
+pub(super) async fn rate(State(http): State<Http>, request: Request, next: Next) -> Response {
+    let always = entry_of(&http, &request).is_some_and(super::auth::Entry::is_always_admitted);
+    let taken = match request.extensions().get::<Caller>() {
+        Some(caller) if !always => http.limits.take(caller, Instant::now()),
+        Some(_) | None => Ok(()),
+    };
+    match taken {
+        Ok(()) => next.run(request).await,
+        Err(seconds) => {
+            let words = "too many requests of this principal";
+            Problem::later(StatusCode::TOO_MANY_REQUESTS, words, seconds).into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planwright_core::policy::Role;
+    use planwright_core::principal::{Assurance, Principal};
+    use std::time::Duration;
+
+    #[test]
+    fn a_principal_may_burst_and_then_has_a_rate_of_their_own() {
+        let settings = Settings { requests_per_second: 2, burst: 3, ..Settings::default() };
+        let (limits, now) = (Limits::new(&settings), Instant::now());
+        let caller = |name: &str| Caller {
+            principal: Principal::person(name),
+            role: Role::Viewer,
+            assurance: Assurance::Token,
+        };
+        let takes =
+            |name: &str, after: u64| limits.take(&caller(name), now + Duration::from_millis(after)).is_ok();
+        assert_eq!([0; 5].map(|after| takes("ada", after)), [true, true, true, false, false]);
+        assert!(takes("bob", 0));
+        assert!(takes("ada", 500) && !takes("ada", 500) && takes("ada", 1_000));
+    }
+}

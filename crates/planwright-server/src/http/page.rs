@@ -1,0 +1,153 @@
+//! Pages of lists: a cursor names the last thing that was seen, so that nothing is left out when others come or go.
+
+use super::problem::Problem;
+use crate::wire::Page;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use planwright_core::id::PlanId;
+use planwright_engine::port::StreamInfo;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+/// The most things on one page.
+const MAX_LIMIT: usize = 200;
+const DEFAULT_LIMIT: usize = 50;
+
+/// Which page.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PageParams {
+    /// How many things at most.
+    #[param(minimum = 1, maximum = 200)]
+    pub(crate) limit: Option<usize>,
+    /// The `nextCursor` of the page before.
+    #[param(max_length = 256)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// The last thing of a page: when it came to be, and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cursor(i64, String);
+
+impl Cursor {
+    fn of(info: &StreamInfo) -> Self {
+        Self(info.created_at.as_millis(), info.status.plan.to_string())
+    }
+
+    fn encode(&self) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(format!("{} {}", self.0, self.1))
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let (at, id) = text.split_once(' ')?;
+        id.parse::<PlanId>().ok()?;
+        Some(Self(at.parse().ok()?, id.to_owned()))
+    }
+}
+
+/// A page that is being filled with what was made of the newest plans.
+#[derive(Debug)]
+pub(crate) struct Filling<T> {
+    limit: usize,
+    items: Vec<T>,
+    last: Option<Cursor>,
+    more: bool,
+}
+
+impl<T> Filling<T> {
+    /// The plans to look at, newest first, and a page to put them on.
+    pub(crate) fn begin(
+        params: &PageParams,
+        mut plans: Vec<StreamInfo>,
+    ) -> Result<(Self, Vec<StreamInfo>), Problem> {
+        let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+        if limit == 0 || limit > MAX_LIMIT {
+            return Err(Problem::bad_request(format!("`limit` is between 1 and {MAX_LIMIT}")));
+        }
+        let bad = || Problem::bad_request("`cursor` is not one that this service gave");
+        let after = params.cursor.as_deref().map(|text| Cursor::decode(text).ok_or_else(bad)).transpose()?;
+        plans.sort_by_cached_key(|info| {
+            (std::cmp::Reverse(info.created_at.as_millis()), info.status.plan.to_string())
+        });
+        if let Some(Cursor(at, id)) = &after {
+            plans.retain(|info| {
+                let made = info.created_at.as_millis();
+                made < *at || made == *at && info.status.plan.as_str() > id.as_str()
+            });
+        }
+        Ok((Self { limit, items: Vec::new(), last: None, more: false }, plans))
+    }
+
+    /// Puts what was made of a plan on the page. False once it is full: the plan is for the next one.
+    pub(crate) fn put(&mut self, info: &StreamInfo, items: Vec<T>) -> bool {
+        if self.items.len() >= self.limit && !items.is_empty() {
+            self.more = true;
+            return false;
+        }
+        if !items.is_empty() {
+            self.last = Some(Cursor::of(info));
+        }
+        self.items.extend(items);
+        true
+    }
+
+    pub(crate) fn finish(self) -> Page<T> {
+        let next_cursor = self.last.filter(|_| self.more).map(|last| last.encode());
+        Page { items: self.items, next_cursor }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planwright_core::journal::StreamName;
+    use planwright_core::time::Timestamp;
+    use planwright_engine::port::StreamStatus;
+
+    fn plan(name: &str, at: i64) -> StreamInfo {
+        let plan: PlanId = name.parse().unwrap();
+        StreamInfo {
+            stream: StreamName::Plan(plan.clone()),
+            status: StreamStatus { plan, status: "proposed".into(), label: String::new() },
+            created_at: Timestamp::from_millis(at),
+            updated_at: Timestamp::from_millis(at),
+        }
+    }
+
+    fn page(params: &PageParams, plans: &[StreamInfo]) -> Page<String> {
+        let (mut page, plans) = Filling::begin(params, plans.to_vec()).unwrap();
+        for info in &plans {
+            if !page.put(info, vec![info.status.plan.to_string()]) {
+                break;
+            }
+        }
+        page.finish()
+    }
+
+    #[test]
+    fn pages_hold_everything_once_also_when_plans_come_meanwhile() {
+        let mut plans: Vec<StreamInfo> = (0..7).map(|n| plan(&format!("p{n}"), n / 2)).collect();
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let found = page(&PageParams { limit: Some(2), cursor }, &plans);
+            seen.extend(found.items);
+            plans.push(plan(&format!("new{}", plans.len()), 100));
+            cursor = found.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, ["p6", "p4", "p5", "p2", "p3", "p0", "p1"]);
+    }
+
+    #[test]
+    fn a_made_up_cursor_or_limit_is_refused() {
+        for (limit, cursor) in [(Some(0), None), (Some(201), None), (None, Some("x")), (None, Some("MTIz"))] {
+            let params = PageParams { limit, cursor: cursor.map(str::to_owned) };
+            assert!(Filling::<String>::begin(&params, Vec::new()).is_err());
+        }
+    }
+}

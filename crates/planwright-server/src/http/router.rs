@@ -1,0 +1,34 @@
+//! All routes and the layers in front of them.
+
+use super::openapi::Document;
+use super::state::Http;
+use super::{auth, headers, hosts, idempotency, limits, problem, routes};
+use crate::observe;
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use utoipa_axum::router::OpenApiRouter;
+
+/// Several groups of routes as one.
+pub(crate) type Routes = OpenApiRouter<Http>;
+
+/// Every route, without what stands in front of it, and the document that describes them.
+pub(super) fn routes() -> (Router<Http>, Document) {
+    let (router, openapi) = routes::all().split_for_parts();
+    (router, Document::new(&openapi))
+}
+
+/// The whole service as one thing that answers requests.
+pub fn app(http: &Http) -> Router {
+    let (router, document) = routes();
+    // The first router decides; a second one of the same service has the same routes.
+    let _: &Document = http.openapi.get_or_init(|| document);
+    let router = router
+        .route_layer(from_fn_with_state(http.clone(), idempotency::layer))
+        .route_layer(from_fn_with_state(http.clone(), limits::rate))
+        .route_layer(from_fn_with_state(http.clone(), auth::layer))
+        .route_layer(from_fn_with_state(http.clone(), limits::admission))
+        .fallback(routes::nothing_here)
+        .layer(from_fn_with_state(http.clone(), hosts::layer))
+        .layer(from_fn(problem::layer));
+    observe::layer(router, &http.service.engine).layer(from_fn(headers::layer)).with_state(http.clone())
+}

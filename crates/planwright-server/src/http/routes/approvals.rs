@@ -1,0 +1,151 @@
+//! The inbox: everything that waits for a person.
+
+use crate::http::body::Params;
+use crate::http::page::{Filling, PageParams};
+use crate::http::problem::{Answer, Problem};
+use crate::http::router::Routes;
+use crate::http::state::Http;
+use crate::wire::{AskedCallWire, Page, Waiting};
+use axum::Json;
+use axum::extract::State;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::StreamName;
+use planwright_core::plan::StepIx;
+use planwright_core::review::{Review, ReviewState};
+use planwright_core::run::{Run, StepState};
+use serde_json::{Map, Value};
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().routes(routes!(list_approvals))
+}
+
+/// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an unknown outcome.
+#[utoipa::path(get, path = "/approvals", operation_id = "listApprovals", tag = "decisions",
+    params(PageParams),
+    responses((status = 200, description = "What waits, the newest plans first.", body = Page<Waiting>)),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn list_approvals(
+    State(http): State<Http>,
+    Params(params): Params<PageParams>,
+) -> Answer<Json<Page<Waiting>>> {
+    let plans = http.service.engine.store().plans().await?;
+    let (mut page, plans) = Filling::begin(&params, plans)?;
+    for info in &plans {
+        if !may_wait(&info.status.status) {
+            continue;
+        }
+        // One damaged plan does not hide the others.
+        let waiting = match waiting(&http, &info.status.plan).await {
+            Ok(waiting) => waiting,
+            Err(problem) => {
+                tracing::error!(plan = %info.status.plan, problem = problem.detail, "a plan cannot be looked at");
+                Vec::new()
+            }
+        };
+        if !page.put(info, waiting) {
+            break;
+        }
+    }
+    Ok(Json(page.finish()))
+}
+
+/// Whether anything of a plan in this state can wait for a person; saves reading those that cannot.
+fn may_wait(state: &str) -> bool {
+    !matches!(state, "deleted" | "archived" | "draft")
+}
+
+async fn waiting(http: &Http, plan: &PlanId) -> Answer<Vec<Waiting>> {
+    let engine = &http.service.engine;
+    let (review, _) = engine.load_review(plan).await?;
+    let mut waiting = Vec::new();
+    let status = engine.status(&review).await?;
+    if matches!(status.as_str(), "proposed" | "needs_review") && review.state() != ReviewState::Deleted {
+        waiting.push(of_plan(http, &review).await?);
+    }
+    for info in engine.store().runs(plan).await? {
+        if let StreamName::Run(run) = &info.stream
+            && matches!(info.status.status.as_str(), "waiting" | "executing" | "paused")
+        {
+            of_run(http, &review, run, &mut waiting).await?;
+        }
+    }
+    Ok(waiting)
+}
+
+async fn of_plan(http: &Http, review: &Review) -> Result<Waiting, Problem> {
+    let candidate = http.service.engine.candidate(review, &Map::new()).await?;
+    let current = review.current();
+    Ok(Waiting {
+        kind: "plan",
+        since: current.at.to_string(),
+        proposed_by: Some(current.by.clone()),
+        ..empty(review, current.number, candidate.digest.to_string())
+    })
+}
+
+fn empty(review: &Review, version: u32, digest: String) -> Waiting {
+    Waiting {
+        kind: "",
+        plan_id: review.id().to_string(),
+        title: review.current().document.title.clone().unwrap_or_default(),
+        version,
+        digest,
+        since: String::new(),
+        proposed_by: None,
+        run_id: None,
+        step: None,
+        expires_at: None,
+        call: None,
+        questions: Vec::new(),
+        reason: None,
+    }
+}
+
+async fn of_run(http: &Http, review: &Review, id: &RunId, waiting: &mut Vec<Waiting>) -> Result<(), Problem> {
+    let (run, _) = http.service.engine.load_run(id, review).await?;
+    for ix in run.waiting() {
+        waiting.extend(of_step(http, review, &run, ix).await?);
+    }
+    Ok(())
+}
+
+/// What one step waits for; nothing if it waits for the run of a sub-plan, which is listed itself.
+async fn of_step(http: &Http, review: &Review, run: &Run, ix: StepIx) -> Result<Option<Waiting>, Problem> {
+    let start = run.start();
+    let common = Waiting {
+        run_id: Some(run.id().to_string()),
+        step: Some(run.step_id(ix).to_string()),
+        ..empty(review, start.version, start.digest.to_string())
+    };
+    Ok(match run.step(ix) {
+        StepState::AwaitingApproval { asked_at, call, expires_at, .. } => {
+            let artifacts = &http.service.engine.environment().artifacts;
+            let call = match call {
+                Some(asked) => Some(AskedCallWire::read(asked, &**artifacts).await?),
+                None => None,
+            };
+            let digest = call.as_ref().map_or(common.digest, |call| call.digest.clone());
+            let expires_at = expires_at.map(|at| at.to_string());
+            Some(Waiting { kind: "step", since: asked_at.to_string(), digest, call, expires_at, ..common })
+        }
+        StepState::AwaitingInput { asked_at, asked, .. } => {
+            let questions = asked.questions.iter();
+            let questions = questions.map(|question| serde_json::to_value(question).unwrap_or(Value::Null));
+            Some(Waiting {
+                kind: "input",
+                since: asked_at.to_string(),
+                digest: asked.digest().to_string(),
+                questions: questions.collect(),
+                ..common
+            })
+        }
+        StepState::OutcomeUnknown { reason, .. } => Some(Waiting {
+            kind: "outcome",
+            since: review.updated_at().to_string(),
+            reason: Some(reason.to_string()),
+            ..common
+        }),
+        _ => None,
+    })
+}

@@ -1,0 +1,191 @@
+//! What people decide about plans.
+
+use super::Seen;
+use crate::http::body::{JsonBody, PathId};
+use crate::http::caller::{Caller, Trace};
+use crate::http::problem::{Answer, Problem};
+use crate::http::router::Routes;
+use crate::http::state::Http;
+use crate::wire::PlanDecided;
+use axum::Json;
+use axum::extract::State;
+use planwright_core::id::PlanId;
+use planwright_core::policy::LateChoice;
+use planwright_core::review::Review;
+use planwright_engine::GivenApproval;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .routes(routes!(approve_plan))
+        .routes(routes!(reject_plan))
+        .routes(routes!(request_changes))
+}
+
+/// The one word that approves.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Yes {
+    Approve,
+}
+
+/// The one word that rejects.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum No {
+    Reject,
+}
+
+/// A yes to exactly what was shown: name the digest or the version.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "decision": "approve", "version": 1 }))]
+struct ApprovePlan {
+    #[expect(dead_code, reason = "its presence is what counts")]
+    decision: Yes,
+    version: Option<u32>,
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    digest: Option<String>,
+    /// What holds for arguments that are only known later, by step: `any`, `ask` or a CEL predicate.
+    #[serde(default)]
+    late: BTreeMap<String, String>,
+    /// Values of variables that the run will be given.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    variables: Map<String, Value>,
+}
+
+/// Approves a plan.
+#[utoipa::path(post, path = "/plan/{id}/approve", operation_id = "approvePlan", tag = "decisions",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = ApprovePlan,
+    responses((status = 200, description = "The approval is recorded.", body = PlanDecided)),
+    extensions(("x-planwright-action" = json!("approve"))))]
+async fn approve_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    JsonBody(body): JsonBody<ApprovePlan>,
+) -> Answer<Json<PlanDecided>> {
+    let ApprovePlan { version, digest, late, variables, .. } = body;
+    let shown = Seen { version, digest }.shown()?;
+    super::load(&http, &id).await?;
+    let late = late.iter().map(|(step, choice)| Ok((step.clone(), read_choice(step, choice)?)));
+    let late = late.collect::<Answer<BTreeMap<String, LateChoice>>>()?;
+    let given = GivenApproval { shown, by: caller.principal, assurance: caller.assurance, late };
+    let review = http.service.engine.approve_on_terms(&id, &variables, &given).await?;
+    decided(&http, &review, &variables, trace).await
+}
+
+fn read_choice(step: &str, choice: &str) -> Answer<LateChoice> {
+    choice.parse().map_err(|error| Problem::bad_request(format!("`late` of step `{step}`: {error}")))
+}
+
+/// A no to exactly what was shown, and why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "decision": "reject", "version": 1, "reason": "step 2 deletes too much" }))]
+pub(super) struct RejectPlan {
+    #[serde(default)]
+    #[expect(dead_code, reason = "a word that is none of ours is refused when it is read")]
+    decision: Option<No>,
+    pub(super) version: Option<u32>,
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    pub(super) digest: Option<String>,
+    #[serde(default)]
+    #[schema(max_length = 10_000)]
+    pub(super) reason: String,
+}
+
+/// The most characters of a reason.
+const MAX_REASON: usize = 10_000;
+
+pub(super) fn check_reason(reason: &str) -> Answer<()> {
+    if reason.chars().count() <= MAX_REASON {
+        return Ok(());
+    }
+    Err(Problem::bad_request(format!("the reason has more than {MAX_REASON} characters")))
+}
+
+/// Rejects a plan. After the third rejection a person has to step in.
+#[utoipa::path(post, path = "/plan/{id}/reject", operation_id = "rejectPlan", tag = "decisions",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = RejectPlan,
+    responses((status = 200, description = "The rejection is recorded.", body = PlanDecided)),
+    extensions(("x-planwright-action" = json!("approve"))))]
+async fn reject_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    JsonBody(body): JsonBody<RejectPlan>,
+) -> Answer<Json<PlanDecided>> {
+    let RejectPlan { version, digest, reason, .. } = body;
+    let shown = Seen { version, digest }.shown()?;
+    check_reason(&reason)?;
+    super::load(&http, &id).await?;
+    let review = http.service.engine.reject(&id, shown, &caller.principal, &reason).await?;
+    decided(&http, &review, &Map::new(), trace).await
+}
+
+/// What should be different, in exactly what was shown.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "version": 1, "reason": "say which directory" }))]
+struct RequestChanges {
+    version: Option<u32>,
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    digest: Option<String>,
+    #[schema(min_length = 1, max_length = 10_000)]
+    reason: String,
+}
+
+/// Asks the author to change something. It voids what was approved, and counts for no round of rejections.
+#[utoipa::path(post, path = "/plan/{id}/request-changes", operation_id = "requestChanges", tag = "decisions",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = RequestChanges,
+    responses((status = 200, description = "The request is recorded.", body = PlanDecided)),
+    extensions(("x-planwright-action" = json!("approve"))))]
+async fn request_changes(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    JsonBody(RequestChanges { version, digest, reason }): JsonBody<RequestChanges>,
+) -> Answer<Json<PlanDecided>> {
+    let shown = Seen { version, digest }.shown()?;
+    check_reason(&reason)?;
+    if reason.trim().is_empty() {
+        return Err(Problem::bad_request("say what should be different"));
+    }
+    super::load(&http, &id).await?;
+    let review = http.service.engine.request_changes(&id, shown, &caller.principal, &reason).await?;
+    decided(&http, &review, &Map::new(), trace).await
+}
+
+/// Where the plan stands now.
+pub(super) async fn decided(
+    http: &Http,
+    review: &Review,
+    variables: &Map<String, Value>,
+    trace_id: String,
+) -> Answer<Json<PlanDecided>> {
+    let engine = &http.service.engine;
+    http.service.write_files(review.id()).await;
+    let candidate = engine.candidate(review, variables).await?;
+    let now = engine.environment().clock.now();
+    Ok(Json(PlanDecided {
+        id: review.id().to_string(),
+        version: review.current().number,
+        status: engine.status(review).await?.as_str().to_owned(),
+        digest: candidate.digest.to_string(),
+        approvals: review.given_approvals(&candidate.digest, now).len(),
+        required: engine.policy().approval.required() as usize,
+        trace_id,
+    }))
+}

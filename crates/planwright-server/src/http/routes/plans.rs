@@ -1,0 +1,284 @@
+//! Plans: proposing, listing, looking at, changing and deleting them.
+
+use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
+use crate::http::caller::{Caller, Trace};
+use crate::http::page::{Filling, PageParams};
+use crate::http::problem::{Answer, Problem};
+use crate::http::router::Routes;
+use crate::http::state::Http;
+use crate::http::{etag, patch};
+use crate::wire::{Created, CreatedPlan, Page, PlanDetails, PlanLine};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::{ETAG, LOCATION};
+use planwright_core::id::PlanId;
+use planwright_core::plan::{Bounds, Document, Edit};
+use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_engine::{Editing, LoadError, ReviewError};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::IntoParams;
+use utoipa_axum::routes;
+
+/// The most characters of a goal.
+const MAX_GOAL: usize = 10_000;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().routes(routes!(create_plan, list_plans)).routes(routes!(
+        get_plan,
+        patch_plan,
+        delete_plan
+    ))
+}
+
+/// Proposes a plan.
+///
+/// A whole plan document is stored as version 1 and waits for approval. A goal alone becomes a draft: it has no steps
+/// until somebody adds them.
+#[utoipa::path(post, path = "/plan", operation_id = "createPlan", tag = "plans",
+    request_body(content = ref("#/components/schemas/NewPlan"), content_type = "application/json"),
+    responses(
+        (status = 201, description = "The plan is stored.", body = Created,
+            headers(("Location" = String, description = "Where the plan is."), ("ETag" = String, description = "Its state."))),
+    ),
+    extensions(("x-planwright-action" = json!("propose"))))]
+async fn create_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    JsonBytes(bytes): JsonBytes,
+) -> Answer<Response> {
+    let value = json(&bytes)?;
+    check_goal(&value)?;
+    let only_a_goal = value.as_object().is_some_and(|plan| plan.len() == 1 && plan.contains_key("goal"));
+    let mut document = Document::from_json(value, &Bounds::untrusted())?;
+    let engine = &http.service.engine;
+    match &document.id {
+        Some(id) => refuse_known(&http, id).await?,
+        None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
+    }
+    let (review, _) = if only_a_goal {
+        engine.draft(document, &caller.principal).await?
+    } else {
+        engine.propose(document, &caller.principal).await?
+    };
+    http.service.write_files(review.id()).await;
+    let (id, current) = (review.id().to_string(), review.current());
+    let status = engine.status(&review).await?;
+    let headers = [(LOCATION, format!("/plan/{id}")), (ETAG, etag::of(&review))];
+    let plan = CreatedPlan::new(
+        &current.document,
+        (id, status.as_str()),
+        current.number,
+        current.digest.to_string(),
+    );
+    Ok((StatusCode::CREATED, headers, Json(Created { plan, trace_id: trace })).into_response())
+}
+
+/// A goal says something, and not too much.
+fn check_goal(value: &Value) -> Result<(), Problem> {
+    match value.get("goal") {
+        None => Ok(()),
+        Some(Value::String(goal)) if goal.trim().is_empty() => Err(Problem::bad_request("the goal is empty")),
+        Some(Value::String(goal)) if goal.chars().count() > MAX_GOAL => {
+            Err(Problem::bad_request(format!("the goal has more than {MAX_GOAL} characters")))
+        }
+        Some(Value::String(_)) => Ok(()),
+        Some(_) => Err(Problem::bad_request("the goal has to be a text")),
+    }
+}
+
+/// A plan that exists is edited, not proposed again.
+async fn refuse_known(http: &Http, id: &PlanId) -> Result<(), Problem> {
+    match http.service.engine.load_review(id).await {
+        Ok((review, _)) if review.state() == ReviewState::Deleted => Ok(()),
+        Ok(_) => Err(Problem::conflict(format!("there is a plan `{id}` already"))
+            .hint(format!("PATCH /plan/{id} makes a new version of it"))),
+        Err(LoadError::NoSuchPlan(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Which plans.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct ListParams {
+    /// How many plans at most.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+    /// The `nextCursor` of the page before.
+    #[param(max_length = 256)]
+    cursor: Option<String>,
+    /// Only plans that stand there, as `proposed` or `executing`.
+    status: Option<String>,
+}
+
+/// Lists plans, the newest first.
+#[utoipa::path(get, path = "/plan", operation_id = "listPlans", tag = "plans",
+    params(ListParams),
+    responses((status = 200, description = "A page of plans.", body = Page<PlanLine>)),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn list_plans(
+    State(http): State<Http>,
+    Params(ListParams { limit, cursor, status }): Params<ListParams>,
+) -> Answer<Json<Page<PlanLine>>> {
+    let engine = &http.service.engine;
+    let params = PageParams { limit, cursor };
+    let (mut page, plans) = Filling::begin(&params, engine.store().plans().await?)?;
+    for info in &plans {
+        // One damaged plan does not hide the others.
+        let line = match line(&http, &info.status.plan, status.as_deref()).await {
+            Ok(line) => line,
+            Err(error) => {
+                tracing::error!(plan = %info.status.plan, %error, "a plan cannot be listed");
+                None
+            }
+        };
+        if !page.put(info, line.into_iter().collect()) {
+            break;
+        }
+    }
+    Ok(Json(page.finish()))
+}
+
+async fn line(http: &Http, plan: &PlanId, wanted: Option<&str>) -> Result<Option<PlanLine>, LoadError> {
+    let (review, _) = http.service.engine.load_review(plan).await?;
+    let status = http.service.engine.status(&review).await?;
+    let shown = match wanted {
+        Some(wanted) => status.as_str() == wanted,
+        None => review.state() != ReviewState::Deleted,
+    };
+    Ok(shown.then(|| PlanLine::new(&review, status.as_str())))
+}
+
+/// Shows a plan: its document, where it stands, what the policy says, who agreed, and its runs.
+#[utoipa::path(get, path = "/plan/{id}", operation_id = "getPlan", tag = "plans",
+    params(("id" = String, Path, description = "The plan.")),
+    responses(
+        (status = 200, description = "The plan.", body = ref("#/components/schemas/Plan"),
+            headers(("ETag" = String, description = "The state of the plan, for `If-Match`."))),
+    ),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answer<Response> {
+    let review = super::load(&http, &id).await?;
+    shown(&http, &review).await
+}
+
+/// A plan with all that is known about it.
+pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
+    let engine = &http.service.engine;
+    let status = engine.status(review).await?;
+    let candidate = engine.candidate(review, &Map::new()).await?;
+    let details = PlanDetails::read(engine, review, &candidate, status.as_str()).await?;
+    Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
+}
+
+/// Changes a plan: a new version, if it is still as its editor saw it.
+#[utoipa::path(patch, path = "/plan/{id}", operation_id = "patchPlan", tag = "plans",
+    params(("id" = String, Path, description = "The plan."),
+        ("If-Match" = String, Header, description = "The `ETag` of the plan as it was read.")),
+    request_body(content(
+        (ref("#/components/schemas/JsonPatch") = "application/json-patch+json"),
+        (ref("#/components/schemas/MergePatch") = "application/merge-patch+json"),
+        (ref("#/components/schemas/Edits") = "application/json"),
+    )),
+    responses(
+        (status = 200, description = "The plan as it is now.", body = ref("#/components/schemas/Plan"),
+            headers(("ETag" = String, description = "The state of the plan, for `If-Match`."))),
+    ),
+    extensions(("x-planwright-action" = json!("propose"))))]
+async fn patch_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    PathId(id): PathId<PlanId>,
+    request: Request,
+) -> Answer<Response> {
+    let headers = request.headers().clone();
+    let kind = media_type(&headers);
+    let kind = Patch::of(kind.as_deref())?;
+    let value = json(&body::read(request, &http).await?)?;
+    let review = super::load(&http, &id).await?;
+    etag::check(&headers, &review)?;
+    let document = patched(&review.current().document, kind, value)?;
+    if document.id.as_ref() != Some(&id) {
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the id of a plan never changes"));
+    }
+    let editing = Editing { based_on: review.current().number, by: caller.principal, reason: None };
+    let edited = http.service.engine.edit(&id, document, &editing).await;
+    let (review, _) = edited.map_err(|error| match error {
+        ReviewError::Refused(refusal @ Refusal::Conflict { .. }) => {
+            Problem::new(StatusCode::PRECONDITION_FAILED, refusal.to_string())
+        }
+        error => error.into(),
+    })?;
+    http.service.write_files(&id).await;
+    shown(&http, &review).await
+}
+
+/// The ways to say what changes.
+#[derive(Debug, Clone, Copy)]
+enum Patch {
+    Json,
+    Merge,
+    Edits,
+}
+
+impl Patch {
+    fn of(kind: Option<&str>) -> Answer<Self> {
+        match kind {
+            Some("application/json-patch+json") => Ok(Self::Json),
+            Some("application/merge-patch+json") => Ok(Self::Merge),
+            Some("application/json") => Ok(Self::Edits),
+            Some(_) | None => Err(unsupported(
+                "application/json-patch+json, application/merge-patch+json or application/json with edits",
+            )),
+        }
+    }
+}
+
+/// Edits of a plan, in their order.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edits {
+    edits: Vec<Edit>,
+}
+
+/// The document after the change, within the same bounds as one that was just posted.
+fn patched(document: &Document, kind: Patch, value: Value) -> Answer<Document> {
+    let bounds = Bounds::untrusted();
+    if let Patch::Edits = kind {
+        let Edits { edits } = serde_json::from_value(value)
+            .map_err(|error| Problem::bad_request(format!("these are no edits: {error}")))?;
+        return document.edited(&edits, &bounds).map_err(|error| ReviewError::from(error).into());
+    }
+    let mut document = serde_json::to_value(document)
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    match kind {
+        Patch::Json => patch::json_patch(&mut document, value, bounds.max_document_bytes)?,
+        Patch::Merge if value.is_object() => patch::merge_patch(&mut document, value),
+        Patch::Merge | Patch::Edits => {
+            return Err(Problem::bad_request("a merge patch of a plan has to be a JSON object"));
+        }
+    }
+    check_goal(&document)?;
+    let text = serde_json::to_vec(&document).unwrap_or_default();
+    Ok(Document::read(&text, &bounds)?)
+}
+
+/// Deletes a plan that is not executing. Its journal stays.
+#[utoipa::path(delete, path = "/plan/{id}", operation_id = "deletePlan", tag = "plans",
+    params(("id" = String, Path, description = "The plan.")),
+    responses((status = 204, description = "The plan is deleted.")),
+    extensions(("x-planwright-action" = json!("delete"))))]
+async fn delete_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    PathId(id): PathId<PlanId>,
+) -> Answer<StatusCode> {
+    http.service.engine.delete(&id, &caller.principal).await?;
+    http.service.write_files(&id).await;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,342 @@
+//! Runs: beginning them, stopping them, going on, and taking them back.
+
+use super::Seen;
+use crate::http::body::{OptionalBody, PathId, PathStep};
+use crate::http::caller::{Caller, Trace};
+use crate::http::problem::{Answer, Problem};
+use crate::http::router::Routes;
+use crate::http::state::Http;
+use crate::wire::{KeptStep, RunAccepted, RunLine, RunResult, StepResult, UndoPreview, UndoStep};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::LOCATION;
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::run::{Kept, Run};
+use planwright_engine::{GivenApproval, RunCommand, RunOptions, Undo, UndoCandidate};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .routes(routes!(run_plan))
+        .routes(routes!(list_runs))
+        .routes(routes!(get_run))
+        .routes(routes!(pause_run))
+        .routes(routes!(resume_run))
+        .routes(routes!(cancel_run))
+        .routes(routes!(fail_run))
+        .routes(routes!(fork_run))
+        .routes(routes!(undo_run))
+}
+
+/// How the plan is run.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+struct StartRun {
+    /// They win over the plan's, and are part of what was approved.
+    #[schema(value_type = Object)]
+    variables: Map<String, Value>,
+    /// Replaces the plan's own limit.
+    #[schema(minimum = 1, maximum = 1000)]
+    max_concurrency: Option<u32>,
+}
+
+/// Begins a run of an approved plan. It goes on in the background.
+#[utoipa::path(post, path = "/plan/{id}/run", operation_id = "runPlan", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<StartRun>,
+    responses((status = 202, description = "The run began.", body = RunAccepted,
+        headers(("Location" = String, description = "Where the run is.")))),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn run_plan(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(body): OptionalBody<StartRun>,
+) -> Answer<Response> {
+    let review = super::load(&http, &id).await?;
+    let engine = &http.service.engine;
+    let mut options = options(&caller, body.variables, body.max_concurrency)?;
+    let candidate = engine.runnable(&review, &options.variables).await?;
+    options.approval = engine.consent_of_policy(&review, &candidate);
+    let run = http.supervisor.start_run(&id, options).await?;
+    accepted(&http, &id, &run, trace).await
+}
+
+fn options(
+    caller: &Caller,
+    variables: Map<String, Value>,
+    max_concurrency: Option<u32>,
+) -> Answer<RunOptions> {
+    if max_concurrency.is_some_and(|limit| limit == 0 || limit > 1_000) {
+        return Err(Problem::bad_request("`maxConcurrency` is between 1 and 1000"));
+    }
+    Ok(RunOptions { variables, max_concurrency, ..RunOptions::new(caller.principal.clone()) })
+}
+
+/// The run, and where it stands at this moment.
+pub(super) async fn accepted(http: &Http, plan: &PlanId, run: &RunId, trace_id: String) -> Answer<Response> {
+    http.service.write_files(plan).await;
+    let stream = planwright_core::journal::StreamName::Run(run.clone());
+    let info = http.service.engine.store().info(&stream).await?;
+    let status = info.map_or_else(|| "executing".to_owned(), |info| info.status.status);
+    let location = format!("/plan/{plan}/runs/{run}");
+    let body = RunAccepted { plan_id: plan.to_string(), run_id: run.to_string(), status, trace_id };
+    Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(body)).into_response())
+}
+
+/// Lists the runs of a plan, oldest first, then those that belong to other runs.
+#[utoipa::path(get, path = "/plan/{id}/runs", operation_id = "listRuns", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    responses((status = 200, description = "The runs.", body = Vec<RunLine>)),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn list_runs(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answer<Json<Vec<RunLine>>> {
+    let review = super::load(&http, &id).await?;
+    Ok(Json(RunLine::all(&http.service.engine, &review).await?))
+}
+
+/// Shows a run: every step, with what came of it.
+#[utoipa::path(get, path = "/plan/{id}/runs/{run}", operation_id = "getRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan."), ("run" = String, Path, description = "The run.")),
+    responses((status = 200, description = "The run.", body = RunResult<StepResult>)),
+    extensions(("x-planwright-action" = json!("read"))))]
+async fn get_run(State(http): State<Http>, PathStep(id, run): PathStep<PlanId>) -> Answer<Json<RunResult>> {
+    let review = super::load(&http, &id).await?;
+    let run = super::load_run(&http, &review, Some(&run)).await?;
+    let environment = http.service.engine.environment();
+    let result = RunResult::read(&run, &*environment.artifacts, environment.clock.now()).await?;
+    Ok(Json(result))
+}
+
+/// Which run; the latest one when absent.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct WhichRun {
+    run: Option<String>,
+}
+
+/// Pauses a run: what is in flight finishes, nothing new starts.
+#[utoipa::path(post, path = "/plan/{id}/pause", operation_id = "pauseRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<WhichRun>,
+    responses((status = 202, description = "The run is paused.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn pause_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
+) -> Answer<Response> {
+    command(&http, &id, run.as_deref(), RunCommand::Pause { by: caller.principal }, trace).await
+}
+
+/// Cancels a run: what is in flight is stopped, the rest never runs.
+#[utoipa::path(post, path = "/plan/{id}/cancel", operation_id = "cancelRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<WhichRun>,
+    responses((status = 202, description = "The run is being cancelled.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("cancel"))))]
+async fn cancel_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
+) -> Answer<Response> {
+    command(&http, &id, run.as_deref(), RunCommand::Cancel { by: caller.principal }, trace).await
+}
+
+/// Which run is given up, and why.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct FailRun {
+    run: Option<String>,
+    #[schema(max_length = 10_000)]
+    reason: String,
+}
+
+/// Gives a run up: it fails, though no step of it was why.
+#[utoipa::path(post, path = "/plan/{id}/fail", operation_id = "failRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<FailRun>,
+    responses((status = 202, description = "The run failed.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("cancel"))))]
+async fn fail_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(FailRun { run, reason }): OptionalBody<FailRun>,
+) -> Answer<Response> {
+    super::decisions::check_reason(&reason)?;
+    command(&http, &id, run.as_deref(), RunCommand::GiveUp { by: caller.principal, reason }, trace).await
+}
+
+/// Gives a command to a run that goes on.
+pub(super) async fn command(
+    http: &Http,
+    id: &PlanId,
+    named: Option<&str>,
+    command: RunCommand,
+    trace: String,
+) -> Answer<Response> {
+    let review = super::load(http, id).await?;
+    let run = super::load_run(http, &review, named).await?;
+    let run = run.id().clone();
+    http.service.engine.command(&run, command).await?;
+    accepted(http, id, &run, trace).await
+}
+
+/// Goes on with a run that was paused or interrupted.
+#[utoipa::path(post, path = "/plan/{id}/resume", operation_id = "resumeRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<WhichRun>,
+    responses((status = 202, description = "The run goes on.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn resume_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
+) -> Answer<Response> {
+    let review = super::load(&http, &id).await?;
+    let run = super::load_run(&http, &review, run.as_deref()).await?.id().clone();
+    let handle = http.service.engine.resume_run(&run, RunOptions::new(caller.principal)).await?;
+    http.supervisor.adopt(handle).await;
+    accepted(&http, &id, &run, trace).await
+}
+
+/// Which steps run again.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ForkRun {
+    /// The run whose results are reused; the latest one when absent.
+    #[serde(default)]
+    pub(super) run: Option<String>,
+    /// The first steps that run again, with everything after them.
+    #[schema(min_items = 1)]
+    pub(super) from: Vec<String>,
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub(super) variables: Map<String, Value>,
+}
+
+/// Begins a run that takes over the results of another one.
+#[utoipa::path(post, path = "/plan/{id}/fork", operation_id = "forkRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = ForkRun,
+    responses((status = 202, description = "The run began.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn fork_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    crate::http::body::JsonBody(body): crate::http::body::JsonBody<ForkRun>,
+) -> Answer<Response> {
+    fork(&http, &caller, &id, body, trace).await
+}
+
+pub(super) async fn fork(
+    http: &Http,
+    caller: &Caller,
+    id: &PlanId,
+    body: ForkRun,
+    trace: String,
+) -> Answer<Response> {
+    let ForkRun { run, from, variables } = body;
+    if from.is_empty() {
+        return Err(Problem::bad_request("`from` names at least one step"));
+    }
+    let review = super::load(http, id).await?;
+    let source = super::load_run(http, &review, run.as_deref()).await?.id().clone();
+    let engine = &http.service.engine;
+    let mut options = options(caller, variables, None)?;
+    let candidate = engine.runnable(&review, &options.variables).await?;
+    let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
+    let find = |step: &String| candidate.plan.find(step).map(|ix| candidate.plan.step_id(ix).clone());
+    let from = from.iter().map(|step| find(step).ok_or_else(|| unknown(step)));
+    let from = from.collect::<Answer<Vec<StepId>>>()?;
+    options.approval = engine.consent_of_policy(&review, &candidate);
+    let handle = engine.fork(&source, &from, options).await?;
+    let run = handle.run_id().clone();
+    http.supervisor.adopt(handle).await;
+    accepted(http, id, &run, trace).await
+}
+
+/// Consent to the calls that take a run back, or a look at them.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+struct UndoRun {
+    /// The run that is taken back; the latest one when absent.
+    run: Option<String>,
+    /// The digest of the calls that were shown by a dry run.
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    digest: Option<String>,
+    /// Only show the calls.
+    dry_run: bool,
+}
+
+/// Takes back what a run did, by calls that were shown before.
+#[utoipa::path(post, path = "/plan/{id}/undo", operation_id = "undoRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = UndoRun,
+    responses(
+        (status = 200, description = "The calls that would take it back.", body = UndoPreview),
+        (status = 202, description = "The run is being taken back.", body = RunAccepted),
+    ),
+    extensions(("x-planwright-action" = json!("run approve"))))]
+async fn undo_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(UndoRun { run, digest, dry_run }): OptionalBody<UndoRun>,
+) -> Answer<Response> {
+    let review = super::load(&http, &id).await?;
+    let run = super::load_run(&http, &review, run.as_deref()).await?.id().clone();
+    let engine = &http.service.engine;
+    let UndoCandidate { original, undo, .. } = engine.plan_undo(&run).await?;
+    if dry_run {
+        return match undo {
+            Undo::Open(open) => Err(Problem::conflict(format!("{} is taking it back already", open.id()))),
+            Undo::Fresh { candidate, steps, kept } => {
+                let undos = steps.iter().zip(&candidate.plan.document().steps);
+                let plan = original.plan();
+                let preview = UndoPreview {
+                    plan_id: id.to_string(),
+                    run_id: run.to_string(),
+                    digest: candidate.digest.to_string(),
+                    steps: undos.map(|(&ix, undo)| UndoStep::new(plan.step_id(ix), undo)).collect(),
+                    kept: kept.iter().map(|(ix, why)| kept_step(&original, *ix, why)).collect(),
+                };
+                Ok(Json(preview).into_response())
+            }
+        };
+    }
+    let mut options = RunOptions::new(caller.principal.clone());
+    if matches!(undo, Undo::Fresh { .. }) {
+        let shown = Seen { version: None, digest }.shown()?;
+        options.approval = Some(GivenApproval::new(shown, caller.principal, caller.assurance));
+    }
+    let handle = engine.undo(&run, options).await?;
+    let undoing = handle.run_id().clone();
+    http.supervisor.adopt(handle).await;
+    accepted(&http, &id, &undoing, trace).await
+}
+
+fn kept_step(original: &Run, ix: planwright_core::plan::StepIx, why: &Kept) -> KeptStep {
+    let reason = match why {
+        Kept::NoUndo => "it says nothing about how to take it back".to_owned(),
+        Kept::Reused { from } => format!("{from} did it"),
+        Kept::Child { run } => format!("{run} did it"),
+    };
+    KeptStep { step: original.plan().step_id(ix).to_string(), reason }
+}

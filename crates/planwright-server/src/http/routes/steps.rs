@@ -1,0 +1,330 @@
+//! Single steps of a run: what people decide about them and tell them.
+
+use super::Seen;
+use super::decisions::{RejectPlan, Yes, check_reason};
+use super::runs::{ForkRun, fork};
+use crate::http::body::{JsonBody, OptionalBody, PathStep};
+use crate::http::caller::{Caller, Trace};
+use crate::http::problem::{Answer, Problem};
+use crate::http::router::Routes;
+use crate::http::state::Http;
+use crate::wire::{RunAccepted, StepDecided};
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use planwright_core::id::PlanId;
+use planwright_core::review::Review;
+use planwright_core::run::{Asked, Reply, Resolution, Run, StepState};
+use planwright_engine::{RunCommand, store_value};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .routes(routes!(approve_step))
+        .routes(routes!(reject_step))
+        .routes(routes!(skip_step))
+        .routes(routes!(retry_step))
+        .routes(routes!(resolve_step))
+        .routes(routes!(answer_step))
+}
+
+/// A step of a run. `parent:child` is a step of the run that `parent` is doing.
+struct Target {
+    review: Review,
+    run: Run,
+    step: String,
+}
+
+async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> Answer<Target> {
+    let mut review = super::load(http, plan).await?;
+    let mut run = super::load_run(http, &review, named).await?;
+    let mut step = step;
+    let unknown = |run: &Run, step: &str| {
+        Problem::not_found(format!("plan `{}` has no step `{step}`", run.plan().id()))
+    };
+    while let Some((parent, rest)) = step.split_once(':') {
+        let ix = run.find(parent).ok_or_else(|| unknown(&run, parent))?;
+        let child = run.child_place(ix).child();
+        let store = http.service.engine.store();
+        let begun = planwright_engine::plan_of_run(&**store, &child).await;
+        let plan = begun
+            .map_err(|_| Problem::conflict(format!("step `{parent}` has not begun to run another plan")))?;
+        review = super::load(http, &plan).await?;
+        (run, _) = http.service.engine.load_run(&child, &review).await?;
+        step = rest;
+    }
+    if run.find(step).is_none() && run.plan().find(step).is_none() {
+        return Err(unknown(&run, step));
+    }
+    Ok(Target { review, run, step: step.to_owned() })
+}
+
+/// Gives the command and says where the step stands then.
+async fn decide(
+    http: &Http,
+    target: Target,
+    command: RunCommand,
+    trace_id: String,
+) -> Answer<Json<StepDecided>> {
+    let Target { review, run, step } = target;
+    let engine = &http.service.engine;
+    engine.command(run.id(), command).await?;
+    // The journal says so too; this is sooner.
+    http.supervisor.go_on(run.id().clone()).await;
+    let (run, _) = engine.load_run(run.id(), &review).await?;
+    http.service.write_files(review.id()).await;
+    Ok(Json(StepDecided {
+        plan_id: review.id().to_string(),
+        run_id: run.id().to_string(),
+        state: run.find(&step).map_or("pending", |ix| run.step(ix).name()).to_owned(),
+        step,
+        status: run.status().to_owned(),
+        trace_id,
+    }))
+}
+
+/// A yes to the step, or to the concrete call that was shown.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "decision": "approve", "version": 1 }))]
+struct ApproveStep {
+    #[expect(dead_code, reason = "its presence is what counts")]
+    decision: Yes,
+    version: Option<u32>,
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    digest: Option<String>,
+    #[serde(default)]
+    run: Option<String>,
+}
+
+/// Approves a step that waits for it.
+#[utoipa::path(post, path = "/plan/{id}/steps/{step}/approve", operation_id = "approveStep", tag = "steps",
+    params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
+    request_body = ApproveStep,
+    responses((status = 200, description = "The approval is recorded.", body = StepDecided)),
+    extensions(("x-planwright-action" = json!("approve"))))]
+async fn approve_step(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathStep(id, step): PathStep<PlanId>,
+    JsonBody(body): JsonBody<ApproveStep>,
+) -> Answer<Json<StepDecided>> {
+    let shown = Seen { version: body.version, digest: body.digest }.shown()?;
+    let target = target(&http, &id, &step, body.run.as_deref()).await?;
+    let (by, assurance) = (caller.principal, caller.assurance);
+    let command = RunCommand::Approve { step: target.step.clone(), by, assurance, shown: shown.into() };
+    decide(&http, target, command, trace).await
+}
+
+/// Rejects a step that waits for approval: it never runs, and what depends on it is blocked.
+#[utoipa::path(post, path = "/plan/{id}/steps/{step}/reject", operation_id = "rejectStep", tag = "steps",
+    params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
+    request_body = RejectPlan,
+    responses((status = 200, description = "The rejection is recorded.", body = StepDecided)),
+    extensions(("x-planwright-action" = json!("approve"))))]
+async fn reject_step(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathStep(id, step): PathStep<PlanId>,
+    JsonBody(body): JsonBody<RejectPlan>,
+) -> Answer<Json<StepDecided>> {
+    let RejectPlan { version, digest, reason, .. } = body;
+    let shown = Seen { version, digest }.shown()?;
+    check_reason(&reason)?;
+    let target = target(&http, &id, &step, None).await?;
+    let command =
+        RunCommand::Deny { step: target.step.clone(), by: caller.principal, shown: shown.into(), reason };
+    decide(&http, target, command, trace).await
+}
+
+/// Why a step is left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct SkipStep {
+    #[schema(max_length = 10_000)]
+    reason: String,
+    run: Option<String>,
+}
+
+/// Leaves out a step that has not begun. What depends on it goes on without.
+#[utoipa::path(post, path = "/plan/{id}/steps/{step}/skip", operation_id = "skipStep", tag = "steps",
+    params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
+    request_body = Option<SkipStep>,
+    responses((status = 200, description = "The step is skipped.", body = StepDecided)),
+    extensions(("x-planwright-action" = json!("resolve"))))]
+async fn skip_step(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathStep(id, step): PathStep<PlanId>,
+    OptionalBody(SkipStep { reason, run }): OptionalBody<SkipStep>,
+) -> Answer<Json<StepDecided>> {
+    check_reason(&reason)?;
+    let target = target(&http, &id, &step, run.as_deref()).await?;
+    let command = RunCommand::LeaveOut { step: target.step.clone(), by: caller.principal, reason };
+    decide(&http, target, command, trace).await
+}
+
+/// Which run; the latest one when absent.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct RetryStep {
+    run: Option<String>,
+}
+
+/// Runs a step again, with everything after it: a new run that takes over the other results of an ended one.
+#[utoipa::path(post, path = "/plan/{id}/steps/{step}/retry", operation_id = "retryStep", tag = "steps",
+    params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
+    request_body = Option<RetryStep>,
+    responses((status = 202, description = "A new run began with the step.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn retry_step(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathStep(id, step): PathStep<PlanId>,
+    OptionalBody(RetryStep { run }): OptionalBody<RetryStep>,
+) -> Answer<Response> {
+    let target = target(&http, &id, &step, run.as_deref()).await?;
+    if !target.run.state().is_terminal() {
+        let state = target.run.find(&target.step).map_or("pending", |ix| target.run.step(ix).name());
+        return Err(Problem::conflict(format!("step `{step}` is {state} and its run has not ended")).hint(
+            "a step is retried by itself as its plan says; once the run has ended it can be run again",
+        ));
+    }
+    let body = ForkRun {
+        run: Some(target.run.id().to_string()),
+        from: vec![target.step],
+        variables: target.run.plan().document().variables.clone(),
+    };
+    fork(&http, &caller, target.review.id(), body, trace).await
+}
+
+/// What became of the call.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum OutcomeWord {
+    /// It happened.
+    Happened,
+    /// It had no effect: the attempt failed.
+    DidNotHappen,
+    /// Call it again, whatever happened before.
+    RunAgain,
+}
+
+/// What a person found out about a call whose outcome is unknown.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ResolveStep {
+    outcome: OutcomeWord,
+    /// What the call returned, if it happened.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    value: Option<Value>,
+    #[serde(default)]
+    run: Option<String>,
+}
+
+/// Says what became of a call whose outcome is unknown.
+#[utoipa::path(post, path = "/plan/{id}/steps/{step}/resolve", operation_id = "resolveStep", tag = "steps",
+    params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
+    request_body = ResolveStep,
+    responses((status = 200, description = "The outcome is recorded.", body = StepDecided)),
+    extensions(("x-planwright-action" = json!("resolve"))))]
+async fn resolve_step(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathStep(id, step): PathStep<PlanId>,
+    JsonBody(ResolveStep { outcome, value, run }): JsonBody<ResolveStep>,
+) -> Answer<Json<StepDecided>> {
+    let target = target(&http, &id, &step, run.as_deref()).await?;
+    let resolution = match outcome {
+        OutcomeWord::Happened => {
+            let artifacts = &http.service.engine.environment().artifacts;
+            let (value, _) = store_value(&**artifacts, value.unwrap_or_default()).await?;
+            Resolution::Happened { value }
+        }
+        OutcomeWord::DidNotHappen => Resolution::DidNotHappen,
+        OutcomeWord::RunAgain => Resolution::RunAgain,
+    };
+    let command = RunCommand::Resolve { step: target.step.clone(), by: caller.principal, resolution };
+    decide(&http, target, command, trace).await
+}
+
+/// The answer to what a step asks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct AnswerStep {
+    /// The digest of the questions that were shown.
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    question: String,
+    /// The values asked for, if there is one question.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    values: Option<Map<String, Value>>,
+    /// The values for each question, by its key, if there are several.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    answers: Option<BTreeMap<String, Map<String, Value>>>,
+    /// The person does not want to say.
+    #[serde(default)]
+    decline: bool,
+    #[serde(default)]
+    run: Option<String>,
+}
+
+/// Answers what a step asks a person.
+#[utoipa::path(post, path = "/plan/{id}/steps/{step}/input", operation_id = "answerStep", tag = "steps",
+    params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
+    request_body = AnswerStep,
+    responses((status = 200, description = "The answer is recorded.", body = StepDecided)),
+    extensions(("x-planwright-action" = json!("resolve"))))]
+async fn answer_step(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathStep(id, step): PathStep<PlanId>,
+    JsonBody(body): JsonBody<AnswerStep>,
+) -> Answer<Json<StepDecided>> {
+    let question =
+        body.question.parse().map_err(|error| Problem::bad_request(format!("`question`: {error}")))?;
+    let target = target(&http, &id, &step, body.run.as_deref()).await?;
+    let asked = target.run.find(&target.step).and_then(|ix| match target.run.step(ix) {
+        StepState::AwaitingInput { asked, .. } => Some(&**asked),
+        _ => None,
+    });
+    let nothing = || Problem::conflict(format!("step `{step}` asks nothing"));
+    let replies = replies(asked.ok_or_else(nothing)?, body)?;
+    let command =
+        RunCommand::GiveInput { step: target.step.clone(), by: caller.principal, question, replies };
+    decide(&http, target, command, trace).await
+}
+
+/// One reply per question, in their order.
+fn replies(asked: &Asked, body: AnswerStep) -> Answer<Vec<Reply>> {
+    match (body.values, body.answers, body.decline) {
+        (None, None, true) => Ok(vec![Reply::Decline; asked.questions.len()]),
+        (Some(values), None, false) if asked.questions.len() == 1 => Ok(vec![Reply::Values(values)]),
+        (Some(_), None, false) => Err(Problem::bad_request("there are several questions: give `answers`")),
+        (None, Some(mut answers), false) => {
+            let replies = asked.questions.iter().map(|question| {
+                let missing =
+                    || Problem::bad_request(format!("the question `{}` is not answered", question.key));
+                answers.remove(&question.key).map(Reply::Values).ok_or_else(missing)
+            });
+            let replies = replies.collect::<Answer<Vec<Reply>>>()?;
+            match answers.keys().next() {
+                None => Ok(replies),
+                Some(other) => Err(Problem::bad_request(format!("nobody asks `{other}`"))),
+            }
+        }
+        _ => Err(Problem::bad_request("give one of `values`, `answers` and `decline`")),
+    }
+}

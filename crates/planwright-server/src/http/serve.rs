@@ -1,0 +1,110 @@
+//! Listening, and stopping without losing anything.
+
+use super::connection::Guard;
+use super::keeper;
+use super::router::app;
+use super::state::Http;
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Headers have to arrive within this time: nobody keeps a connection by sending them letter by letter.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of all headers of a request.
+const MAX_HEADERS: usize = 32 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("the certificate or its key cannot be used")]
+    Certificate(#[source] io::Error),
+    #[error("the service stopped")]
+    Stopped(#[source] io::Error),
+}
+
+/// Where the certificate and its key are, in PEM.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Takes the address. From here on connections are queued.
+pub fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let failed = |source| ServeError::Listen { address, source };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(listener)
+}
+
+/// Answers requests until the service is told to stop, then finishes what was begun.
+pub async fn serve(http: &Http, listener: TcpListener, tls: Option<&Tls>) -> Result<(), ServeError> {
+    let handle = Handle::new();
+    let service = app(http).into_make_service();
+    let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
+    let stopping = stop(http.clone(), handle.clone());
+    tokio::spawn(keeper::tend(http.clone()));
+    let served = async {
+        match tls {
+            None => {
+                let server = axum_server::from_tcp(listener).map_err(ServeError::Stopped)?;
+                let mut server = server.acceptor(guard).handle(handle);
+                limit(server.http_builder());
+                server.serve(service).await.map_err(ServeError::Stopped)
+            }
+            Some(tls) => {
+                let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key).await;
+                let config = config.map_err(ServeError::Certificate)?;
+                let server = axum_server::from_tcp_rustls(listener, config).map_err(ServeError::Stopped)?;
+                let mut server = server.map(|tls| tls.acceptor(guard)).handle(handle);
+                limit(server.http_builder());
+                server.serve(service).await.map_err(ServeError::Stopped)
+            }
+        }
+    };
+    tokio::select! {
+        served = served => served?,
+        never = stopping => match never {},
+        () = http.stop_now.cancelled() => return Ok(()),
+    }
+    // What is in flight finishes in its own time, but not in any time.
+    let stopped = tokio::select! {
+        stopped = http.supervisor.stop(http.settings.grace) => stopped,
+        () = http.stop_now.cancelled() => return Ok(()),
+    };
+    if stopped.cut_off > 0 {
+        tracing::warn!(
+            runs = stopped.cut_off,
+            "calls were still in flight; their runs go on at the next start"
+        );
+    }
+    Ok(())
+}
+
+/// Once the service is told to stop: no new connections, those that are open finish their requests.
+async fn stop(http: Http, handle: Handle<SocketAddr>) -> std::convert::Infallible {
+    http.stop.cancelled().await;
+    handle.graceful_shutdown(Some(http.settings.grace));
+    std::future::pending().await
+}
+
+fn limit(builder: &mut Builder<TokioExecutor>) {
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEADERS)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(64)
+        .max_header_list_size(u32::try_from(MAX_HEADERS).expect("a few kilobytes"))
+        .keep_alive_interval(Some(Duration::from_secs(20)))
+        .keep_alive_timeout(Duration::from_secs(20));
+}

@@ -1,0 +1,50 @@
+//! What the operator decided about the service itself.
+
+use super::hosts::AllowedHost;
+use crate::events::EventsOptions;
+use std::time::Duration;
+
+/// Everything has a limit. The defaults suit a team.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Names under which the service may be asked for.
+    pub hosts: Vec<AllowedHost>,
+    /// Web origins other than the service's own that may use it.
+    pub origins: Vec<String>,
+    /// The service's own pages are loaded over TLS.
+    pub https: bool,
+    /// The figures are shown without a token: a scraper inside the operator's network has none.
+    pub metrics_public: bool,
+    pub max_connections: usize,
+    /// Requests that are worked on at once; more are told to come again.
+    pub max_in_flight: usize,
+    /// Requests of one principal per second, over time.
+    pub requests_per_second: u32,
+    /// Requests of one principal at once.
+    pub burst: u32,
+    pub max_body_bytes: usize,
+    /// A client that sends or reads nothing for this long is cut off.
+    pub stall_timeout: Duration,
+    /// How long requests and calls in flight may take once the service is told to stop.
+    pub grace: Duration,
+    pub events: EventsOptions,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            https: false,
+            metrics_public: false,
+            max_connections: 1_024,
+            max_in_flight: 256,
+            requests_per_second: 200,
+            burst: 1_000,
+            max_body_bytes: 1 << 20,
+            stall_timeout: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+            events: EventsOptions::default(),
+        }
+    }
+}

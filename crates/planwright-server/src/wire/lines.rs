@@ -1,0 +1,85 @@
+//! What is known about a plan, gathered for whoever looks at it.
+
+use super::{ApprovalLine, ChangesSince, PlanDetails, RunLine, StepVerdict, ThreadLine};
+use planwright_core::id::RunId;
+use planwright_core::journal::{StreamName, decode};
+use planwright_core::review::Review;
+use planwright_core::run::RunEvent;
+use planwright_engine::port::{StoreError, StreamInfo};
+use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError};
+
+impl RunLine {
+    /// The runs of a plan, oldest first, then those that belong to other runs.
+    pub async fn all(engine: &Engine, review: &Review) -> Result<Vec<Self>, StoreError> {
+        let infos = engine.store().runs(review.id()).await?;
+        let lines = review.runs().iter().map(|opened| {
+            let info = infos.iter().find(|info| info.stream == StreamName::Run(opened.run.clone()));
+            Self {
+                id: opened.run.to_string(),
+                version: opened.version,
+                status: info.map_or_else(|| "unknown".to_owned(), |info| info.status.status.clone()),
+                started_at: opened.at.to_string(),
+                undoes: None,
+                parent: None,
+            }
+        });
+        let mut lines: Vec<Self> = lines.collect();
+        for info in &infos {
+            if let StreamName::Run(id) = &info.stream
+                && !lines.iter().any(|known| known.id == id.as_str())
+            {
+                lines.push(Self::belonging(engine, id, info).await?);
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A run that belongs to another one: an undo, or the work of a step.
+    async fn belonging(engine: &Engine, id: &RunId, info: &StreamInfo) -> Result<Self, StoreError> {
+        let first = engine.store().read(&info.stream, 0, 1).await?;
+        let event = first.first().and_then(|record| decode::<RunEvent>(record).ok()).map(|entry| entry.event);
+        let (version, undoes, parent) = match event {
+            Some(RunEvent::RunStarted { version, undoes, parent, .. }) => (version, undoes, parent),
+            Some(_) | None => (0, None, None),
+        };
+        Ok(Self {
+            id: id.to_string(),
+            version,
+            status: info.status.status.clone(),
+            started_at: info.created_at.to_string(),
+            undoes: undoes.map(|run| run.to_string()),
+            parent: parent.map(|parent| parent.run.to_string()),
+        })
+    }
+}
+
+impl<'a> PlanDetails<'a> {
+    /// A plan as it would run now, with all that was said about it.
+    pub async fn read(
+        engine: &Engine,
+        review: &'a Review,
+        candidate: &Candidate,
+        status: &'a str,
+    ) -> Result<Self, ReviewError> {
+        let judged = engine.judge(&candidate.plan);
+        let late = judged.late_choices(&std::collections::BTreeMap::new(), &engine.policy().late_bound);
+        let now = engine.environment().clock.now();
+        Ok(Self {
+            document: &review.current().document,
+            status,
+            version: review.current().number,
+            digest: candidate.digest,
+            runs: RunLine::all(engine, review).await.map_err(LoadError::from)?,
+            policy: StepVerdict::of(&judged, &late),
+            approvals: review.approvals().iter().map(|approval| ApprovalLine::new(approval, now)).collect(),
+            comments: ThreadLine::all(review),
+            changes: engine.reapproval(review, candidate).await?.map(ChangesSince::from),
+        })
+    }
+}
+
+impl From<Reapproval> for ChangesSince {
+    fn from(Reapproval { since, diff, agreed }: Reapproval) -> Self {
+        Self { since, diff, agreed }
+    }
+}
