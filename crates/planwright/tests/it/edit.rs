@@ -168,13 +168,13 @@ fn an_editor_changes_the_plan_and_what_it_writes_is_checked() {
 fn a_text_that_is_no_plan_is_kept_and_gone_on_with() {
     let bench = Bench::new();
     imported(&bench);
-    let broken = edit_in(&bench, "sed -i s/effects.txt/\\${nobody}/ \"$1\"", &["--as", "json"]);
+    let broken = edit_in(&bench, "sed -i 's/\"dependsOn\": \\[/&\"nobody\",/' \"$1\"", &["--as", "json"]);
     let broken = broken.complains(2, "the plan is not valid");
     let hint = broken.err.lines().find(|line| line.starts_with("hint: ")).unwrap();
     let path = hint.split_whitespace().skip_while(|word| *word != "--file").nth(1).unwrap().to_owned();
     assert!(path.contains("/.plans/.edits/p-v1"), "{hint}");
     let text = std::fs::read_to_string(&path).unwrap();
-    bench.write("mended.json", &text.replace("${nobody}", "mended.txt"));
+    bench.write("mended.json", &text.replace("\"nobody\",", "").replace("effects", "mended"));
     std::fs::copy(bench.path("mended.json"), &path).unwrap();
     let went_on = bench.run(&["edit", "p", "--base", "1", "--file", &path, "--json"]).ends(0).json();
     assert_eq!(went_on["version"], 2);
