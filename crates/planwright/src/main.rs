@@ -21,8 +21,11 @@ mod secret_table;
 mod servers;
 mod standing;
 mod target;
+mod telemetry;
+mod tending;
 mod variables;
 mod waiting;
+mod webhook_table;
 mod wire_up;
 
 use clap::Parser as _;

@@ -9,6 +9,7 @@ use crate::printer::Printer;
 use crate::projections::WorkspaceFiles;
 use crate::quiet_panics;
 use crate::servers::{Roster, Servers};
+use crate::telemetry;
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
@@ -133,6 +134,7 @@ impl Setting {
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
+        telemetry::mask(redaction.clone());
         let tools = Arc::new(self.tools(&roster, &artifacts, &redaction)?);
         let sqlite = if access == Access::Read && absent {
             None
@@ -157,6 +159,7 @@ impl Setting {
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
+            .keeping(self.config.keeping())
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();

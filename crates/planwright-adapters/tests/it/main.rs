@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod backups;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod damage;
@@ -13,7 +15,15 @@ mod laws;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod outbox;
+#[cfg(test)]
+mod rewriting;
+#[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod sealed;
+#[cfg(test)]
+mod sealed_attacks;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
