@@ -21,6 +21,7 @@ mod servers;
 mod standing;
 mod target;
 mod telemetry;
+mod tending;
 mod variables;
 mod waiting;
 mod webhook_table;

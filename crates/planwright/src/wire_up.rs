@@ -158,6 +158,7 @@ impl Setting {
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
+            .keeping(self.config.keeping())
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();
