@@ -92,7 +92,8 @@ impl Engine {
         let catalog = self.catalog();
         let named = document.steps.iter().filter_map(|step| step.tool.as_deref());
         let all = named.chain(document.tools_required.iter().map(String::as_str));
-        let missing = all.filter(|name| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. })));
+        let missing =
+            all.filter(|name| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. })));
         missing.map(str::to_owned).collect()
     }
 }

@@ -99,6 +99,17 @@ struct LimitsTable {
 pub(crate) struct ServeTable {
     /// `/metrics` needs no token.
     pub(crate) metrics_public: bool,
+    /// Names and addresses that the service answers to, besides those of its machine.
+    pub(crate) allow_hosts: Vec<String>,
+    /// Web origins whose pages may use the service, besides its own.
+    pub(crate) allow_origins: Vec<String>,
+    pub(crate) max_connections: Option<usize>,
+    /// Requests that are worked on at once.
+    pub(crate) max_in_flight: Option<usize>,
+    /// Requests of one principal per second, over time.
+    pub(crate) requests_per_second: Option<u32>,
+    /// Requests of one principal at once.
+    pub(crate) burst: Option<u32>,
 }
 
 /// `planwright.toml` in the user's directory.
@@ -394,6 +405,14 @@ mod tests {
             step_expires_after = "1h"
             [policy.caps]
             "github.*" = 10
+            [serve]
+            metrics_public = true
+            allow_hosts = ["plans.example.org"]
+            allow_origins = ["https://app.example.org"]
+            max_connections = 100
+            max_in_flight = 10
+            requests_per_second = 10
+            burst = 20
             [roles]
             approver = ["person:ada"]
         "#;

@@ -22,6 +22,7 @@ mod sinks;
 mod telemetry;
 mod templates;
 mod terminal;
+mod tokens;
 mod undo;
 mod webhooks;
 mod workbench;
