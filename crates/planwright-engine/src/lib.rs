@@ -61,6 +61,7 @@ mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod consent;
+mod context;
 pub mod crash;
 mod dispatch;
 mod edits;
@@ -101,5 +102,5 @@ pub use remote::{RunCommand, ShownText};
 pub use run_handle::RunHandle;
 pub use run_options::{GivenApproval, RunOptions};
 pub use start::StartRunError;
-pub use supervision::{Standing, Stopped, Supervisor, SupervisorOptions};
+pub use supervision::{Standing, Stopped, Supervisor, SupervisorOptions, end_of_feed};
 pub use undo::{Undo, UndoCandidate, UndoRunError};

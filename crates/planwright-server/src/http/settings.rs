@@ -1,6 +1,7 @@
 //! What the operator decided about the service itself.
 
 use super::hosts::AllowedHost;
+use crate::events::EventsOptions;
 use std::time::Duration;
 
 /// Everything has a limit. The defaults suit a team.
@@ -26,6 +27,7 @@ pub struct Settings {
     pub stall_timeout: Duration,
     /// How long requests and calls in flight may take once the service is told to stop.
     pub grace: Duration,
+    pub events: EventsOptions,
 }
 
 impl Default for Settings {
@@ -42,6 +44,7 @@ impl Default for Settings {
             max_body_bytes: 1 << 20,
             stall_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
+            events: EventsOptions::default(),
         }
     }
 }

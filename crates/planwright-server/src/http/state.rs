@@ -5,6 +5,7 @@ use super::settings::Settings;
 use super::sign_in::SignIn;
 use super::tickets::Tickets;
 use crate::Service;
+use crate::events::Events;
 use crate::observe::{Figures, Health};
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
@@ -20,6 +21,7 @@ pub struct Parts {
     pub service: Service,
     pub settings: Settings,
     pub sign_in: SignIn,
+    pub events: Events,
     pub tickets: Tickets,
     pub(super) limits: Limits,
     /// Executes runs while nobody waits for them.
@@ -51,6 +53,7 @@ impl Http {
             limits: Limits::new(&settings),
             supervisor: Supervisor::start(service.engine.clone(), &SupervisorOptions::default()),
             health,
+            events: Events::start(service.engine.clone(), settings.events.clone(), stop.clone()),
             stop,
             stop_now: CancellationToken::new(),
             openapi: OnceLock::new(),

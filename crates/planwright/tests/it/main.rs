@@ -12,6 +12,7 @@ mod examples;
 mod execution;
 mod input;
 mod lifecycle;
+mod markdown;
 mod policy;
 mod processes;
 mod resume;

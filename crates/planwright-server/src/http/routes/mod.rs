@@ -39,6 +39,7 @@ pub(super) fn all() -> Routes {
         .merge(session::routes())
         .merge(health::routes())
         .merge(docs::routes())
+        .merge(crate::events::routes())
 }
 
 /// Whatever is not a route.
