@@ -10,3 +10,5 @@ pub mod sqlite;
 mod tls;
 pub mod toolbox;
 pub mod webhook;
+
+pub use tls::install_provider as install_crypto;

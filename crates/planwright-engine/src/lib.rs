@@ -81,6 +81,7 @@ mod resume;
 mod run_handle;
 mod run_options;
 mod start;
+mod stats;
 mod supervision;
 pub mod telemetry;
 mod undo;

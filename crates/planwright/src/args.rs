@@ -31,6 +31,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "PLANWRIGHT_TRUST_PROJECT_SERVERS", hide_env_values = true)]
     #[arg(value_parser = FalseyValueParser::new())]
     pub(crate) trust_project_servers: bool,
+    #[command(flatten)]
+    pub(crate) log: crate::telemetry::LogArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -100,6 +102,8 @@ pub(crate) enum Command {
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
     Servers(command::servers::Command),
+    /// List, test and retry the webhooks that are told what happens.
+    Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
     /// Serve the plans over HTTP, and execute their runs.

@@ -4,9 +4,12 @@ use crate::exit::Failure;
 use crate::printer::line;
 use crate::secret_table::{self, SecretTable};
 use crate::servers::{self, ServerTable};
+use crate::telemetry::TelemetryTable;
+use crate::webhook_table::{self, WebhookTable};
 use planwright_adapters::local::{HttpOptions, LocalOptions};
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
+use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
@@ -35,6 +38,12 @@ pub(crate) struct Config {
     user: UserFile,
     bounds: BoundsTable,
     secrets: SecretTable,
+    /// What is recorded for operators, and where it goes.
+    telemetry: TelemetryTable,
+    /// The HTTP service.
+    serve: ServeTable,
+    /// Who is told what happens.
+    webhooks: Vec<WebhookTable>,
     /// Which calls may be made, which are asked about, and what makes an approval complete.
     policy: PolicyDocument,
     /// Who may do what; absent means that every person may do everything.
@@ -70,6 +79,25 @@ struct LimitsTable {
     global: Option<usize>,
     per_server: BTreeMap<String, usize>,
     per_tool: BTreeMap<String, usize>,
+}
+
+/// `[serve]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServeTable {
+    /// `/metrics` needs no token.
+    pub(crate) metrics_public: bool,
+    /// Names and addresses that the service answers to, besides those of its machine.
+    pub(crate) allow_hosts: Vec<String>,
+    /// Web origins whose pages may use the service, besides its own.
+    pub(crate) allow_origins: Vec<String>,
+    pub(crate) max_connections: Option<usize>,
+    /// Requests that are worked on at once.
+    pub(crate) max_in_flight: Option<usize>,
+    /// Requests of one principal per second, over time.
+    pub(crate) requests_per_second: Option<u32>,
+    /// Requests of one principal at once.
+    pub(crate) burst: Option<u32>,
 }
 
 /// `planwright.toml` in the user's directory.
@@ -152,12 +180,26 @@ impl Config {
             return Err(Failure::usage(format!("{FILE}: `max_depth` is at most {DEEPEST}")));
         }
         self.secrets(Path::new(""))?;
+        self.webhooks()?;
         self.policy().map(drop)
     }
 
     /// Where secrets are kept. Relative paths start in the workspace.
     pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
         secret_table::configured(&self.secrets, workspace)
+    }
+
+    pub(crate) fn telemetry(&self) -> &TelemetryTable {
+        &self.telemetry
+    }
+
+    pub(crate) fn serve(&self) -> &ServeTable {
+        &self.serve
+    }
+
+    /// The endpoints that are told what happens.
+    pub(crate) fn webhooks(&self) -> Result<Vec<WebhookOptions>, Failure> {
+        webhook_table::configured(&self.webhooks)
     }
 
     pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
@@ -341,6 +383,14 @@ mod tests {
             step_expires_after = "1h"
             [policy.caps]
             "github.*" = 10
+            [serve]
+            metrics_public = true
+            allow_hosts = ["plans.example.org"]
+            allow_origins = ["https://app.example.org"]
+            max_connections = 100
+            max_in_flight = 10
+            requests_per_second = 10
+            burst = 20
             [roles]
             approver = ["person:ada"]
         "#;

@@ -20,8 +20,10 @@ mod secret_table;
 mod servers;
 mod standing;
 mod target;
+mod telemetry;
 mod variables;
 mod waiting;
+mod webhook_table;
 mod wire_up;
 
 use clap::Parser as _;

@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::quiet_panics;
 use crate::servers::{Roster, Servers};
+use crate::telemetry;
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
@@ -132,6 +133,7 @@ impl Setting {
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
+        telemetry::mask(redaction.clone());
         let tools = Arc::new(self.tools(&roster, &artifacts, &redaction)?);
         let sqlite = if access == Access::Read && absent {
             None

@@ -13,6 +13,7 @@ mod heads;
 mod inspect;
 mod lease;
 mod open;
+mod outbox;
 mod owner;
 mod reader;
 mod schema;

@@ -13,6 +13,8 @@ mod laws;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod outbox;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod sharing;

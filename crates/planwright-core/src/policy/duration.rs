@@ -1,6 +1,7 @@
 //! Spans of time as operators write them: `45s`, `30m`, `12h`, `7d`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A span of time in whole seconds.
@@ -34,6 +35,18 @@ impl Span {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no span of time: write 45s, 30m, 12h or 7d")]
+pub struct ParseSpanError(String);
+
+impl FromStr for Span {
+    type Err = ParseSpanError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text).ok_or_else(|| ParseSpanError(text.to_owned()))
+    }
+}
+
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{}s", self.0))
@@ -42,10 +55,7 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!("`{text}` is no span of time: write 45s, 30m, 12h or 7d"))
-        })
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -17,7 +17,7 @@ mod read;
 mod roles;
 
 pub use document::{ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict};
-pub use duration::Span;
+pub use duration::{ParseSpanError, Span};
 pub use grant::GrantRefusal;
 pub use judge::{Judgement, Noticed, Subject};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};

@@ -17,7 +17,7 @@ const PAGE: usize = 200;
 /// With so many waiting, the feed is read no further: the journal keeps the rest.
 const MAX_WAITING: u64 = 10_000;
 /// A delivery that was taken is left alone by others for this long. Sending takes less.
-const TAKEN_FOR: Duration = Duration::from_secs(60);
+const TAKEN_FOR: Duration = Duration::from_secs(30);
 /// The store is looked at this often even if nothing seems to change.
 const SLOW_LOOK: Duration = Duration::from_secs(60);
 /// How long an endpoint that fails again and again is left alone at most before anything new is sent to it.

@@ -13,6 +13,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// The service's own pages are loaded over TLS.
     pub https: bool,
+    /// The figures are shown without a token: a scraper inside the operator's network has none.
+    pub metrics_public: bool,
     pub max_connections: usize,
     /// Requests that are worked on at once; more are told to come again.
     pub max_in_flight: usize,
@@ -34,6 +36,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             origins: Vec::new(),
             https: false,
+            metrics_public: false,
             max_connections: 1_024,
             max_in_flight: 256,
             requests_per_second: 200,

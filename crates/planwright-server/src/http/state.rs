@@ -42,13 +42,18 @@ impl Http {
         figures.watch(&service.engine);
         service.keep_files();
         let stop = CancellationToken::new();
+        let health = Health::new(service.engine.clone(), figures);
+        let stopping = stop.clone();
+        health.require("service", move || {
+            if stopping.is_cancelled() { Err("it is shutting down".to_owned()) } else { Ok(()) }
+        });
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
             supervisor: Supervisor::start(service.engine.clone(), &SupervisorOptions::default()),
-            health: Health::new(service.engine.clone(), figures),
             events: Events::start(service.engine.clone(), settings.events.clone(), stop.clone()),
+            health,
             stop,
             stop_now: CancellationToken::new(),
             openapi: OnceLock::new(),

@@ -7,7 +7,7 @@ mod health;
 mod layer;
 mod run_figures;
 
-pub use figures::{Counted, Figures};
+pub use figures::{Counted, Figures, NoticeFigures};
 pub use health::{Health, Readiness};
 pub use layer::layer;
 pub use planwright_core::trace::TraceId;

@@ -35,12 +35,14 @@ pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod versions;
+pub(crate) mod webhooks;
 
 use crate::args::{Cli, Command};
 use crate::command::policy::PolicyCommand;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::servers::Servers;
+use crate::telemetry;
 use crate::wire_up::Setting;
 
 /// Runs the command that was named.
@@ -59,6 +61,9 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     };
     let servers = Servers::new(cli.global.trust_project_servers);
     let setting = Setting::new(dir, printer, servers.clone())?;
+    // Dropped last: it sends what was recorded.
+    let service = matches!(command, Command::Serve(_));
+    let _telemetry = telemetry::start(&cli.global.log, service, setting.config.telemetry())?;
     if let Command::Serve(args) = command {
         return on_many_threads(async move {
             let done = serve::run(&setting, &args).await;
@@ -108,6 +113,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
         Command::Policy(policy::Args { command: PolicyCommand::Explain(args) }) => {
