@@ -8,8 +8,8 @@
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
-//! * [`event`]: what the rest of the world is told about both.
 //! * [`stats`]: figures over all of it.
+//! * [`event`]: what the rest of the world is told about both.
 //! * [`tool`]: what is known about tools.
 //! * [`secret`]: texts that are sent but never written down, and how they are found again in what comes back.
 #![warn(clippy::wildcard_enum_match_arm)]

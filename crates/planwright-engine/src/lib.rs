@@ -61,6 +61,7 @@ mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod consent;
+mod context;
 pub mod crash;
 mod dispatch;
 mod edits;

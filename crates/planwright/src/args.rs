@@ -71,10 +71,18 @@ pub(crate) enum Command {
     Pause(command::pause::Args),
     /// Cancel a run: what is in flight is stopped, the rest never runs.
     Cancel(command::cancel::Args),
+    /// Declare a run failed that nobody will go on with.
+    Fail(command::fail::Args),
     /// Approve a plan, or one step of its run, by the version or digest that was shown.
     Approve(command::approve::Args),
     /// Reject a plan, or one step of its run.
     Reject(command::reject::Args),
+    /// Ask the author of a plan to change something, without rejecting it.
+    RequestChanges(command::request_changes::Args),
+    /// Say something about a plan or a step, answer, or settle a thread.
+    Comment(command::comment::Args),
+    /// Show what was said about a plan.
+    Comments(command::comments::Args),
     /// Answer what a step or a tool's server asks, or list what is asked.
     Input(command::input::Args),
     /// Say what became of a call whose outcome is unknown.
@@ -93,6 +101,12 @@ pub(crate) enum Command {
     Log(command::log::Args),
     /// Check that nothing was lost or changed.
     Verify(command::verify::Args),
+    /// Put away plans that are over: kept, and left out of lists.
+    Archive(command::archive::Args),
+    /// Take a plan out of the archive.
+    Unarchive(command::archive::UnarchiveArgs),
+    /// Show figures: latency and failures of tools, approvals, predictions, missing tools.
+    Stats(command::stats::Args),
     /// Delete a plan.
     Delete(command::delete::Args),
     /// List the tools that plans can use.
@@ -106,6 +120,9 @@ pub(crate) enum Command {
     Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
+    /// Give and take access to the service.
+    #[command(subcommand)]
+    Token(command::token::Command),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::serve::Args),
     /// Print the JSON Schema of plans.

@@ -12,9 +12,9 @@ use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
-use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
+use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
 use planwright_core::tool::EffectClass;
-use planwright_engine::{Engine, Limits};
+use planwright_engine::{Engine, Keeping, Limits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -50,6 +50,18 @@ pub(crate) struct Config {
     roles: Option<RolesTable>,
     /// Minutes without an entry after which an executing plan counts as stalled.
     stalled_after_minutes: Option<u64>,
+    /// How long plans are waited for and kept.
+    plans: PlansTable,
+}
+
+/// How long plans are waited for and kept. 0 days mean: for ever.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PlansTable {
+    stale_after_days: Option<u32>,
+    stalled_after: Option<Span>,
+    archive_after_days: Option<u32>,
+    delete_after_days: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -273,8 +285,18 @@ impl Config {
         Ok(format!("{version}+{}", Digest::of_json(&json!(tools)).short()))
     }
 
-    pub(crate) fn stalled_after(&self) -> Duration {
-        Duration::from_secs(self.stalled_after_minutes.unwrap_or(30).saturating_mul(60))
+    /// How long plans are waited for and kept.
+    pub(crate) fn keeping(&self) -> Keeping {
+        let (default, table) = (Keeping::default(), &self.plans);
+        let minutes =
+            self.stalled_after_minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+        let stalled_after = table.stalled_after.map(Span::as_duration).or(minutes);
+        Keeping {
+            stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
+            stalled_after: stalled_after.unwrap_or(default.stalled_after),
+            archive_after_days: table.archive_after_days.unwrap_or(default.archive_after_days),
+            delete_after_days: table.delete_after_days.unwrap_or(default.delete_after_days),
+        }
     }
 }
 
@@ -395,7 +417,7 @@ mod tests {
             approver = ["person:ada"]
         "#;
         let config = Config::parse(text).unwrap();
-        assert_eq!(config.stalled_after(), Duration::from_secs(300));
+        assert_eq!(config.keeping().stalled_after, Duration::from_secs(300));
         assert_eq!(config.bounds().max_steps, 10);
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);

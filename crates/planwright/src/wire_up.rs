@@ -6,6 +6,7 @@
 use crate::config::Config;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
+use crate::projections::WorkspaceFiles;
 use crate::quiet_panics;
 use crate::servers::{Roster, Servers};
 use crate::telemetry;
@@ -158,10 +159,12 @@ impl Setting {
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
+            .keeping(self.config.keeping())
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();
-        Ok(App { setting: self.clone(), engine, sqlite, tools, roster, projecting: Arc::default() })
+        let files = Arc::new(WorkspaceFiles::new(engine.clone(), self.workspace.plans.clone()));
+        Ok(App { setting: self.clone(), engine, sqlite, tools, roster, files })
     }
 }
 
@@ -174,8 +177,8 @@ pub(crate) struct App {
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
     pub(crate) tools: Arc<AllTools>,
     pub(crate) roster: Arc<Roster>,
-    /// Held while files are put in place, so that an older state never replaces a newer one.
-    pub(crate) projecting: Arc<tokio::sync::Mutex<()>>,
+    /// `.plans/<id>/`, kept in step with the journal.
+    pub(crate) files: Arc<WorkspaceFiles>,
 }
 
 impl App {

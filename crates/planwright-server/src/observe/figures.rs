@@ -20,6 +20,7 @@ pub(super) mod name {
     pub(crate) const CALLS_OPEN: &str = "planwright_calls_in_flight";
     pub(crate) const COMMITS: &str = "planwright_store_commit_duration_seconds";
     pub(crate) const PLANS: &str = "planwright_plans";
+    pub(crate) const RUNS: &str = "planwright_runs";
     pub(crate) const NOTICES: &str = "planwright_webhook_attempts_total";
     pub(crate) const SUPERVISED: &str = "planwright_supervised_runs";
     pub(crate) const BUILD: &str = "planwright_build_info";
@@ -103,7 +104,8 @@ fn describe() {
     describe_counter!(name::STEPS, "What happened to steps.");
     describe_gauge!(name::CALLS_OPEN, "Calls that have not come back.");
     describe_histogram!(name::COMMITS, Unit::Seconds, "How long a commit of a run took.");
-    describe_gauge!(name::PLANS, "Plans in the store, by status.");
+    describe_gauge!(name::PLANS, "Plans in the store, by the state of their review.");
+    describe_gauge!(name::RUNS, "Runs of the plans that changed last, by status.");
     describe_counter!(name::NOTICES, "Attempts to tell a webhook something, by what came of them.");
     describe_gauge!(name::SUPERVISED, "Runs in the background: executing, queued, or to be tried again.");
     describe_gauge!(name::BUILD, "The version that runs.");

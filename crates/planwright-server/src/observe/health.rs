@@ -1,12 +1,12 @@
 //! Whether the service is well: alive, and ready to be asked.
 
+use super::counts::Counts;
 use super::figures::{Figures, name};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use planwright_core::journal::StreamName;
 use planwright_engine::{Engine, Standing};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,8 +27,7 @@ pub struct Health {
 #[derive(Default)]
 struct Shared {
     checks: Mutex<Vec<(&'static str, Check)>>,
-    /// Statuses that were shown: one that no plan has any more is shown as 0.
-    statuses: Mutex<BTreeSet<String>>,
+    counts: Counts,
 }
 
 impl fmt::Debug for Health {
@@ -93,18 +92,7 @@ impl Health {
             let runs = f64::from(u32::try_from(runs).unwrap_or(u32::MAX));
             metrics::gauge!(name::SUPERVISED, "state" => state).set(runs);
         }
-        if let Ok(plans) = self.engine.store().plans().await {
-            let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
-            for plan in plans {
-                *by_status.entry(plan.status.status).or_default() += 1;
-            }
-            let mut seen = self.shared.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.extend(by_status.keys().cloned());
-            for status in &*seen {
-                let count = by_status.get(status).copied().unwrap_or_default();
-                metrics::gauge!(name::PLANS, "status" => status.clone()).set(f64::from(count));
-            }
-        }
+        self.shared.counts.note(&self.engine).await;
         let headers = [
             (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),
             (header::CACHE_CONTROL, "no-store"),

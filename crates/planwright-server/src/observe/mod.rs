@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides anything, and nothing here can fail a request.
 
+mod counts;
 mod figures;
 mod health;
 mod layer;

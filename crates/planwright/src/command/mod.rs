@@ -1,7 +1,10 @@
 //! One command per file: its arguments, and what it does.
 
 pub(crate) mod approve;
+pub(crate) mod archive;
 pub(crate) mod cancel;
+pub(crate) mod comment;
+pub(crate) mod comments;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
@@ -9,6 +12,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod export;
+pub(crate) mod fail;
 pub(crate) mod fork;
 pub(crate) mod import;
 pub(crate) mod input;
@@ -20,6 +24,7 @@ pub(crate) mod policy;
 pub(crate) mod propose;
 pub(crate) mod reject;
 pub(crate) mod replay;
+pub(crate) mod request_changes;
 pub(crate) mod resolve;
 pub(crate) mod restore;
 pub(crate) mod resume;
@@ -29,7 +34,9 @@ pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod template;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod undo;
 pub(crate) mod validate;
@@ -103,6 +110,13 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Cancel(args) => cancel::run(&setting, &args).await,
         Command::Approve(args) => approve::run(&setting, &args).await,
         Command::Reject(args) => reject::run(&setting, &args).await,
+        Command::RequestChanges(args) => request_changes::run(&setting, &args).await,
+        Command::Comment(args) => comment::run(&setting, &args).await,
+        Command::Comments(args) => comments::run(&setting, &args).await,
+        Command::Fail(args) => fail::run(&setting, &args).await,
+        Command::Archive(args) => archive::run(&setting, &args).await,
+        Command::Unarchive(args) => archive::unarchive(&setting, &args).await,
+        Command::Stats(args) => stats::run(&setting, &args).await,
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
@@ -116,6 +130,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
+        Command::Token(command) => token::run(&setting, &command).await,
         Command::Policy(policy::Args { command: PolicyCommand::Explain(args) }) => {
             policy::explain(&setting, &args).await
         }

@@ -2,15 +2,14 @@
 
 use crate::config::FILE;
 use crate::exit::{Exit, Failure};
-use crate::projections;
+use crate::projections::WorkspaceFiles;
 use crate::wire_up::{Access, App, Setting, user};
 use planwright_adapters::sqlite::SqliteStore;
-use planwright_core::id::PlanId;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
 use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
 use planwright_engine::notices::CourierWatch;
-use planwright_engine::port::{Answers, BoxFuture, PlanFiles, Tokens};
+use planwright_engine::port::{Answers, Tokens};
 use planwright_server::Service;
 use planwright_server::http::{AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve};
 use planwright_server::observe::NoticeFigures;
@@ -88,7 +87,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// The parts of the service; without a store everything ends with it.
 fn service(app: &App) -> Service {
-    let files = Arc::new(Files(app.clone()));
+    let files = Arc::<WorkspaceFiles>::clone(&app.files);
     let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
         Some(store) => (Arc::<SqliteStore>::clone(store), Arc::<SqliteStore>::clone(store)),
         None => (Arc::new(MemoryTokens::new()), Arc::new(MemoryAnswers::default())),
@@ -164,19 +163,6 @@ async fn obey_signals(http: Http) {
         }
     }
     http.stop_now.cancel();
-}
-
-/// The files of plans, written from the journal.
-#[derive(Debug)]
-struct Files(App);
-
-impl PlanFiles for Files {
-    fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async {
-            let (review, _) = self.0.engine.load_review(plan).await.map_err(|error| error.to_string())?;
-            projections::bring_up_to_date(&self.0, &review).await
-        })
-    }
 }
 
 impl From<ServeError> for Failure {

@@ -1,6 +1,7 @@
 //! `show`: a plan, where it stands, and its runs.
 
 use crate::changes;
+use crate::command::comments;
 use crate::consent::{constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
@@ -8,6 +9,7 @@ use crate::plan_source::load_for_reading;
 use crate::printer::{BOLD, YELLOW, block, line};
 use crate::servers::Need;
 use crate::standing::{Standing, standing};
+use crate::tending::tend;
 use crate::waiting::waiting_calls;
 use crate::wire_up::{Access, App, Setting};
 use planwright_core::plan::Finding;
@@ -25,6 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Read)?;
+    tend(&app).await;
     let (review, _) = load_for_reading(&app, &args.plan).await?;
     let standing = standing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look).await?;
@@ -84,6 +87,13 @@ async fn show(
             rejection.version,
             line(&rejection.reason)
         ))?;
+    }
+    for asked in review.change_requests() {
+        let (by, reason) = (line(&asked.by.to_string()), line(&asked.reason));
+        printer.data(&format!("changes asked for (version {}) by {by}: {reason}", asked.version))?;
+    }
+    if let Some(comments) = comments::summary(review) {
+        printer.data(&comments)?;
     }
     for approval in review.approvals() {
         printer.data(&approval_line(approval, app.now()))?;
