@@ -26,4 +26,5 @@ mod terminal;
 mod tokens;
 mod undo;
 mod webhooks;
+mod watch;
 mod workbench;
