@@ -27,4 +27,5 @@ mod terminal;
 mod tokens;
 mod undo;
 mod webhooks;
+mod watch;
 mod workbench;
