@@ -9,6 +9,7 @@ mod faults;
 mod flow;
 mod keeping;
 mod limits;
+mod notices;
 mod outbox;
 mod ownership;
 mod policy;
