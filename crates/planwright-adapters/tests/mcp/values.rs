@@ -93,7 +93,7 @@ async fn the_place_in_a_trace_goes_with_the_call() {
     for modern in [false, true] {
         let scene = echo(modern).await;
         let traced = Call { trace: Some(parent.parse().unwrap()), ..call("seen", json!({})) };
-        let seen = scene.servers.call(traced).await.unwrap();
+        let seen = scene.make(traced, Duration::from_secs(10)).await.unwrap();
         assert_eq!(seen["meta"]["traceparent"], parent);
         let seen = scene.call("seen", json!({})).await.unwrap();
         assert!(seen["meta"]["traceparent"].is_null());

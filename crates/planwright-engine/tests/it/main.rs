@@ -10,6 +10,7 @@ mod faults;
 mod flow;
 mod keeping;
 mod limits;
+mod notices;
 mod outbox;
 mod ownership;
 mod policy;
