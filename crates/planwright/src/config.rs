@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name of the file, in the workspace.
@@ -35,12 +35,20 @@ pub(crate) struct Config {
     user: UserFile,
     bounds: BoundsTable,
     secrets: SecretTable,
+    store: StoreTable,
     /// Which calls may be made, which are asked about, and what makes an approval complete.
     policy: PolicyDocument,
     /// Who may do what; absent means that every person may do everything.
     roles: Option<RolesTable>,
     /// Minutes without an entry after which an executing plan counts as stalled.
     stalled_after_minutes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct StoreTable {
+    /// A file that holds the passphrase of an encrypted store and that only its owner can read.
+    passphrase_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -158,6 +166,11 @@ impl Config {
     /// Where secrets are kept. Relative paths start in the workspace.
     pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
         secret_table::configured(&self.secrets, workspace)
+    }
+
+    /// The file that holds the store's passphrase. Relative paths start in the workspace.
+    pub(crate) fn passphrase_file(&self, workspace: &Path) -> Option<PathBuf> {
+        self.store.passphrase_file.as_ref().map(|path| workspace.join(path))
     }
 
     pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
@@ -343,6 +356,8 @@ mod tests {
             "github.*" = 10
             [roles]
             approver = ["person:ada"]
+            [store]
+            passphrase_file = "/run/secrets/planwright"
         "#;
         let config = Config::parse(text).unwrap();
         assert_eq!(config.stalled_after(), Duration::from_secs(300));

@@ -7,7 +7,7 @@ use planwright_core::plan::{MarkdownMeta, MarkdownRejection, Plan, to_markdown};
 use planwright_core::review::{Review, ReviewState, Version};
 use planwright_server::wire::LogLine;
 use std::io::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// Records read at a time: bounds memory whatever the length of a run.
 const PAGE: usize = 1000;
@@ -37,6 +37,10 @@ pub(crate) fn remove(app: &App, review: &Review) {
 }
 
 async fn write(app: &App, review: &Review) -> Result<(), String> {
+    if app.is_encrypted() {
+        tell_once(app);
+        return Ok(());
+    }
     let Some(projection) = Projection::of(&app.setting.workspace.plans, review.id()) else {
         return Err("its id is the name of something else there".to_owned());
     };
@@ -67,6 +71,13 @@ async fn write(app: &App, review: &Review) -> Result<(), String> {
         Ok(published) => published.map_err(|error| crate::exit::chain(&error)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// An encrypted store has no plain files beside it. Said once, to whoever may look for them.
+fn tell_once(app: &App) {
+    static TOLD: Once = Once::new();
+    let told = "the store is encrypted: no files are written to .plans (planwright export writes one)";
+    TOLD.call_once(|| app.printer().talk(told));
 }
 
 /// A version of the plan as Markdown, with what the journal knows about it.
