@@ -11,3 +11,5 @@ mod tls;
 pub mod toolbox;
 pub mod vault;
 pub mod webhook;
+
+pub use tls::install_provider as install_crypto;

@@ -3,7 +3,7 @@
 use std::sync::Once;
 
 /// Chooses who does the cryptography. Must be called before the first client is built; may be called again.
-pub(crate) fn install_provider() {
+pub fn install_provider() {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that the program has chosen a provider already, which serves as well.

@@ -8,11 +8,14 @@
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
 //! * [`journal`]: how both are written down.
+//! * [`stats`]: figures over all of it.
+//! * [`event`]: what the rest of the world is told about both.
 //! * [`tool`]: what is known about tools.
 //! * [`secret`]: texts that are sent but never written down, and how they are found again in what comes back.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod digest;
+pub mod event;
 pub mod id;
 pub mod journal;
 pub mod json;
@@ -22,6 +25,7 @@ pub mod principal;
 pub mod review;
 pub mod run;
 pub mod secret;
+pub mod stats;
 pub mod time;
 pub mod tool;
 pub mod trace;

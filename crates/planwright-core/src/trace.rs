@@ -1,6 +1,7 @@
 //! Which trace something belongs to, in the form of W3C Trace Context.
 
 use crate::digest::Digest;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,6 +14,15 @@ impl TraceId {
     pub fn mint(high: u64, low: u64) -> Self {
         let bits = u128::from(high) << 64 | u128::from(low);
         Self(if bits == 0 { 1 } else { bits })
+    }
+
+    /// The trace of something that no order with a trace began. The same name has the same trace.
+    pub fn of_name(name: &str) -> Self {
+        let digest = Digest::of_parts(&[b"trace", name.as_bytes()]);
+        let half = |at: usize| {
+            digest.as_bytes()[at..at + 8].iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte))
+        };
+        Self::mint(half(0), half(8))
     }
 
     pub fn to_bytes(self) -> [u8; 16] {
@@ -46,6 +56,18 @@ impl FromStr for TraceId {
         let dashed = text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
         let text = if dashed { &text.replace('-', "") } else { text };
         hex::<32>(text).filter(|bits| *bits != 0).map(Self).ok_or(NoTrace)
+    }
+}
+
+impl Serialize for TraceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TraceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -178,6 +178,7 @@ impl Engine {
             undoes: None,
             parent: Some(order.parent.clone()),
             document: None,
+            trace: None,
         };
         let opened = self.open_run(id, &plan, started, Vec::new(), None, options(order)).await;
         opened.map_err(|error: StartRunError| Answer::Lost { reason: error.to_string() })

@@ -43,6 +43,7 @@ impl Engine {
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         document.id.get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()));
+        self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {
@@ -122,6 +123,7 @@ impl Engine {
         if let Some(found) = document.id.replace(id.clone()).filter(|found| found != id) {
             return Err(ReviewError::OtherPlan { plan: id.clone(), found });
         }
+        self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
         let revision = Revision { based_on, document, digest, by, reason, restored_from };

@@ -25,6 +25,11 @@ pub trait Observer: Send + Sync {
 
     /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is over.
     fn progress(&self, _step: &StepId, _progress: &Progress) {}
+
+    /// The same, for those who watch more than one run.
+    fn progress_of(&self, _run: &RunId, step: &StepId, progress: &Progress) {
+        self.progress(step, progress);
+    }
 }
 
 impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
@@ -76,14 +81,14 @@ impl fmt::Debug for Observers {
 
 impl Observers {
     /// Takes the progress of one step's call to all observers.
-    pub(crate) fn sink(&self, step: &StepId) -> ProgressSink {
+    pub(crate) fn sink(&self, run: &RunId, step: &StepId) -> ProgressSink {
         if self.0.is_empty() {
             return ProgressSink::default();
         }
-        let (observers, step) = (self.clone(), step.clone());
+        let (observers, run, step) = (self.clone(), run.clone(), step.clone());
         ProgressSink::new(move |progress| {
             for observer in &observers.0 {
-                if catch_unwind(AssertUnwindSafe(|| observer.progress(&step, &progress))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| observer.progress_of(&run, &step, &progress))).is_err() {
                     tracing::warn!(%step, "an observer panicked");
                 }
             }

@@ -58,10 +58,11 @@ impl Engine {
     /// document without an id gets one from its content, so that the same file is the same plan.
     pub async fn propose(
         &self,
-        document: Document,
+        mut document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
+        self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
         let review = match load_review(&*self.env.store, plan.id()).await {

@@ -4,6 +4,7 @@ use crate::observer::Observer;
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::Shown;
+use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,6 +27,8 @@ pub struct RunOptions {
     pub observers: Vec<Arc<dyn Observer>>,
     /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`](crate::Engine::approve) before.
     pub approval: Option<GivenApproval>,
+    /// The trace of the order, so that what follows from it can be found again.
+    pub trace: Option<TraceId>,
 }
 
 /// Consent to exactly what was shown, given together with the order to run it.
@@ -65,6 +68,7 @@ impl RunOptions {
             queued: false,
             observers: Vec::new(),
             approval: None,
+            trace: None,
         }
     }
 }

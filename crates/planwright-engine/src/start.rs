@@ -257,6 +257,7 @@ impl Engine {
             undoes: None,
             parent: None,
             document: None,
+            trace: options.trace.map(Box::new),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let first = self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());

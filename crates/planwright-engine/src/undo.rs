@@ -130,6 +130,7 @@ impl Engine {
             undoes: Some(mirror.original.id().clone()),
             parent: None,
             document: Some(Arc::clone(plan.document())),
+            trace: options.trace.map(Box::new),
         };
         Ok(self.open_run(&undo_id, &plan, started, vec![opened], Some(mirror), options).await?)
     }

@@ -2,6 +2,7 @@
 //!
 //! Nothing is decided here. Each document is a fold of what the engine knows, in the exact shape that is promised.
 
+pub mod events;
 pub mod http;
 pub mod observe;
 mod service;

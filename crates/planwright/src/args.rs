@@ -34,6 +34,8 @@ pub(crate) struct Global {
     pub(crate) trust_project_servers: bool,
     #[command(flatten)]
     pub(crate) unlock: Unlock,
+    #[command(flatten)]
+    pub(crate) log: crate::telemetry::LogArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,10 +74,18 @@ pub(crate) enum Command {
     Pause(command::pause::Args),
     /// Cancel a run: what is in flight is stopped, the rest never runs.
     Cancel(command::cancel::Args),
+    /// Declare a run failed that nobody will go on with.
+    Fail(command::fail::Args),
     /// Approve a plan, or one step of its run, by the version or digest that was shown.
     Approve(command::approve::Args),
     /// Reject a plan, or one step of its run.
     Reject(command::reject::Args),
+    /// Ask the author of a plan to change something, without rejecting it.
+    RequestChanges(command::request_changes::Args),
+    /// Say something about a plan or a step, answer, or settle a thread.
+    Comment(command::comment::Args),
+    /// Show what was said about a plan.
+    Comments(command::comments::Args),
     /// Answer what a step or a tool's server asks, or list what is asked.
     Input(command::input::Args),
     /// Say what became of a call whose outcome is unknown.
@@ -94,6 +104,12 @@ pub(crate) enum Command {
     Log(command::log::Args),
     /// Check that nothing was lost or changed.
     Verify(command::verify::Args),
+    /// Put away plans that are over: kept, and left out of lists.
+    Archive(command::archive::Args),
+    /// Take a plan out of the archive.
+    Unarchive(command::archive::UnarchiveArgs),
+    /// Show figures: latency and failures of tools, approvals, predictions, missing tools.
+    Stats(command::stats::Args),
     /// Delete a plan.
     Delete(command::delete::Args),
     /// List the tools that plans can use.
@@ -103,6 +119,8 @@ pub(crate) enum Command {
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
     Servers(command::servers::Command),
+    /// List, test and retry the webhooks that are told what happens.
+    Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
     /// Encrypt, back up, restore and check the store.

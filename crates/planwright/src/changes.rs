@@ -8,7 +8,6 @@ use planwright_core::id::StepId;
 use planwright_core::plan::PlanDiff;
 use planwright_core::review::Review;
 use planwright_engine::{Candidate, Reapproval};
-use planwright_server::wire::ChangesSince;
 
 /// The lines of a diff, each with the style of its sign.
 fn lines(diff: &PlanDiff) -> Vec<(Option<Style>, String)> {
@@ -67,10 +66,4 @@ pub(crate) fn tell_since(printer: Printer, since: &Reapproval) {
     if let Some(agreed) = agreed(since) {
         printer.talk(&agreed);
     }
-}
-
-/// The same for other programs.
-pub(crate) fn wire(since: Reapproval) -> ChangesSince {
-    let Reapproval { since, diff, agreed } = since;
-    ChangesSince { since, diff, agreed }
 }

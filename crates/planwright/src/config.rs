@@ -4,14 +4,17 @@ use crate::exit::Failure;
 use crate::printer::line;
 use crate::secret_table::{self, SecretTable};
 use crate::servers::{self, ServerTable};
+use crate::telemetry::TelemetryTable;
+use crate::webhook_table::{self, WebhookTable};
 use planwright_adapters::local::{HttpOptions, LocalOptions};
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
+use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
-use planwright_core::policy::{Policy, PolicyDocument, RolesTable};
+use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
 use planwright_core::tool::EffectClass;
-use planwright_engine::{Engine, Limits};
+use planwright_engine::{Engine, Keeping, Limits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -36,12 +39,30 @@ pub(crate) struct Config {
     bounds: BoundsTable,
     secrets: SecretTable,
     store: StoreTable,
+    /// What is recorded for operators, and where it goes.
+    telemetry: TelemetryTable,
+    /// The HTTP service.
+    serve: ServeTable,
+    /// Who is told what happens.
+    webhooks: Vec<WebhookTable>,
     /// Which calls may be made, which are asked about, and what makes an approval complete.
     policy: PolicyDocument,
     /// Who may do what; absent means that every person may do everything.
     roles: Option<RolesTable>,
     /// Minutes without an entry after which an executing plan counts as stalled.
     stalled_after_minutes: Option<u64>,
+    /// How long plans are waited for and kept.
+    plans: PlansTable,
+}
+
+/// How long plans are waited for and kept. 0 days mean: for ever.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PlansTable {
+    stale_after_days: Option<u32>,
+    stalled_after: Option<Span>,
+    archive_after_days: Option<u32>,
+    delete_after_days: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -78,6 +99,25 @@ struct LimitsTable {
     global: Option<usize>,
     per_server: BTreeMap<String, usize>,
     per_tool: BTreeMap<String, usize>,
+}
+
+/// `[serve]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServeTable {
+    /// `/metrics` needs no token.
+    pub(crate) metrics_public: bool,
+    /// Names and addresses that the service answers to, besides those of its machine.
+    pub(crate) allow_hosts: Vec<String>,
+    /// Web origins whose pages may use the service, besides its own.
+    pub(crate) allow_origins: Vec<String>,
+    pub(crate) max_connections: Option<usize>,
+    /// Requests that are worked on at once.
+    pub(crate) max_in_flight: Option<usize>,
+    /// Requests of one principal per second, over time.
+    pub(crate) requests_per_second: Option<u32>,
+    /// Requests of one principal at once.
+    pub(crate) burst: Option<u32>,
 }
 
 /// `planwright.toml` in the user's directory.
@@ -160,6 +200,7 @@ impl Config {
             return Err(Failure::usage(format!("{FILE}: `max_depth` is at most {DEEPEST}")));
         }
         self.secrets(Path::new(""))?;
+        self.webhooks()?;
         self.policy().map(drop)
     }
 
@@ -171,6 +212,19 @@ impl Config {
     /// The file that holds the store's passphrase. Relative paths start in the workspace.
     pub(crate) fn passphrase_file(&self, workspace: &Path) -> Option<PathBuf> {
         self.store.passphrase_file.as_ref().map(|path| workspace.join(path))
+    }
+
+    pub(crate) fn telemetry(&self) -> &TelemetryTable {
+        &self.telemetry
+    }
+
+    pub(crate) fn serve(&self) -> &ServeTable {
+        &self.serve
+    }
+
+    /// The endpoints that are told what happens.
+    pub(crate) fn webhooks(&self) -> Result<Vec<WebhookOptions>, Failure> {
+        webhook_table::configured(&self.webhooks)
     }
 
     pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
@@ -244,8 +298,18 @@ impl Config {
         Ok(format!("{version}+{}", Digest::of_json(&json!(tools)).short()))
     }
 
-    pub(crate) fn stalled_after(&self) -> Duration {
-        Duration::from_secs(self.stalled_after_minutes.unwrap_or(30).saturating_mul(60))
+    /// How long plans are waited for and kept.
+    pub(crate) fn keeping(&self) -> Keeping {
+        let (default, table) = (Keeping::default(), &self.plans);
+        let minutes =
+            self.stalled_after_minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+        let stalled_after = table.stalled_after.map(Span::as_duration).or(minutes);
+        Keeping {
+            stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
+            stalled_after: stalled_after.unwrap_or(default.stalled_after),
+            archive_after_days: table.archive_after_days.unwrap_or(default.archive_after_days),
+            delete_after_days: table.delete_after_days.unwrap_or(default.delete_after_days),
+        }
     }
 }
 
@@ -354,13 +418,21 @@ mod tests {
             step_expires_after = "1h"
             [policy.caps]
             "github.*" = 10
+            [serve]
+            metrics_public = true
+            allow_hosts = ["plans.example.org"]
+            allow_origins = ["https://app.example.org"]
+            max_connections = 100
+            max_in_flight = 10
+            requests_per_second = 10
+            burst = 20
             [roles]
             approver = ["person:ada"]
             [store]
             passphrase_file = "/run/secrets/planwright"
         "#;
         let config = Config::parse(text).unwrap();
-        assert_eq!(config.stalled_after(), Duration::from_secs(300));
+        assert_eq!(config.keeping().stalled_after, Duration::from_secs(300));
         assert_eq!(config.bounds().max_steps, 10);
         assert_eq!(config.limits().per_tool["demo.sleep"], 2);
         assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);

@@ -3,9 +3,10 @@
 //! The file is kept whenever the text did not become a version, so that no work is lost.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{PlanSource, read_text};
+use crate::plan_file::PlanFile;
+use crate::plan_source::PlanSource;
 use crate::printer::line;
-use planwright_core::plan::{Bounds, Document};
+use planwright_core::plan::Bounds;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -97,10 +98,12 @@ fn chosen_editor() -> Option<OsString> {
 }
 
 /// Reads an edited text back.
-pub(crate) fn read_edited(path: &Path, bounds: &Bounds) -> Result<Document, Failure> {
-    let (name, text) = read_text(&PlanSource::File(path.into()), bounds)?;
-    Document::read(&text, bounds).map_err(|error| {
-        let suggestion = error.suggestion.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
-        Failure::usage(format!("{name}: {error}{suggestion}"))
+pub(crate) fn read_edited(path: &Path, bounds: &Bounds) -> Result<PlanFile, Failure> {
+    PlanFile::read(&PlanSource::File(path.into()), None, bounds).map_err(|mut failure| {
+        // Whoever goes on with the text is told how; what is wrong with it belongs to the message.
+        if let Some(words) = failure.hint.take() {
+            failure.message = format!("{} ({words})", failure.message);
+        }
+        failure
     })
 }

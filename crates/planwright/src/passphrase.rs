@@ -67,7 +67,7 @@ impl Unlock {
 fn keep_to_ourselves() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     // If the limit cannot be lowered, nothing else changes.
-    drop(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }));
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
 }
 
 /// Asks for a new passphrase, twice.
@@ -120,7 +120,7 @@ impl Silence {
 impl Drop for Silence {
     fn drop(&mut self) {
         // There is nothing else to try.
-        drop(tcsetattr(io::stdin(), OptionalActions::Flush, &self.0));
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
     }
 }
 

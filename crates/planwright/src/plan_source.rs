@@ -1,6 +1,7 @@
 //! What an argument names: a file with a plan, or a plan in the store.
 
 use crate::exit::Failure;
+use crate::plan_file::PlanFile;
 use crate::printer::line;
 use crate::wire_up::{App, Setting};
 use planwright_core::id::{PlanId, RunId};
@@ -21,7 +22,7 @@ pub(crate) enum PlanSource {
 }
 
 impl PlanSource {
-    /// An existing file, a path or a name that ends in `.json` is a file, `-` is stdin, everything else an id.
+    /// An existing file, a path or a name that ends in `.json` or `.md` is a file, `-` is stdin, everything else an id.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         if text == "-" {
             return Ok(Self::Stdin);
@@ -45,10 +46,6 @@ pub(crate) fn read_text(source: &PlanSource, bounds: &Bounds) -> Result<(String,
         PlanSource::Stdin => ("stdin".to_owned(), read_bounded(std::io::stdin().lock(), bounds)),
         PlanSource::File(path) => {
             let name = line(&path.display().to_string());
-            if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("md")) {
-                return Err(Failure::usage(format!("{name}: plans in Markdown cannot be imported yet"))
-                    .hint("planwright export ID --format json writes the form that can be imported"));
-            }
             (name, std::fs::File::open(path).and_then(|file| read_bounded(file, bounds)))
         }
         PlanSource::Id(id) => return Err(Failure::usage(format!("`{id}` is not a file"))),
@@ -59,8 +56,7 @@ pub(crate) fn read_text(source: &PlanSource, bounds: &Bounds) -> Result<(String,
 
 /// Reads a plan from a file or stdin.
 pub(crate) fn read_document(source: &PlanSource, bounds: &Bounds) -> Result<Document, Failure> {
-    let (name, text) = read_text(source, bounds)?;
-    Document::read(&text, bounds).map_err(|error| unreadable(&name, &error))
+    Ok(PlanFile::read(source, None, bounds)?.document)
 }
 
 /// Where the text is not a plan, and what may help.

@@ -7,8 +7,10 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure};
 use crate::passphrase::{self, Unlock};
 use crate::printer::Printer;
+use crate::projections::WorkspaceFiles;
 use crate::quiet_panics;
 use crate::servers::{Roster, Servers};
+use crate::telemetry;
 use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
@@ -172,6 +174,7 @@ impl Setting {
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
+        telemetry::mask(redaction.clone());
         let sqlite = if access == Access::Read && absent {
             None
         } else {
@@ -195,10 +198,12 @@ impl Setting {
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())
             .bounds(self.config.bounds())
+            .keeping(self.config.keeping())
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();
-        Ok(App { setting: self.clone(), engine, sqlite, tools, roster, projecting: Arc::default() })
+        let files = Arc::new(WorkspaceFiles::new(engine.clone(), self.workspace.plans.clone(), !keep_logs));
+        Ok(App { setting: self.clone(), engine, sqlite, tools, roster, files })
     }
 }
 
@@ -211,18 +216,13 @@ pub(crate) struct App {
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
     pub(crate) tools: Arc<AllTools>,
     pub(crate) roster: Arc<Roster>,
-    /// Held while files are put in place, so that an older state never replaces a newer one.
-    pub(crate) projecting: Arc<tokio::sync::Mutex<()>>,
+    /// `.plans/<id>/`, kept in step with the journal.
+    pub(crate) files: Arc<WorkspaceFiles>,
 }
 
 impl App {
     pub(crate) fn printer(&self) -> Printer {
         self.setting.printer
-    }
-
-    /// Whether nothing may be written in plain text beside the store.
-    pub(crate) fn is_encrypted(&self) -> bool {
-        self.sqlite.as_ref().is_some_and(|store| store.cipher().is_sealed())
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -1,10 +1,14 @@
-//! Files written for people and other programs from the journal: `.plans/<id>/plan.json`, `plan.md`, `session.jsonl`.
+//! Files written for people and other programs from the journal: `.plans/<id>/plan.json`, `plan.md`, `session.jsonl`,
+//! and `artifacts/` with what is too large for the plan.
 //!
 //! They are never read back as the truth. Each is replaced whole: a draft beside it, synced, renamed over it, and the
 //! directory synced once for all of them.
 
 use super::atomic::WriteFileError;
+use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
+use planwright_core::plan::is_stored_file;
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -23,6 +27,7 @@ impl Projection {
     pub const PLAN_JSON: &str = "plan.json";
     pub const PLAN_MD: &str = "plan.md";
     pub const SESSION: &str = "session.jsonl";
+    const ARTIFACTS: &str = "artifacts";
 
     /// The files of `plan` below `plans`. An id that means something else there has none.
     pub fn of(plans: &Path, plan: &PlanId) -> Option<Self> {
@@ -31,14 +36,39 @@ impl Projection {
         (!reserved).then(|| Self { directory: plans.join(plan.as_str()) })
     }
 
+    /// The files of an archived plan: as [`Projection::of`], below `plans/archive`.
+    pub fn archived(plans: &Path, plan: &PlanId) -> Option<Self> {
+        let kept = Self::of(plans, plan)?;
+        let archive = plans.join(RESERVED[1]);
+        Some(Self { directory: archive.join(kept.directory.file_name()?) })
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// Begins a file. Nothing is visible under its name before [`Projection::publish`].
     pub fn draft(&self, name: &'static str) -> Result<Draft, WriteFileError> {
-        self.create_directory()?;
-        let target = self.path(name);
+        create_directory(&self.directory)?;
+        Self::draft_of(self.path(name))
+    }
+
+    /// Begins the file of a stored part of the plan's context, unless it is there already.
+    pub fn draft_stored(&self, file: &str, digest: &Digest) -> Result<Option<Draft>, WriteFileError> {
+        if !is_stored_file(file) {
+            return Err(WriteFileError::NoName(file.into()));
+        }
+        let directory = self.path(Self::ARTIFACTS);
+        let target = directory.join(file);
+        create_directory(&self.directory)?;
+        create_directory(&directory)?;
+        let is_there = std::fs::symlink_metadata(&target).is_ok_and(|found| found.is_file())
+            && std::fs::read(&target).is_ok_and(|bytes| Digest::of_bytes(&bytes) == *digest);
+        if is_there { Ok(None) } else { Self::draft_of(target).map(Some) }
+    }
+
+    fn draft_of(target: PathBuf) -> Result<Draft, WriteFileError> {
+        let directory = target.parent().unwrap_or(Path::new("."));
         let failed = |source| WriteFileError::Io { path: target.clone(), source };
         match std::fs::symlink_metadata(&target) {
             Ok(found) if !found.is_file() => return Err(WriteFileError::NotAFile(target)),
@@ -46,13 +76,16 @@ impl Projection {
             Ok(_) | Err(_) => {}
         }
         let random = getrandom::u64().map_err(|error| failed(io::Error::other(error.to_string())))?;
-        let path = self.directory.join(format!(".tmp-{random:016x}"));
+        let path = directory.join(format!(".tmp-{random:016x}"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
         Ok(Draft { path, target, writer: BufWriter::with_capacity(64 << 10, file) })
     }
 
     /// Makes the drafts durable, all at the same time, and puts them in place.
     pub fn publish(&self, drafts: Vec<Draft>) -> Result<(), WriteFileError> {
+        let mut directories: BTreeSet<PathBuf> =
+            drafts.iter().filter_map(|draft| draft.target.parent().map(Path::to_owned)).collect();
+        directories.insert(self.directory.clone());
         let synced: Vec<Result<(), WriteFileError>> = std::thread::scope(|scope| {
             let mut drafts = drafts;
             let last = drafts.pop();
@@ -65,41 +98,78 @@ impl Projection {
             joined.chain(last).collect()
         });
         synced.into_iter().collect::<Result<(), _>>()?;
-        let failed = |source| WriteFileError::Io { path: self.directory.clone(), source };
-        File::open(&self.directory).and_then(|directory| directory.sync_all()).map_err(failed)
+        for path in directories {
+            let synced = File::open(&path).and_then(|directory| directory.sync_all());
+            synced.map_err(|source| WriteFileError::Io { path, source })?;
+        }
+        Ok(())
     }
 
-    /// Removes the files, and the directory if nothing else is in it.
-    pub fn remove(&self) -> io::Result<()> {
-        if !std::fs::symlink_metadata(&self.directory).is_ok_and(|found| found.is_dir()) {
+    /// Removes the files, those of the `stored` parts among them, and the directory if nothing else is in it.
+    pub fn remove(&self, stored: &BTreeSet<String>) -> io::Result<()> {
+        if !is_directory(&self.directory) {
             return Ok(());
         }
+        self.remove_stored(stored)?;
         for name in [Self::PLAN_JSON, Self::PLAN_MD, Self::SESSION] {
-            match std::fs::remove_file(self.path(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
+            remove_file(&self.path(name))?;
         }
-        match std::fs::remove_dir(&self.directory) {
-            // Somebody else's files stay.
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-            done => done,
-        }
+        remove_directory(&self.directory)
     }
 
-    fn create_directory(&self) -> Result<(), WriteFileError> {
-        let failed = |source| WriteFileError::Io { path: self.directory.clone(), source };
-        match std::fs::symlink_metadata(&self.directory) {
-            Ok(found) if found.is_dir() => Ok(()),
-            Ok(_) => Err(WriteFileError::NotADirectory(self.directory.clone())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match DirBuilder::new().mode(0o700).create(&self.directory) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
-                    Ok(()) | Err(_) => Ok(()),
-                }
-            }
-            Err(error) => Err(failed(error)),
+    /// Removes the files of stored parts that the plan no longer has.
+    pub fn remove_stored(&self, stored: &BTreeSet<String>) -> io::Result<()> {
+        let directory = self.path(Self::ARTIFACTS);
+        if !is_directory(&directory) {
+            return Ok(());
         }
+        for file in stored.iter().filter(|file| is_stored_file(file)) {
+            remove_file(&directory.join(file))?;
+        }
+        remove_directory(&directory)
+    }
+}
+
+/// Whether it is a directory, and not a link to one.
+fn is_directory(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn remove_directory(path: &Path) -> io::Result<()> {
+    match std::fs::remove_dir(path) {
+        // Somebody else's files stay.
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        done => done,
+    }
+}
+
+/// Makes a directory, and the archive if it is in there.
+fn create_directory(path: &Path) -> Result<(), WriteFileError> {
+    if let Some(archive) = path.parent().filter(|parent| parent.ends_with(RESERVED[1])) {
+        create_one_directory(archive)?;
+    }
+    create_one_directory(path)
+}
+
+fn create_one_directory(path: &Path) -> Result<(), WriteFileError> {
+    let failed = |source| WriteFileError::Io { path: path.to_owned(), source };
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(WriteFileError::NotADirectory(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match DirBuilder::new().mode(0o700).create(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+                Ok(()) | Err(_) => Ok(()),
+            }
+        }
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -175,7 +245,7 @@ mod tests {
         let (plans, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         symlink(outside.path(), plans.path().join("p")).unwrap();
         assert!(projection(plans.path()).draft(Projection::PLAN_JSON).is_err());
-        projection(plans.path()).remove().unwrap();
+        projection(plans.path()).remove(&BTreeSet::new()).unwrap();
         assert!(outside.path().exists());
     }
 
@@ -185,8 +255,23 @@ mod tests {
         let projection = projection(plans.path());
         projection.publish(vec![projection.draft(Projection::PLAN_JSON).unwrap()]).unwrap();
         std::fs::write(plans.path().join("p/notes.txt"), "mine").unwrap();
-        projection.remove().unwrap();
+        projection.remove(&BTreeSet::new()).unwrap();
         assert_eq!(std::fs::read_dir(plans.path().join("p")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn stored_parts_are_beside_the_plan_and_go_with_it() {
+        let plans = tempfile::tempdir().unwrap();
+        let projection = projection(plans.path());
+        let digest = Digest::of_bytes(b"[1]");
+        let mut part = projection.draft_stored("notes.json", &digest).unwrap().unwrap();
+        part.write_all(b"[1]").unwrap();
+        projection.publish(vec![part]).unwrap();
+        assert!(projection.draft_stored("notes.json", &digest).unwrap().is_none());
+        assert!(projection.draft_stored("../notes.json", &digest).is_err());
+        std::fs::write(plans.path().join("p/artifacts/mine.json"), "mine").unwrap();
+        projection.remove(&["notes.json".to_owned()].into()).unwrap();
+        assert_eq!(std::fs::read_dir(plans.path().join("p/artifacts")).unwrap().count(), 1);
     }
 
     #[test]

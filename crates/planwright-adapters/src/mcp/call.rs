@@ -10,6 +10,7 @@ use super::wire::End;
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Call, CallError, Outcome};
+use planwright_engine::telemetry;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorCode,
@@ -19,6 +20,7 @@ use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Span;
 
 /// How long a call may go on after its server was told to stop it.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
@@ -141,6 +143,7 @@ async fn exchange(
         return Exchange::NotSent("the connection closed".into());
     };
     ticket.sent_as(handle.id.clone(), handle.progress_token.clone());
+    note_exchange(connection, &handle);
     let waited = tokio::select! {
         biased;
         // The stream of an answer that is too large ends, and the machinery takes that for its end.
@@ -270,7 +273,22 @@ fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolReques
 fn meta(call: &Call) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     meta.insert(KEY_META.to_owned(), Value::String(call.idempotency_key.clone()));
+    if let Some(place) = telemetry::place(&Span::current()) {
+        meta.insert("traceparent".to_owned(), Value::String(place.to_string()));
+    }
     meta
+}
+
+/// Adds to the span of the call what only this side of it knows.
+fn note_exchange(connection: &Connection, handle: &RequestHandle<RoleClient>) {
+    let span = Span::current();
+    if span.is_disabled() {
+        return;
+    }
+    span.record("mcp.method.name", "tools/call");
+    span.record("mcp.protocol.version", connection.agreed.protocol_version.as_str());
+    span.record("network.transport", if connection.is_child { "pipe" } else { "tcp" });
+    span.record("jsonrpc.request.id", tracing::field::display(&handle.id));
 }
 
 fn unavailable(server: &Server, reason: &str) -> CallError {

@@ -15,6 +15,7 @@ mod idle;
 mod inspect;
 mod lease;
 mod open;
+mod outbox;
 mod owner;
 mod reader;
 mod recode;

@@ -8,6 +8,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_journal.sql"),
     include_str!("../../migrations/sqlite/0002_feed.sql"),
     include_str!("../../migrations/sqlite/0003_access.sql"),
+    include_str!("../../migrations/sqlite/0004_notices.sql"),
     include_str!("../../migrations/sqlite/0005_answers.sql"),
 ];
 

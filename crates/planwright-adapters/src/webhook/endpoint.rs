@@ -51,6 +51,11 @@ impl HttpWebhook {
         &self.options
     }
 
+    /// The URL without its query, which may hold a key.
+    pub fn shown_url(&self) -> String {
+        format!("{}{}", self.url.origin().ascii_serialization(), self.url.path())
+    }
+
     async fn post(&self, notice: &Notice) -> Result<(), SendNoticeError> {
         let keys = self.keys().await?;
         let bytes = body(

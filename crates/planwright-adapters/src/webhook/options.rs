@@ -43,6 +43,11 @@ pub enum InvalidWebhook {
 const MAX_SECRETS: usize = 4;
 
 impl WebhookOptions {
+    /// Says what is wrong, before anything is sent.
+    pub fn validate(&self) -> Result<(), InvalidWebhook> {
+        self.check().map(drop)
+    }
+
     /// Reads the URL, and says what is wrong with the rest.
     pub(super) fn check(&self) -> Result<Url, InvalidWebhook> {
         let named = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');

@@ -15,6 +15,8 @@ mod laws;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod outbox;
+#[cfg(test)]
 mod rewriting;
 #[cfg(test)]
 mod scene;

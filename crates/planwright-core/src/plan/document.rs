@@ -4,6 +4,7 @@
 //! before serde sees them, so that this model can reject every unknown key.
 
 use crate::id::{PlanId, StepId, written_step_ids};
+use crate::run::ArtifactRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -101,6 +102,10 @@ pub struct Context {
     pub notes: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
+    /// What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and a name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    pub stored: BTreeMap<String, ArtifactRef>,
     /// Where the plan comes from, if it was made from a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<FromTemplate>,

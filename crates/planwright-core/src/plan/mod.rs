@@ -9,6 +9,7 @@ mod checked;
 mod code;
 mod compile;
 mod condition;
+mod context;
 mod diff;
 mod digest;
 mod document;
@@ -36,6 +37,7 @@ pub use bounds::Bounds;
 pub use checked::Plan;
 pub use code::{Code, error_page};
 pub use condition::{ConditionError, Expectation};
+pub use context::{RestoreContextError, file_of_stored, is_stored_file};
 pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
@@ -45,7 +47,10 @@ pub use edit::{Edit, EditError};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
-pub use markdown::{MarkdownMeta, MarkdownRejection, to_markdown};
+pub use markdown::{
+    MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as, to_cursor,
+    to_markdown,
+};
 pub use nearest::nearest;
 pub use predicate::{ArgumentUse, Condition};
 pub(crate) use printable::is_invisible;

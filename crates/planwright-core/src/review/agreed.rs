@@ -14,7 +14,7 @@ impl Review {
         let last = self.approvals.last()?;
         let counts = |approval: &&Approval| {
             let void = approval.superseded && approval.is_unspent() && !approval.has_expired(now);
-            void && approval.digest == last.digest
+            void && (approval.version, approval.digest) == (last.version, last.digest)
         };
         let given = one_each(self.approvals.iter().rev().filter(counts));
         are_enough(&given).then_some(BuildsOn { version: last.version, digest: last.digest })

@@ -53,8 +53,8 @@ impl Review {
                     reason: reason.clone(),
                     restored_from: *restored_from,
                 });
-                self.supersede(digest, *draft);
                 self.archived = false;
+                self.supersede(digest, *draft);
                 let agreed = self.usable_approvals(digest, entry.at).is_some();
                 self.state = match (*draft, agreed) {
                     (true, _) => ReviewState::Draft,
@@ -67,7 +67,6 @@ impl Review {
                     return Err(cannot_follow("draft_proposed", self.state));
                 }
                 self.state = ReviewState::Proposed;
-                self.archived = false;
             }
             ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
                 let decidable = match self.state {
@@ -139,32 +138,10 @@ impl Review {
                 self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
                 self.state = ReviewState::ChangesRequested;
             }
-            ReviewEvent::PlanExpired { version, .. } => {
-                if !self.may_run() || *version != self.current().number {
-                    return Err(cannot_follow("plan_expired", self.state));
-                }
-                // What is proposed again one day is agreed to again.
-                self.take_back();
-                self.state = ReviewState::Expired;
-            }
-            ReviewEvent::ApprovalExpired { version, .. } => {
-                if self.state != ReviewState::Approved || *version != self.current().number {
-                    return Err(cannot_follow("approval_expired", self.state));
-                }
-                self.state = ReviewState::Proposed;
-            }
-            ReviewEvent::PlanArchived { .. } => {
-                if self.archived || self.state == ReviewState::Deleted {
-                    return Err(cannot_follow("plan_archived", self.state));
-                }
-                self.archived = true;
-            }
-            ReviewEvent::PlanUnarchived { .. } => {
-                if !self.archived || self.state == ReviewState::Deleted {
-                    return Err(cannot_follow("plan_unarchived", self.state));
-                }
-                self.archived = false;
-            }
+            ReviewEvent::PlanExpired { .. }
+            | ReviewEvent::ApprovalExpired { .. }
+            | ReviewEvent::PlanArchived { .. }
+            | ReviewEvent::PlanUnarchived { .. } => self.note_keeping(entry)?,
             ReviewEvent::CommentAdded { .. }
             | ReviewEvent::CommentResolved { .. }
             | ReviewEvent::CommentReopened { .. } => self.note_comment(entry)?,
@@ -188,7 +165,7 @@ impl Review {
     }
 
     /// Voids every approval that nobody has used.
-    fn take_back(&mut self) {
+    pub(super) fn take_back(&mut self) {
         for approval in self.approvals.iter_mut().filter(|approval| approval.is_open()) {
             approval.taken_back = true;
         }
@@ -202,7 +179,7 @@ impl Review {
     }
 
     /// Put forward, and neither sent back, expired nor put away.
-    fn may_run(&self) -> bool {
+    pub(super) fn may_run(&self) -> bool {
         match self.state {
             ReviewState::Proposed | ReviewState::Approved => !self.archived,
             ReviewState::Draft

@@ -1,7 +1,9 @@
 //! What time does to a plan that nobody touches, and putting plans away.
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
+use crate::journal::Entry;
 use crate::principal::Principal;
+use crate::run::Corrupt;
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -74,6 +76,39 @@ impl Review {
             return Err(Refusal::NotOver(status.as_str().to_owned()));
         }
         Ok(vec![ReviewEvent::PlanArchived { by: by.clone() }])
+    }
+
+    /// Notes an entry about time and the archive.
+    pub(super) fn note_keeping(&mut self, entry: &Entry<ReviewEvent>) -> Result<(), Corrupt> {
+        let (seq, status) = (entry.seq, self.state.as_str());
+        let cannot_follow = |event| Err(Corrupt::RunTransition { seq, event, status });
+        let deleted = self.state == ReviewState::Deleted;
+        match &entry.event {
+            ReviewEvent::PlanExpired { version, .. } => {
+                if !self.may_run() || *version != self.current().number {
+                    return cannot_follow("plan_expired");
+                }
+                // What is proposed again one day is agreed to again.
+                self.take_back();
+                self.state = ReviewState::Expired;
+            }
+            ReviewEvent::ApprovalExpired { version, .. } => {
+                if self.state != ReviewState::Approved || *version != self.current().number {
+                    return cannot_follow("approval_expired");
+                }
+                self.state = ReviewState::Proposed;
+            }
+            ReviewEvent::PlanArchived { .. } if deleted || self.archived => {
+                return cannot_follow("plan_archived");
+            }
+            ReviewEvent::PlanArchived { .. } => self.archived = true,
+            ReviewEvent::PlanUnarchived { .. } if deleted || !self.archived => {
+                return cannot_follow("plan_unarchived");
+            }
+            ReviewEvent::PlanUnarchived { .. } => self.archived = false,
+            _ => return cannot_follow("keeping"),
+        }
+        Ok(())
     }
 
     pub(super) fn decide_unarchive(&self, by: &Principal) -> Result<Vec<ReviewEvent>, Refusal> {

@@ -49,7 +49,7 @@ impl Review {
         digest: Digest,
         by: &Principal,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
-        let same = *self.current().document == **document && !self.archived;
+        let same = *self.current().document == **document;
         match self.state {
             ReviewState::Draft if same => self.decide_propose_draft(by),
             ReviewState::Proposed
@@ -57,7 +57,7 @@ impl Review {
             | ReviewState::Rejected
             | ReviewState::NeedsReview
             | ReviewState::ChangesRequested
-                if same =>
+                if same && !self.archived =>
             {
                 Ok(Vec::new())
             }
@@ -90,6 +90,7 @@ impl Review {
         }
     }
 
+    /// A draft is put forward, and so is again what expired.
     pub(super) fn decide_propose_draft(&self, by: &Principal) -> Result<Vec<ReviewEvent>, Refusal> {
         let current = self.current();
         match self.state {
@@ -97,13 +98,13 @@ impl Review {
             ReviewState::Draft => {
                 Ok(vec![ReviewEvent::DraftProposed { version: current.number, by: by.clone() }])
             }
+            ReviewState::Expired => self.next_version(&current.document, current.digest, by, false),
             ReviewState::Deleted => Err(Refusal::Deleted),
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
             | ReviewState::NeedsReview
-            | ReviewState::ChangesRequested
-            | ReviewState::Expired => Err(Refusal::NotADraft(self.state.as_str())),
+            | ReviewState::ChangesRequested => Err(Refusal::NotADraft(self.state.as_str())),
         }
     }
 

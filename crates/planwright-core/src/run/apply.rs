@@ -33,6 +33,7 @@ impl Run {
             plan: _,
             variables: _,
             document: _,
+            trace: _,
         } = &first.event
         else {
             return Err(Corrupt::NoStart);
@@ -83,6 +84,7 @@ impl Run {
         if entry.seq != self.seq + 1 {
             return Err(Corrupt::Gap { last: self.seq, found: entry.seq });
         }
+        self.index.changed.clear();
         self.apply_event(entry)?;
         self.usage.note(&entry.event, &self.start, &self.plan.document().limits.budget);
         self.seq = entry.seq;

@@ -8,6 +8,7 @@ use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
 use crate::time::Timestamp;
 use crate::tool::{EffectClass, ToolName};
+use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub enum RunEvent {
         /// What is executed, where that is no version of the plan but was derived from a run of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         document: Option<Arc<Document>>,
+        /// The trace of the order that started it, if it came with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<Box<TraceId>>,
     },
     /// A fork takes this value over from another run.
     ResultReused {

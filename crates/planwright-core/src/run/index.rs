@@ -9,6 +9,7 @@ impl Run {
         self.leave_index(ix);
         self.steps[ix.index()] = next;
         self.enter_index(ix);
+        self.index.changed.push(ix);
     }
 
     fn leave_index(&mut self, ix: StepIx) {

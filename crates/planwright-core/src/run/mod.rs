@@ -122,6 +122,8 @@ struct Index {
     completed: usize,
     /// Every step that completed, in the order they did.
     finished: Vec<StepIx>,
+    /// What the last entry changed, in order. A step may be in it more than once.
+    changed: Vec<StepIx>,
 }
 
 impl Run {
@@ -205,6 +207,11 @@ impl Run {
     /// Completed steps, the first to complete first. Those taken back since are still in the list.
     pub fn finished(&self) -> &[StepIx] {
         &self.index.finished
+    }
+
+    /// The steps whose state the last entry changed: the one it is about first, then those it has consequences for.
+    pub fn changed(&self) -> &[StepIx] {
+        &self.index.changed
     }
 
     /// The runs that took or take this one back, the latest last.

@@ -94,7 +94,7 @@ impl Run {
     }
 
     /// Why a step is where it is, for those that did not complete.
-    fn explain(&self, state: &StepState) -> Option<StepError> {
+    pub(crate) fn explain(&self, state: &StepState) -> Option<StepError> {
         match state {
             StepState::Failed { error, .. } => Some((**error).clone()),
             StepState::Blocked { by } => {

@@ -32,13 +32,12 @@ pub(crate) struct Part {
     pub(crate) to: To<'static>,
 }
 
-/// Everything an approval is about: the document, the tools and the policy.
+/// Everything an approval is about: what the document does, the tools and the policy. Its words are not in it.
 pub(crate) type Fingerprint = (usize, Vec<u32>, usize);
 
 #[derive(Debug, Clone)]
 struct Yes {
     by: Principal,
-    version: u32,
     about: Fingerprint,
     until: Option<i64>,
     uses: u32,
@@ -91,7 +90,7 @@ impl Oracle {
     pub(crate) fn approved(
         &mut self,
         (by, proposer): (&Principal, &Principal),
-        (version, about, now): (u32, &Fingerprint, i64),
+        (about, now): (&Fingerprint, i64),
         parts: &[Part],
         chosen: &[(&'static str, Choice)],
     ) {
@@ -118,7 +117,6 @@ impl Oracle {
         });
         self.yes.push(Yes {
             by: by.clone(),
-            version,
             about: about.clone(),
             until: lasts(policy).map(|span| now + span),
             uses: if policy == 3 { 2 } else { 1 },
@@ -130,19 +128,16 @@ impl Oracle {
         self.yes.clear();
     }
 
-    /// Another version is current: nothing that was agreed to before counts.
-    pub(crate) fn edited(&mut self) {
-        self.yes.clear();
+    /// Another version is current. What was agreed to before counts only if that was exactly what this version does,
+    /// with the tools and the policy there were when it was written.
+    pub(crate) fn edited(&mut self, about: &Fingerprint) {
+        self.yes.retain(|yes| yes.about == *about);
     }
 
     /// A run was opened. Panics if nobody had agreed to exactly this, just now.
-    pub(crate) fn opened(&mut self, version: u32, about: &Fingerprint, now: i64, proposer: &Principal) {
-        let counts = |yes: &Yes| {
-            yes.version == version
-                && yes.about == *about
-                && yes.uses > 0
-                && yes.until.is_none_or(|until| now < until)
-        };
+    pub(crate) fn opened(&mut self, about: &Fingerprint, now: i64, proposer: &Principal) {
+        let counts =
+            |yes: &Yes| yes.about == *about && yes.uses > 0 && yes.until.is_none_or(|until| now < until);
         let mut names = BTreeSet::new();
         let (mut by_policy, mut choices) = (false, Vec::new());
         for yes in self.yes.iter_mut().filter(|yes| counts(yes)) {

@@ -53,6 +53,7 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
         parent: None,
         document: None,
         consent: Some(Box::new(consent)),
+        trace: None,
     };
     History::begin_with(plan, "run_golden".parse().unwrap(), started)
 }

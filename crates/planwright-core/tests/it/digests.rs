@@ -57,6 +57,7 @@ fn everything_executed_changes_the_digest() {
         ("/steps/0/id", json!("c")),
         ("/steps/0/result", json!("r")),
         ("/steps/0/when", json!("true")),
+        ("/steps/0/skip", json!(true)),
         ("/steps/0/forEach", json!([1])),
         ("/steps/0/approvalRequired", json!(true)),
         ("/steps/0/critical", json!(false)),

@@ -5,7 +5,9 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::Document;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, Refusal, Review, ReviewEvent, ReviewState, Terms};
+use planwright_core::review::{
+    BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewState, Revision, Terms,
+};
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
 use proptest::collection::vec;
@@ -20,9 +22,9 @@ fn document(title: u8) -> Arc<Document> {
     Arc::new(Document { id, title: Some(format!("take {title}")), ..Document::default() })
 }
 
-/// What would run: the content, and a tool that may have changed.
+/// What would run: the content, and a tool that may have changed. Two titles each are words for the same content.
 fn digest(title: u8, tools: u8) -> Digest {
-    Digest::of_bytes(&[title, tools])
+    Digest::of_bytes(&[title / 2, tools])
 }
 
 /// A plan's journal, with a second account of who agreed to what kept beside it.
@@ -82,8 +84,11 @@ impl Life {
         assert_eq!(made.len(), usize::from(new), "the same content again is the same version");
         if new {
             (self.title, self.version) = (title, self.version + 1);
-            self.granted.clear();
-            assert_eq!(self.review.state(), ReviewState::Proposed);
+            // An edit of words keeps what was agreed to; everything else, and a new life, begins without.
+            self.granted.retain(|granted| !deleted && *granted == digest(title, 0));
+            let agreed = !self.granted.is_empty();
+            let expected = if agreed { ReviewState::Approved } else { ReviewState::Proposed };
+            assert_eq!(self.review.state(), expected);
         }
         assert_eq!(self.review.current().number, self.version);
     }
@@ -160,6 +165,7 @@ impl Life {
         assert!(!executing || deleted == Err(Refusal::Executing), "deleted while executing");
         if deleted.is_ok() {
             assert_eq!(self.review.state(), ReviewState::Deleted);
+            self.granted.clear();
         }
     }
 
@@ -184,7 +190,7 @@ enum Deed {
 
 fn deed() -> impl Strategy<Value = Deed> {
     prop_oneof![
-        3 => (0..4_u8).prop_map(Deed::Propose),
+        3 => (0..6_u8).prop_map(Deed::Propose),
         4 => (0..2_u8, 0..4_u8).prop_map(|(tools, shown)| Deed::Approve { tools, shown }),
         2 => (0..4_u8).prop_map(|shown| Deed::Reject { shown }),
         4 => (0..2_u8).prop_map(|tools| Deed::Open { tools }),
@@ -234,18 +240,6 @@ proptest! {
     }
 }
 
-fn forged_version(version: u32) -> ReviewEvent {
-    ReviewEvent::PlanProposed {
-        version,
-        document: document(1),
-        digest: digest(1, 0),
-        by: ada(),
-        draft: false,
-        reason: None,
-        restored_from: None,
-    }
-}
-
 fn ada() -> Principal {
     Principal::person("ada")
 }
@@ -292,10 +286,20 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
         life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 1) }, LATER);
     let (approved, current) = (digest(0, 0), digest(0, 1));
     assert_eq!(refused, Err(Refusal::Changed { approved, current }));
-    life.propose(1, &Principal::agent("planner"));
+    life.propose(2, &Principal::agent("planner"));
     let refused =
-        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(1, 0) }, LATER);
+        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(2, 0) }, LATER);
     assert_eq!(refused, Err(Refusal::NotApproved));
+    // Going back does not bring it back: whoever edited the plan had changed their mind.
+    life.propose(0, &Principal::agent("planner"));
+    let refused =
+        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 0) }, LATER);
+    assert_eq!(refused, Err(Refusal::NotApproved));
+}
+
+fn proposed(version: u32, restored_from: Option<u32>) -> ReviewEvent {
+    let (document, digest, by) = (document(2), digest(2, 0), ada());
+    ReviewEvent::PlanProposed { version, document, digest, by, reason: None, restored_from, draft: false }
 }
 
 #[test]
@@ -319,8 +323,11 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
         },
         ReviewEvent::PlanRejected { version: 1, by: Principal::agent("planner"), reason: "no".into() },
         ReviewEvent::PlanRejected { version: 2, by: ada(), reason: "no".into() },
-        forged_version(1),
-        forged_version(3),
+        proposed(1, None),
+        proposed(3, None),
+        proposed(2, Some(2)),
+        proposed(2, Some(0)),
+        ReviewEvent::DraftProposed { version: 1, by: ada() },
     ];
     for event in forged {
         let mut review = life.review.clone();
@@ -358,4 +365,99 @@ fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
             assert!(review.apply(&entry).is_err(), "{:?} follows {end:?}", entry.event);
         }
     }
+}
+
+fn edit(based_on: u32, title: u8) -> Command {
+    let (document, digest) = (document(title), digest(title, 0));
+    let reason = Some("it was wrong".to_owned());
+    Command::Edit(Box::new(Revision { based_on, document, digest, by: ada(), reason, restored_from: None }))
+}
+
+#[test]
+fn an_edit_of_a_version_that_is_not_current_is_refused_and_names_both() {
+    let mut life = Life::begin();
+    life.give(&edit(1, 2)).unwrap();
+    assert_eq!(life.review.current().reason.as_deref(), Some("it was wrong"));
+    let refused = life.give(&edit(1, 4)).unwrap_err();
+    assert_eq!(refused, Refusal::Conflict { based_on: 1, current: 2 });
+    assert_eq!(refused.to_string(), "the plan is at version 2, the edit was made to version 1");
+    assert_eq!(life.give(&edit(2, 2)), Ok(Vec::new()), "the same content is the same version");
+}
+
+#[test]
+fn an_edit_of_words_keeps_the_approval_and_a_run_spends_it_once() {
+    let mut life = Life::begin();
+    life.approve(0, &ada(), Shown::Version(1));
+    life.give(&edit(1, 1)).unwrap();
+    assert_eq!(life.review.state(), ReviewState::Approved);
+    life.title = 1;
+    life.version = 2;
+    life.open(0);
+    assert_eq!(life.runs, 1);
+    life.open(0);
+    assert_eq!(life.runs, 1, "it was used up");
+}
+
+#[test]
+fn an_approval_after_an_edit_says_what_it_builds_on() {
+    let mut life = Life::begin();
+    life.approve(0, &ada(), Shown::Version(1));
+    life.propose(2, &ada());
+    let before = life.review.agreed_before(LATER);
+    assert_eq!(before, Some(BuildsOn { version: 1, digest: digest(0, 0) }));
+    life.approve(0, &ada(), Shown::Version(2));
+    assert_eq!(life.review.approvals()[1].terms.builds_on, before);
+    life.open(0);
+    life.propose(0, &ada());
+    assert_eq!(life.review.agreed_before(LATER), None, "what was used up was not voided by an edit");
+    life.approve(0, &ada(), Shown::Version(3));
+    life.reject(&ada(), Shown::Version(3));
+    life.propose(2, &ada());
+    assert_eq!(life.review.agreed_before(LATER), None, "what was taken back is nothing to build on");
+}
+
+#[test]
+fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
+    let steps = vec![planwright_core::plan::Step::default()];
+    let with_steps = Arc::new(Document { steps, ..(*document(2)).clone() });
+    let first = Review::draft_first(document(0), digest(0, 0), ada());
+    let at = Timestamp::from_millis(1);
+    let entry = Entry { seq: 1, at, epoch: 0, cause: Cause::Command, event: first };
+    let mut review = Review::open("plan-x".parse().unwrap(), &entry).unwrap();
+    assert_eq!(review.status(None).as_str(), "draft");
+    let mut give = |command: &Command| {
+        let events = review.decide(command, LATER)?;
+        for event in &events {
+            let seq = review.seq() + 1;
+            let entry = Entry { seq, at, epoch: 0, cause: Cause::Command, event: event.clone() };
+            review.apply(&entry).unwrap();
+        }
+        Ok((events.len(), review.state()))
+    };
+    let (shown, assurance) = (Shown::Version(1), Assurance::Terminal);
+    let approve =
+        Command::Approve { shown, digest: digest(0, 0), by: ada(), assurance, offer: Box::default() };
+    let reject = Command::Reject { shown, digest: digest(0, 0), by: ada(), reason: "no".into() };
+    let open = Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 0) };
+    for command in [&approve, &reject, &open] {
+        assert_eq!(give(command), Err(Refusal::Draft));
+    }
+    let propose = Command::ProposeDraft { by: ada() };
+    assert_eq!(give(&propose), Err(Refusal::NoSteps));
+    let (digest, by) = (digest(2, 0), ada());
+    let edit = Revision {
+        based_on: 1,
+        document: Arc::clone(&with_steps),
+        digest,
+        by: by.clone(),
+        reason: None,
+        restored_from: None,
+    };
+    assert_eq!(give(&Command::Edit(Box::new(edit))), Ok((1, ReviewState::Draft)), "it stays a draft");
+    let again = Command::Propose { document: Arc::clone(&with_steps), digest, by: by.clone() };
+    assert_eq!(give(&again), Ok((1, ReviewState::Proposed)));
+    assert_eq!(give(&again), Ok((0, ReviewState::Proposed)));
+    assert_eq!(give(&propose), Err(Refusal::NotADraft("proposed")));
+    let draft = Command::Draft { document: document(0), digest, by };
+    assert_eq!(give(&draft), Err(Refusal::NotADraft("proposed")));
 }

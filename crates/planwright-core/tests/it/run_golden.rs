@@ -12,7 +12,7 @@ use planwright_core::journal::{
 };
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, Review, ReviewEvent};
+use planwright_core::review::{Command, Review, ReviewEvent, Revision};
 use planwright_core::run::{
     Answer, Command as RunCommand, Parent, Run, RunEvent, Shown, StoredValue, plan_undo, priorities,
     unit_estimate,
@@ -60,7 +60,10 @@ const KEPT: [&str; 29] = [
 /// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong to another.
 const UNDO_RUN: &str = "undo_run";
 
+/// Journals of plans begin with this.
 const REVIEW: &str = "review";
+/// A draft that is edited, proposed, approved, reworded, changed, restored and run.
+const REVIEW_EDITED: &str = "review_edited";
 /// A run that carries its consent, and asks about one call.
 const CONSENT: &str = "consent";
 
@@ -130,8 +133,8 @@ fn came_to(run: &Run) -> Value {
     json!({"status": run.status(), "stepsDigest": run.steps_digest(), "steps": steps})
 }
 
-fn review() -> (Review, Vec<Entry<ReviewEvent>>) {
-    let entries = read_back::<ReviewEvent>(REVIEW);
+fn review(name: &str) -> (Review, Vec<Entry<ReviewEvent>>) {
+    let entries = read_back::<ReviewEvent>(name);
     let mut review = Review::open("plan-golden".parse().unwrap(), &entries[0]).unwrap();
     for entry in &entries[1..] {
         review.apply(entry).unwrap();
@@ -156,10 +159,11 @@ fn review_came_to(review: &Review) -> Value {
 fn every_golden_journal_folds_to_what_it_came_to() {
     let kept = run_files::names("journals/v1", "jsonl");
     assert!(kept.len() > KEPT.len(), "journals are missing: {kept:?}");
-    for name in kept.iter().filter(|name| *name != REVIEW) {
-        assert_eq!(came_to(&fold(name)), json_of(name, "expected"), "{name}");
+    for name in kept {
+        let came_to =
+            if name.starts_with(REVIEW) { review_came_to(&review(&name).0) } else { came_to(&fold(&name)) };
+        assert_eq!(came_to, json_of(&name, "expected"), "{name}");
     }
-    assert_eq!(review_came_to(&review().0), json_of(REVIEW, "expected"));
 }
 
 #[test]
@@ -262,6 +266,54 @@ fn write_review() -> (Vec<Record>, Review) {
     (records, review)
 }
 
+fn write_edited_review() -> (Vec<Record>, Review) {
+    let stream: StreamName = "plan/plan-golden".parse().unwrap();
+    let at = |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
+    let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
+    let document = |title: &str, tools: &[&str]| {
+        let step = |tool: &&str| json!({"id": tool, "tool": tool, "skip": *tool == "left_out"});
+        let steps: Vec<Value> = tools.iter().map(step).collect();
+        let value = json!({"id": "plan-golden", "title": title, "steps": steps});
+        Arc::new(serde_json::from_value::<Document>(value).unwrap())
+    };
+    let digest = |doing: &str| Digest::of_bytes(doing.as_bytes());
+    let edit = |based_on, document, doing, reason: Option<&str>, restored_from| {
+        let (by, reason) = (ada.clone(), reason.map(str::to_owned));
+        let digest = digest(doing);
+        Command::Edit(Box::new(Revision { based_on, document, digest, by, reason, restored_from }))
+    };
+    let approve = |doing| Command::Approve {
+        shown: Shown::Digest(digest(doing)),
+        digest: digest(doing),
+        by: ada.clone(),
+        assurance: Assurance::WebSignIn,
+        offer: Box::default(),
+    };
+    let commands = [
+        edit(1, document("Take 2", &["read", "left_out"]), "read", None, None),
+        Command::ProposeDraft { by: agent.clone() },
+        approve("read"),
+        edit(2, document("Take 3", &["read", "left_out"]), "read", Some("other words"), None),
+        edit(3, document("Take 3", &["read", "write"]), "both", Some("it has to write"), None),
+        approve("both"),
+        edit(4, document("Take 3", &["read", "left_out"]), "read", Some("not yet"), Some(3)),
+        approve("read"),
+        Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest("read") },
+    ];
+    let first = Review::draft_first(document("Take 1", &[]), digest("nothing"), agent.clone());
+    let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, &first)];
+    let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
+    for command in commands {
+        for event in review.decide(&command, at(review.seq() + 1)).unwrap() {
+            let head = records[records.len() - 1].head();
+            let record = encode(head, &stream, at(head.seq + 1), 0, Cause::Command, &event);
+            review.apply(&decode(&record).unwrap()).unwrap();
+            records.push(record);
+        }
+    }
+    (records, review)
+}
+
 /// The undo of a run, with the document that was derived for it in its first entry.
 fn write_undo_run() -> (Document, History) {
     let mut story = run_files::read("scenarios/undo.txt");
@@ -286,6 +338,7 @@ fn write_undo_run() -> (Document, History) {
             index: Some(2),
         }),
         document: Some(Arc::new(undo.document.clone())),
+        trace: None,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {
@@ -344,6 +397,10 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == UNDO_RUN) {
         let (document, history) = write_undo_run();
         keep(UNDO_RUN, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == REVIEW_EDITED) {
+        let (records, review) = write_edited_review();
+        keep(REVIEW_EDITED, &records, &review.current().document, &review_came_to(&review));
     }
     if !kept.iter().any(|kept| kept == REVIEW) {
         let (records, review) = write_review();

@@ -252,6 +252,7 @@ proptest! {
                 plan: "p".parse().unwrap(), version: 1, digest: Digest::ZERO, variables, max_concurrency: 4,
                 guards: true, by: by.clone(), forked_from: None, consent: None, undoes: None, parent: None,
                 document: None,
+                trace: None,
             },
             RunEvent::ResultReused { step: step.clone(), value: stored() },
             RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },

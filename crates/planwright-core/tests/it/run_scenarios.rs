@@ -337,6 +337,7 @@ impl Story {
             undoes: None,
             parent: None,
             document: None,
+            trace: None,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {

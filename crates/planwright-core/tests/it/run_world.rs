@@ -365,6 +365,7 @@ impl History {
             undoes: None,
             parent: None,
             document: None,
+            trace: None,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }

@@ -23,6 +23,7 @@ pub mod key;
 pub mod lease;
 pub mod list;
 pub mod message;
+pub mod outbox;
 pub mod token;
 
 /// Makes one test of every law.

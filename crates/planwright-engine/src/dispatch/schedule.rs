@@ -203,7 +203,7 @@ impl RunLoop {
             idempotency_key: self.key(step),
             cancelled: CancellationToken::new(),
             answered: self.run.answered(step).to_vec(),
-            progress: self.observers.sink(self.run.step_id(step)),
+            progress: self.observers.sink(self.run.id(), self.run.step_id(step)),
         };
         self.met.remove(&step);
         self.batch.calls.push(Prepared { step, call, permit, expectation });

@@ -17,7 +17,7 @@ const PAGE: usize = 200;
 /// With so many waiting, the feed is read no further: the journal keeps the rest.
 const MAX_WAITING: u64 = 10_000;
 /// A delivery that was taken is left alone by others for this long. Sending takes less.
-const TAKEN_FOR: Duration = Duration::from_secs(60);
+const TAKEN_FOR: Duration = Duration::from_secs(30);
 /// The store is looked at this often even if nothing seems to change.
 const SLOW_LOOK: Duration = Duration::from_secs(60);
 /// How long an endpoint that fails again and again is left alone at most before anything new is sent to it.
@@ -72,7 +72,7 @@ impl Courier {
             let clock = Arc::clone(&self.engine.environment().clock);
             tokio::select! {
                 () = stop.cancelled() => return,
-                changed = changes.changed(), if self.rests_until.is_none() => {
+                changed = changes.changed() => {
                     if changed.is_err() {
                         tokio::time::sleep(SLOW_LOOK).await;
                     }
@@ -121,7 +121,9 @@ impl Courier {
         let Some(standing) = self.outbox.standing(name).await? else {
             // A new endpoint is told what happens from here on, not the whole past.
             let end = end_of_feed(&**self.store()).await?;
-            self.outbox.advance(name, None, end, Vec::new(), self.now()).await?;
+            if self.outbox.advance(name, None, end, Vec::new(), self.now()).await? {
+                tracing::info!(webhook = name, position = end.0, "the feed of this webhook begins here");
+            }
             return Ok(Collected { disabled: false, more: true });
         };
         if standing.disabled.is_some() {
@@ -207,17 +209,19 @@ impl Courier {
         self.failures = self.failures.saturating_add(1);
         let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
         let entropy = self.engine.environment().ids.entropy();
-        let pause = delay(delivery.attempts, retry_after, entropy);
-        self.rest(pause.filter(|_| throttled || retry_after.is_some()));
-        let settled = match pause {
-            Some(pause) => {
+        // One instant for both, so that what was throttled is the first to be sent again.
+        let now = self.now();
+        let again_at = delay(delivery.attempts, retry_after, entropy).map(|pause| now.plus(pause));
+        self.rest(now, again_at.filter(|_| throttled || retry_after.is_some()));
+        let settled = match again_at {
+            Some(at) => {
                 tracing::info!(
                     webhook = name,
                     error,
                     attempts = delivery.attempts,
                     "a notice did not arrive"
                 );
-                Settled::Again { at: self.now().plus(pause), error }
+                Settled::Again { at, error }
             }
             None => {
                 self.watch.attempted(&name, "dead");
@@ -233,9 +237,9 @@ impl Courier {
     }
 
     /// Leaves the endpoint alone: as long as it asked, or longer and longer while it fails.
-    fn rest(&mut self, asked: Option<Duration>) {
-        let growing = Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST);
-        self.rests_until = Some(self.now().plus(asked.map_or(growing, |asked| asked.max(growing))));
+    fn rest(&mut self, now: Timestamp, asked: Option<Timestamp>) {
+        let growing = now.plus(Duration::from_secs(1 << self.failures.min(10)).min(LONGEST_REST));
+        self.rests_until = Some(asked.map_or(growing, |asked| asked.max(growing)));
     }
 }
 

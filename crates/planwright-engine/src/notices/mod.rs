@@ -8,5 +8,5 @@ mod notice;
 mod schedule;
 
 pub use courier::{Courier, CourierWatch};
-pub use notice::{KINDS, Notice, notices_of};
+pub use notice::{About, KINDS, Notice, notices_of};
 pub use schedule::{MAX_ATTEMPTS, delay};

@@ -12,9 +12,13 @@ use serde::Serialize;
 /// Everything an endpoint can be told of.
 pub const KINDS: &[&str] = &[
     "plan.proposed",
+    "plan.commented",
+    "plan.expired",
+    "plan.archived",
     "plan.deleted",
     "approval.requested",
     "approval.decided",
+    "approval.expired",
     "input.requested",
     "outcome.unknown",
     "step.failed",

@@ -126,7 +126,7 @@ pub(super) async fn root_of(store: &dyn Store, run: &RunId) -> Result<RunId, Sto
 }
 
 /// The position of the last record there is.
-pub(super) async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
+pub async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
     let mut beyond: u64 = 1;
     while has_after(store, beyond).await? {
         beyond = beyond.saturating_mul(2);

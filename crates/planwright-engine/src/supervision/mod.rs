@@ -10,4 +10,5 @@ mod keep;
 mod supervisor;
 mod unfinished;
 
+pub use follow::end_of_feed;
 pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions};

@@ -9,6 +9,7 @@ mod faults;
 mod flow;
 mod keeping;
 mod limits;
+mod outbox;
 mod ownership;
 mod policy;
 mod secrets;

@@ -99,6 +99,7 @@ enum Shown {
 /// Nothing has to be shown where anybody may enter.
 fn door(http: &Http, request: &Request) -> Result<Option<Door>, Problem> {
     let actions = match entry_of(http, request).ok_or_else(|| closed(http, request))? {
+        _ if http.settings.metrics_public && request.uri().path() == "/metrics" => return Ok(None),
         Entry::Public => return Ok(None),
         Entry::May(actions) => actions.clone(),
     };

@@ -165,7 +165,7 @@ fn bad_path() -> Problem {
     Problem::bad_request("the path is not valid UTF-8")
 }
 
-fn id<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Problem> {
+pub(crate) fn id<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(|error| Problem::bad_request(format!("the id in the path cannot be one: {error}")))
 }
 

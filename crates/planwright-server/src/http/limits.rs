@@ -19,7 +19,7 @@ const MAX_PRINCIPALS: usize = 10_000;
 
 /// What is under way, and how fast everybody asks.
 #[derive(Debug)]
-pub struct Limits {
+pub(super) struct Limits {
     in_flight: Arc<Semaphore>,
     rates: Mutex<HashMap<(&'static str, String), Bucket>>,
     per_second: f64,

@@ -1,6 +1,8 @@
 //! The OpenAPI document, as it follows from the routes, and what the service itself reads from it.
 
 use super::auth::Entry;
+use super::problem::Problem;
+use crate::wire::{ApprovalLine, StepVerdict, ThreadLine};
 use http::Method;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -69,12 +71,32 @@ fn describe(document: &mut Value) {
             "headers": { "x-trace-id": { "schema": { "type": "string" } } },
         }
     });
+    let schemas =
+        components.as_object_mut().expect("just made").entry("schemas").or_insert_with(|| json!({}));
+    if let Some(schemas) = schemas.as_object_mut() {
+        super::shapes::add(schemas);
+        named::<Problem>(schemas);
+        named::<StepVerdict>(schemas);
+        named::<ApprovalLine>(schemas);
+        named::<ThreadLine>(schemas);
+        schemas.sort_keys();
+    }
     document["components"] = components;
+}
+
+/// Adds a schema that no route names by itself, with those it refers to.
+fn named<T: utoipa::ToSchema>(schemas: &mut Map<String, Value>) {
+    let mut parts = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut parts);
+    for (name, schema) in parts {
+        let schema = serde_json::to_value(schema).expect("a schema has only string keys");
+        schemas.entry(name).or_insert(schema);
+    }
 }
 
 /// Adds what every route shares: the token, and the answers of the layers in front of it.
 fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) {
-    let mut statuses = vec!["400", "403", "414", "421", "431", "500", "503"];
+    let mut statuses = vec!["400", "403", "404", "414", "421", "500", "503"];
     match entry {
         Entry::Public => drop(operation.insert("security".to_owned(), json!([]))),
         Entry::May(_) => {
@@ -98,10 +120,24 @@ fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) 
             }));
         }
     }
+    if *method == Method::PATCH {
+        statuses.extend(["409", "412", "422", "428"]);
+    }
+    if *method == Method::DELETE {
+        statuses.push("409");
+    }
+    for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        if parameter["name"] == "id" && parameter["in"] == "path" {
+            parameter["schema"]["pattern"] = json!("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$");
+        }
+    }
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     for status in statuses {
         if responses.get(status).is_none() {
             responses[status] = json!({ "$ref": "#/components/responses/Problem" });
         }
+    }
+    if let Some(responses) = responses.as_object_mut() {
+        responses.sort_keys();
     }
 }

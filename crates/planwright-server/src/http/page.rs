@@ -5,7 +5,6 @@ use crate::wire::Page;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_core::id::PlanId;
-use planwright_core::time::Timestamp;
 use planwright_engine::port::StreamInfo;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -105,6 +104,7 @@ impl<T> Filling<T> {
 mod tests {
     use super::*;
     use planwright_core::journal::StreamName;
+    use planwright_core::time::Timestamp;
     use planwright_engine::port::StreamStatus;
 
     fn plan(name: &str, at: i64) -> StreamInfo {

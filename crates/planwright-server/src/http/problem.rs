@@ -321,7 +321,11 @@ impl From<ReviewError> for Problem {
             ReviewError::Invalid(findings) => invalid(findings),
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
-            ReviewError::BadChoice(_) | ReviewError::Edit(_) | ReviewError::OtherPlan { .. } => {
+            ReviewError::Edit(ref edit) => {
+                let hint = edit.hint();
+                Self { hint, ..Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error) }
+            }
+            ReviewError::BadChoice(_) | ReviewError::OtherPlan { .. } => {
                 Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
             }
             ReviewError::Artifact(error) => error.into(),

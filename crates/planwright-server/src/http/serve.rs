@@ -1,5 +1,7 @@
 //! Listening, and stopping without losing anything.
 
+use super::connection::Guard;
+use super::keeper;
 use super::router::app;
 use super::state::Http;
 use axum_server::Handle;
@@ -46,11 +48,14 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 pub async fn serve(http: &Http, listener: TcpListener, tls: Option<&Tls>) -> Result<(), ServeError> {
     let handle = Handle::new();
     let service = app(http).into_make_service();
+    let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
     let stopping = stop(http.clone(), handle.clone());
+    tokio::spawn(keeper::tend(http.clone()));
     let served = async {
         match tls {
             None => {
-                let mut server = axum_server::from_tcp(listener).map_err(ServeError::Stopped)?.handle(handle);
+                let server = axum_server::from_tcp(listener).map_err(ServeError::Stopped)?;
+                let mut server = server.acceptor(guard).handle(handle);
                 limit(server.http_builder());
                 server.serve(service).await.map_err(ServeError::Stopped)
             }
@@ -58,7 +63,7 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<&Tls>) -> Res
                 let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key).await;
                 let config = config.map_err(ServeError::Certificate)?;
                 let server = axum_server::from_tcp_rustls(listener, config).map_err(ServeError::Stopped)?;
-                let mut server = server.handle(handle);
+                let mut server = server.map(|tls| tls.acceptor(guard)).handle(handle);
                 limit(server.http_builder());
                 server.serve(service).await.map_err(ServeError::Stopped)
             }

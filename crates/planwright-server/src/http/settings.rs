@@ -1,6 +1,7 @@
 //! What the operator decided about the service itself.
 
 use super::hosts::AllowedHost;
+use crate::events::EventsOptions;
 use std::time::Duration;
 
 /// Everything has a limit. The defaults suit a team.
@@ -12,6 +13,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// The service's own pages are loaded over TLS.
     pub https: bool,
+    /// The figures are shown without a token: a scraper inside the operator's network has none.
+    pub metrics_public: bool,
     pub max_connections: usize,
     /// Requests that are worked on at once; more are told to come again.
     pub max_in_flight: usize,
@@ -24,6 +27,7 @@ pub struct Settings {
     pub stall_timeout: Duration,
     /// How long requests and calls in flight may take once the service is told to stop.
     pub grace: Duration,
+    pub events: EventsOptions,
 }
 
 impl Default for Settings {
@@ -32,6 +36,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             origins: Vec::new(),
             https: false,
+            metrics_public: false,
             max_connections: 1_024,
             max_in_flight: 256,
             requests_per_second: 200,
@@ -39,6 +44,7 @@ impl Default for Settings {
             max_body_bytes: 1 << 20,
             stall_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
+            events: EventsOptions::default(),
         }
     }
 }

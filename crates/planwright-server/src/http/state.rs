@@ -5,6 +5,7 @@ use super::settings::Settings;
 use super::sign_in::SignIn;
 use super::tickets::Tickets;
 use crate::Service;
+use crate::events::Events;
 use crate::observe::{Figures, Health};
 use planwright_engine::{Supervisor, SupervisorOptions};
 use std::ops::Deref;
@@ -20,6 +21,7 @@ pub struct Parts {
     pub service: Service,
     pub settings: Settings,
     pub sign_in: SignIn,
+    pub events: Events,
     pub tickets: Tickets,
     pub(super) limits: Limits,
     /// Executes runs while nobody waits for them.
@@ -39,13 +41,20 @@ impl Http {
         let figures = Figures::of_this_process();
         figures.watch(&service.engine);
         service.keep_files();
+        let stop = CancellationToken::new();
+        let health = Health::new(service.engine.clone(), figures);
+        let stopping = stop.clone();
+        health.require("service", move || {
+            if stopping.is_cancelled() { Err("it is shutting down".to_owned()) } else { Ok(()) }
+        });
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
             supervisor: Supervisor::start(service.engine.clone(), &SupervisorOptions::default()),
-            health: Health::new(service.engine.clone(), figures),
-            stop: CancellationToken::new(),
+            health,
+            events: Events::start(service.engine.clone(), settings.events.clone(), stop.clone()),
+            stop,
             stop_now: CancellationToken::new(),
             openapi: OnceLock::new(),
             service,

@@ -3,6 +3,7 @@
 use super::run_figures::RunFigures;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use planwright_engine::Engine;
+use planwright_engine::notices::CourierWatch;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,8 +20,9 @@ pub(super) mod name {
     pub(crate) const CALLS_OPEN: &str = "planwright_calls_in_flight";
     pub(crate) const COMMITS: &str = "planwright_store_commit_duration_seconds";
     pub(crate) const PLANS: &str = "planwright_plans";
+    pub(crate) const RUNS: &str = "planwright_runs";
     pub(crate) const NOTICES: &str = "planwright_webhook_attempts_total";
-    pub(crate) const NOTICES_WAITING: &str = "planwright_webhook_deliveries";
+    pub(crate) const SUPERVISED: &str = "planwright_supervised_runs";
     pub(crate) const BUILD: &str = "planwright_build_info";
     pub(crate) const UPTIME: &str = "process_uptime_seconds";
     pub(crate) const MEMORY: &str = "process_resident_memory_bytes";
@@ -102,9 +104,10 @@ fn describe() {
     describe_counter!(name::STEPS, "What happened to steps.");
     describe_gauge!(name::CALLS_OPEN, "Calls that have not come back.");
     describe_histogram!(name::COMMITS, Unit::Seconds, "How long a commit of a run took.");
-    describe_gauge!(name::PLANS, "Plans in the store, by status.");
+    describe_gauge!(name::PLANS, "Plans in the store, by the state of their review.");
+    describe_gauge!(name::RUNS, "Runs of the plans that changed last, by status.");
     describe_counter!(name::NOTICES, "Attempts to tell a webhook something, by what came of them.");
-    describe_gauge!(name::NOTICES_WAITING, "Notices for webhooks that wait or were given up.");
+    describe_gauge!(name::SUPERVISED, "Runs in the background: executing, queued, or to be tried again.");
     describe_gauge!(name::BUILD, "The version that runs.");
     describe_gauge!(name::UPTIME, Unit::Seconds, "How long the process runs.");
     describe_gauge!(name::MEMORY, Unit::Bytes, "Memory that the process uses.");
@@ -143,4 +146,15 @@ pub(super) fn tool_label(tool: &str) -> String {
         return tool.to_owned();
     }
     "other".to_owned()
+}
+
+/// Counts what came of attempts to tell webhooks.
+#[derive(Debug)]
+pub struct NoticeFigures;
+
+impl CourierWatch for NoticeFigures {
+    fn attempted(&self, endpoint: &str, outcome: &'static str) {
+        metrics::counter!(name::NOTICES, "endpoint" => endpoint.to_owned(), "outcome" => outcome)
+            .increment(1);
+    }
 }

@@ -1,17 +1,13 @@
 //! Whether the service is well: alive, and ready to be asked.
 
+use super::counts::Counts;
 use super::figures::{Figures, name};
-use axum::Router;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Json, Response};
-use axum::routing::get;
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
 use planwright_core::journal::StreamName;
-use planwright_engine::Engine;
+use planwright_engine::{Engine, Standing};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,8 +26,8 @@ pub struct Health {
 
 #[derive(Default)]
 struct Shared {
-    stopping: AtomicBool,
     checks: Mutex<Vec<(&'static str, Check)>>,
+    counts: Counts,
 }
 
 impl fmt::Debug for Health {
@@ -53,11 +49,6 @@ impl Health {
         Self { engine, figures, shared: Arc::default() }
     }
 
-    /// From here on the service is not ready: it finishes what it has begun.
-    pub fn stop(&self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
-    }
-
     /// Adds something that has to be well for the service to be ready.
     pub fn require(
         &self,
@@ -69,9 +60,6 @@ impl Health {
 
     pub async fn readiness(&self) -> Readiness {
         let mut reasons = Vec::new();
-        if self.shared.stopping.load(Ordering::Relaxed) {
-            reasons.push("the service is shutting down".to_owned());
-        }
         for (name, check) in &*self.shared.checks.lock().unwrap_or_else(PoisonError::into_inner) {
             if let Err(problem) = check() {
                 reasons.push(format!("{name}: {problem}"));
@@ -96,40 +84,19 @@ impl Health {
         }
     }
 
-    /// `/healthz` and `/readyz`: for everybody, without a token, and without a word about plans.
-    pub fn routes<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
-        Router::new().route("/healthz", get(alive)).route("/readyz", get(ready)).with_state(self.clone())
-    }
-
     /// The answer of `/metrics`. Who may see it is decided by the caller.
-    pub async fn metrics(&self) -> Response {
-        if let Ok(plans) = self.engine.store().plans().await {
-            let mut by_status: BTreeMap<String, u32> = BTreeMap::new();
-            for plan in plans {
-                *by_status.entry(plan.status.status).or_default() += 1;
-            }
-            for (status, count) in by_status {
-                metrics::gauge!(name::PLANS, "status" => status).set(f64::from(count));
-            }
+    pub async fn metrics(&self, standing: Standing) -> Response {
+        let supervised =
+            [("executing", standing.executing), ("queued", standing.queued), ("troubled", standing.troubled)];
+        for (state, runs) in supervised {
+            let runs = f64::from(u32::try_from(runs).unwrap_or(u32::MAX));
+            metrics::gauge!(name::SUPERVISED, "state" => state).set(runs);
         }
+        self.shared.counts.note(&self.engine).await;
         let headers = [
             (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),
             (header::CACHE_CONTROL, "no-store"),
         ];
         (headers, self.figures.render()).into_response()
     }
-}
-
-async fn alive() -> Response {
-    (uncached(), Json(serde_json::json!({ "alive": true }))).into_response()
-}
-
-async fn ready(State(health): State<Health>) -> Response {
-    let readiness = health.readiness().await;
-    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, uncached(), Json(readiness)).into_response()
-}
-
-fn uncached() -> [(header::HeaderName, &'static str); 1] {
-    [(header::CACHE_CONTROL, "no-store")]
 }

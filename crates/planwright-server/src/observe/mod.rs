@@ -2,12 +2,13 @@
 //!
 //! Nothing here decides anything, and nothing here can fail a request.
 
+mod counts;
 mod figures;
 mod health;
 mod layer;
 mod run_figures;
 
-pub use figures::{Counted, Figures};
+pub use figures::{Counted, Figures, NoticeFigures};
 pub use health::{Health, Readiness};
 pub use layer::layer;
 pub use planwright_core::trace::TraceId;

@@ -1,12 +1,12 @@
 //! What is known about a plan, gathered for whoever looks at it.
 
-use super::{ApprovalLine, PlanDetails, RunLine, StepVerdict};
+use super::{ApprovalLine, ChangesSince, PlanDetails, RunLine, StepVerdict, ThreadLine};
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::review::Review;
 use planwright_core::run::RunEvent;
 use planwright_engine::port::{StoreError, StreamInfo};
-use planwright_engine::{Candidate, Engine};
+use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError};
 
 impl RunLine {
     /// The runs of a plan, oldest first, then those that belong to other runs.
@@ -60,7 +60,7 @@ impl<'a> PlanDetails<'a> {
         review: &'a Review,
         candidate: &Candidate,
         status: &'a str,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, ReviewError> {
         let judged = engine.judge(&candidate.plan);
         let late = judged.late_choices(&std::collections::BTreeMap::new(), &engine.policy().late_bound);
         let now = engine.environment().clock.now();
@@ -69,9 +69,17 @@ impl<'a> PlanDetails<'a> {
             status,
             version: review.current().number,
             digest: candidate.digest,
-            runs: RunLine::all(engine, review).await?,
+            runs: RunLine::all(engine, review).await.map_err(LoadError::from)?,
             policy: StepVerdict::of(&judged, &late),
             approvals: review.approvals().iter().map(|approval| ApprovalLine::new(approval, now)).collect(),
+            comments: ThreadLine::all(review),
+            changes: engine.reapproval(review, candidate).await?.map(ChangesSince::from),
         })
+    }
+}
+
+impl From<Reapproval> for ChangesSince {
+    fn from(Reapproval { since, diff, agreed }: Reapproval) -> Self {
+        Self { since, diff, agreed }
     }
 }

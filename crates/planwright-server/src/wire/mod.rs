@@ -1,6 +1,7 @@
 //! The shapes other programs rely on. Adding a field is allowed; changing or removing one is not.
 
 mod answer;
+mod comment;
 mod created;
 mod lines;
 mod log;
@@ -8,6 +9,7 @@ mod plan;
 mod policy;
 mod run;
 mod schema;
+mod stats;
 mod template;
 mod token;
 mod undo;
@@ -15,12 +17,14 @@ mod validation;
 mod version;
 
 pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting};
+pub use comment::{CommentLine, ThreadLine};
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;
 pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
 pub use schema::{FindingShape, PrincipalShape};
+pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
 pub use template::{TemplateInput, TemplateLine};
 pub use token::{NewTokenWire, TokenLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};

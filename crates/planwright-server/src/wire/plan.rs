@@ -31,6 +31,8 @@ pub struct PlanDetails<'a> {
     /// What the policy says about each step.
     pub policy: Vec<super::StepVerdict>,
     pub approvals: Vec<ApprovalLine>,
+    /// What was said about it.
+    pub comments: Vec<super::ThreadLine>,
     /// What changed since it was last agreed to, if an edit voided that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<super::ChangesSince>,

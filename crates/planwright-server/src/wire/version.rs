@@ -20,11 +20,13 @@ pub struct EditedPlan {
 }
 
 /// One version of a plan.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionLine {
     pub version: u32,
+    #[schema(value_type = String)]
     pub digest: Digest,
+    #[schema(value_type = super::PrincipalShape)]
     pub by: Principal,
     pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]

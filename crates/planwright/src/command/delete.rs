@@ -5,7 +5,7 @@ use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
 use crate::printer::line;
-use crate::projections;
+use crate::projections::project;
 use crate::wire_up::{Setting, user};
 use planwright_core::review::Refusal;
 use serde_json::json;
@@ -36,7 +36,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
     }
     let review = app.engine.delete(&id, &user()).await?;
-    projections::remove(&app, &review);
+    project(&app, &review).await;
     if app.printer().json {
         app.printer().document(&json!({ "id": id, "status": review.state().as_str() }))?;
     } else {

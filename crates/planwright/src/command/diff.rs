@@ -35,7 +35,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         Some(path) => {
             let from = args.from.unwrap_or(current);
             let earlier = review.version(from).ok_or(Refusal::NoSuchVersion(from))?;
-            let mut document = read_edited(path, &setting.config.bounds())?;
+            let mut document = read_edited(path, &setting.config.bounds())?.document;
             document.id.get_or_insert_with(|| id.clone());
             DiffResult::new(id, from, None, PlanDiff::between(&earlier.document, &document))
         }

@@ -7,7 +7,7 @@ use crate::editor::{Sheet, read_edited};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
 use crate::printer::line;
-use crate::projections::project;
+use crate::projections::{markdown, project};
 use crate::servers::Need;
 use crate::standing::standing;
 use crate::wire_up::{App, Setting, user};
@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
+    Md,
     Json,
 }
 
@@ -67,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "unset", "skip", "unskip", "add", "relocate", "remove"])]
     file: Option<PathBuf>,
     /// What the editor shows.
-    #[arg(long = "as", value_enum, default_value = "json", value_name = "FORM")]
+    #[arg(long = "as", value_enum, default_value = "md", value_name = "FORM")]
     form: Form,
     /// Why. It is kept with the version.
     #[arg(long, value_name = "TEXT")]
@@ -91,8 +92,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let base = base(&review, args.base)?;
     let bounds = setting.config.bounds();
     if let Some(path) = &args.file {
-        let document = read_edited(path, &bounds)?;
-        return finish(&app, &review, document, args).await;
+        let file = read_edited(path, &bounds)?;
+        // What the file says about its version counts as much as what the command says.
+        self::base(&review, file.version())?;
+        file.tell(app.printer());
+        return finish(&app, &review, file.document, args).await;
     }
     if args.has_changes() {
         let document = args.make(&base.document, &bounds)?;
@@ -215,6 +219,10 @@ fn read_step(text: &str, bounds: &Bounds) -> Result<Step, Failure> {
 async fn in_editor(app: &App, review: &Review, bounds: &Bounds, args: &Args) -> Result<Exit, Failure> {
     let current = review.current();
     let (ending, text) = match args.form {
+        Form::Md => {
+            let page = markdown(&app.engine, review, current).await;
+            ("md", page.map_err(|problem| Failure::new(Exit::Store, problem))?)
+        }
         Form::Json => {
             let json = serde_json::to_string_pretty(&*current.document);
             ("json", json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n")
@@ -232,8 +240,9 @@ async fn in_editor(app: &App, review: &Review, bounds: &Bounds, args: &Args) -> 
         );
         sheet.kept(failure).hint(how)
     };
-    let document = read_edited(&sheet.path, bounds).map_err(go_on)?;
-    let done = finish(app, review, document, args).await.map_err(go_on)?;
+    let file = read_edited(&sheet.path, bounds).map_err(go_on)?;
+    file.tell(app.printer());
+    let done = finish(app, review, file.document, args).await.map_err(go_on)?;
     sheet.discard();
     Ok(done)
 }

@@ -3,15 +3,24 @@
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
 use crate::projections::markdown;
-use crate::wire_up::{Access, Setting};
+use crate::wire_up::{Access, App, Setting};
 use clap::ValueEnum;
 use planwright_adapters::files::atomic_write;
-use std::path::PathBuf;
+use planwright_core::id::StepId;
+use planwright_core::plan::{file_of_stored, to_cursor};
+use planwright_core::review::{Review, Version};
+use planwright_core::run::StepState;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
+    /// The whole plan.
     Json,
+    /// plan.md, to read and to edit.
     Md,
+    /// A *.plan.md with todos in its frontmatter: what is to be done, not how.
+    Cursor,
 }
 
 #[derive(Debug, clap::Args)]
@@ -41,11 +50,17 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     let text = match args.format {
         Format::Json => {
-            let json = serde_json::to_string_pretty(&*version.document);
+            // Nobody else has the artifacts, so they are put back.
+            let json = serde_json::to_string_pretty(&app.engine.whole_document(&version.document).await?);
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
         Format::Md => {
-            markdown(&app, &review, version).await.map_err(|problem| Failure::new(Exit::Store, problem))?
+            let page = markdown(&app.engine, &review, version).await;
+            page.map_err(|problem| Failure::new(Exit::Store, problem))?
+        }
+        Format::Cursor => {
+            setting.printer.talk("tools, arguments and options are not part of this form");
+            to_cursor(&version.document, &completed(&app, &review, version).await?)
         }
     };
     match &args.output {
@@ -53,7 +68,32 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         Some(path) => {
             atomic_write(path, text.as_bytes())
                 .map_err(|error| Failure::usage(crate::exit::chain(&error)))?;
+            if args.format == Format::Md {
+                write_stored_parts(&app, version, path).await?;
+            }
         }
     }
     Ok(Exit::Done)
+}
+
+/// The steps that the latest run of this version has done.
+async fn completed(app: &App, review: &Review, version: &Version) -> Result<BTreeSet<StepId>, Failure> {
+    let opened = review.runs().iter().rev().find(|opened| opened.version == version.number);
+    let Some(opened) = opened else { return Ok(BTreeSet::new()) };
+    let (run, _) = app.engine.load_run(&opened.run, review).await?;
+    let done = run.plan().indices().filter(|ix| matches!(run.step(*ix), StepState::Completed { .. }));
+    Ok(done.map(|ix| run.plan().step_id(ix).clone()).collect())
+}
+
+/// Puts what the plan names beside the file, where an import looks for it.
+async fn write_stored_parts(app: &App, version: &Version, path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().unwrap_or(Path::new("")).join("artifacts");
+    for (name, artifact) in &version.document.context.stored {
+        let bytes = app.artifacts().get(artifact).await?;
+        let file = directory.join(file_of_stored(name));
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| Failure::usage(format!("cannot create {}: {error}", directory.display())))?;
+        atomic_write(&file, &bytes).map_err(|error| Failure::usage(crate::exit::chain(&error)))?;
+    }
+    Ok(())
 }

@@ -1,19 +1,23 @@
 //! `import`: stores plans from files.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{PlanSource, check, read_document};
+use crate::plan_file::{FileForm, PlanFile};
+use crate::plan_source::{PlanSource, check};
 use crate::projections::project;
 use crate::servers::Need;
 use crate::standing::standing;
-use crate::wire_up::{Access, App, Setting, user};
-use planwright_core::plan::Document;
+use crate::wire_up::{Access, App, Setting};
 use planwright_server::wire::Imported;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// JSON files, or `-` for stdin.
+    /// Files with plans, or `-` for stdin. An edited plan.md is stored as the next version, if the plan is still at the
+    /// version the file names.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
+    /// The form the files are in; default: what they look like.
+    #[arg(long, value_enum, value_name = "FORM")]
+    format: Option<FileForm>,
     /// As drafts: nobody is asked about them until `planwright propose`.
     #[arg(long)]
     draft: bool,
@@ -25,31 +29,28 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         return Err(Failure::usage("--json prints one document, so import one file at a time with it"));
     }
     // All are read before the first is stored: a broken one leaves nothing half done.
-    let mut documents: Vec<(&str, Document)> = Vec::new();
+    let mut plans = Vec::new();
     for file in &args.files {
         let source = match file.as_str() {
             "-" => PlanSource::Stdin,
             path => PlanSource::File(path.into()),
         };
-        documents.push((file, read_document(&source, &bounds)?));
+        plans.push(PlanFile::read(&source, args.format, &bounds)?);
     }
-    for (file, document) in &documents {
-        check(setting, file, document)?;
+    for plan in &plans {
+        check(setting, &plan.name, &plan.document)?;
     }
     let app = setting.open(Access::Write)?;
-    for (_, document) in documents {
-        import(&app, document, args.draft).await?;
+    for plan in plans {
+        import(&app, plan, args.draft).await?;
     }
     Ok(Exit::Done)
 }
 
-async fn import(app: &App, document: Document, draft: bool) -> Result<(), Failure> {
-    app.start_servers(&document, Need::Look).await?;
-    let (review, findings) = if draft {
-        app.engine.draft(document, &user()).await?
-    } else {
-        app.engine.propose(document, &user()).await?
-    };
+async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
+    app.start_servers(&plan.document, Need::Look).await?;
+    plan.tell(app.printer());
+    let (review, findings) = if draft { plan.store_draft(app).await? } else { plan.store(app).await? };
     project(app, &review).await;
     let current = review.current();
     let imported = Imported {

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::printer::{DIM, line};
 use crate::standing::standing;
+use crate::tending::tend;
 use crate::wire_up::{Access, Setting};
 use planwright_core::review::ReviewState;
 use planwright_server::wire::PlanLine;
@@ -12,10 +13,14 @@ pub(crate) struct Args {
     /// Deleted plans too.
     #[arg(long)]
     all: bool,
+    /// Archived plans, instead of the others.
+    #[arg(long)]
+    archived: bool,
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Read)?;
+    tend(&app).await;
     let (printer, mut lines, mut notes, mut damaged) = (setting.printer, Vec::new(), Vec::new(), false);
     for info in app.engine.store().plans().await? {
         // One damaged plan does not hide the others.
@@ -28,6 +33,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             }
         };
         if review.state() == ReviewState::Deleted && !args.all {
+            continue;
+        }
+        if review.is_archived() != args.archived && !args.all {
             continue;
         }
         let standing = standing(&app, &review).await?;

@@ -1,7 +1,10 @@
 //! One command per file: its arguments, and what it does.
 
 pub(crate) mod approve;
+pub(crate) mod archive;
 pub(crate) mod cancel;
+pub(crate) mod comment;
+pub(crate) mod comments;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
@@ -9,6 +12,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod export;
+pub(crate) mod fail;
 pub(crate) mod fork;
 pub(crate) mod import;
 pub(crate) mod input;
@@ -20,6 +24,7 @@ pub(crate) mod policy;
 pub(crate) mod propose;
 pub(crate) mod reject;
 pub(crate) mod replay;
+pub(crate) mod request_changes;
 pub(crate) mod resolve;
 pub(crate) mod restore;
 pub(crate) mod resume;
@@ -29,6 +34,7 @@ pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod template;
 pub(crate) mod token;
@@ -37,12 +43,14 @@ pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod versions;
+pub(crate) mod webhooks;
 
 use crate::args::{Cli, Command};
 use crate::command::policy::PolicyCommand;
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::servers::Servers;
+use crate::telemetry;
 use crate::wire_up::Setting;
 
 /// Runs the command that was named.
@@ -61,6 +69,9 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
     };
     let servers = Servers::new(cli.global.trust_project_servers);
     let setting = Setting::new(dir, printer, servers.clone())?.unlocked_by(cli.global.unlock);
+    // Dropped last: it sends what was recorded.
+    let service = matches!(command, Command::Serve(_));
+    let _telemetry = telemetry::start(&cli.global.log, service, setting.config.telemetry())?;
     if let Command::Serve(args) = command {
         return on_many_threads(async move {
             let done = serve::run(&setting, &args).await;
@@ -100,6 +111,13 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Cancel(args) => cancel::run(&setting, &args).await,
         Command::Approve(args) => approve::run(&setting, &args).await,
         Command::Reject(args) => reject::run(&setting, &args).await,
+        Command::RequestChanges(args) => request_changes::run(&setting, &args).await,
+        Command::Comment(args) => comment::run(&setting, &args).await,
+        Command::Comments(args) => comments::run(&setting, &args).await,
+        Command::Fail(args) => fail::run(&setting, &args).await,
+        Command::Archive(args) => archive::run(&setting, &args).await,
+        Command::Unarchive(args) => archive::unarchive(&setting, &args).await,
+        Command::Stats(args) => stats::run(&setting, &args).await,
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
@@ -110,6 +128,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
         Command::Store(command) => store::run(&setting, &command).await,

@@ -4,10 +4,11 @@ use crate::command::resume::existing;
 use crate::consent::{Question, consent};
 use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
+use crate::plan_file::PlanFile;
 use crate::plan_source::{self, PlanSource};
 use crate::printer::{Printer, YELLOW, line};
 use crate::servers::Need;
-use crate::wire_up::{Access, App, Setting, user};
+use crate::wire_up::{Access, App, Setting};
 use planwright_core::plan::{Finding, Plan};
 use planwright_core::review::Review;
 use planwright_core::run::preview;
@@ -55,12 +56,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// Stores the plan of a file. Errors of structure stop here; the rest is said when it is about to run.
 async fn import(setting: &Setting, source: &PlanSource) -> Result<(App, Review), Failure> {
-    let document = plan_source::read_document(source, &setting.config.bounds())?;
+    let file = PlanFile::read(source, None, &setting.config.bounds())?;
     if existing(setting) == Access::Read {
-        plan_source::check(setting, "the plan", &document)?;
+        plan_source::check(setting, "the plan", &file.document)?;
     }
     let app = setting.open(Access::Write)?;
-    let (review, _) = app.engine.propose(document, &user()).await?;
+    file.tell(app.printer());
+    let (review, _) = file.store(&app).await?;
     Ok((app, review))
 }
 

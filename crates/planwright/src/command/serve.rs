@@ -1,22 +1,25 @@
 //! `serve`: the HTTP service over the plans of this workspace.
 
+use crate::config::FILE;
 use crate::exit::{Exit, Failure};
-use crate::projections;
+use crate::projections::WorkspaceFiles;
 use crate::wire_up::{Access, App, Setting, user};
 use planwright_adapters::sqlite::SqliteStore;
-use planwright_core::id::PlanId;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
 use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
-use planwright_engine::port::{Answers, BoxFuture, PlanFiles, Tokens};
+use planwright_engine::notices::CourierWatch;
+use planwright_engine::port::{Answers, Tokens};
 use planwright_server::Service;
 use planwright_server::http::{AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve};
+use planwright_server::observe::NoticeFigures;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 /// Where the service listens unless it is told otherwise.
 const DEFAULT_PORT: u16 = 7526;
@@ -66,13 +69,17 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         Failure::new(Exit::RunFailed, format!("cannot tell where the service listens: {error}"))
     })?;
     let service = service(&app);
-    let http = Http::new(service, settings(args, address));
+    let http = Http::new(service, settings(setting, args, address)?);
+    let watch: Arc<dyn CourierWatch> = Arc::new(NoticeFigures);
+    let couriers = app.start_couriers(&watch, &http.stop)?;
     announce(&app, &http, args, address)?;
     let signals = tokio::spawn(obey_signals(http.clone()));
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
     let tls = tls.map(|(certificate, key)| Tls { certificate, key });
     let served = serve(&http, listener, tls.as_ref()).await;
     signals.abort();
+    // A notice that is on its way is sent again after the next start, with the same id.
+    couriers.iter().for_each(JoinHandle::abort);
     served?;
     app.printer().talk("stopped");
     Ok(Exit::Done)
@@ -80,7 +87,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// The parts of the service; without a store everything ends with it.
 fn service(app: &App) -> Service {
-    let files = Arc::new(Files(app.clone()));
+    let files = Arc::<WorkspaceFiles>::clone(&app.files);
     let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
         Some(store) => (Arc::<SqliteStore>::clone(store), Arc::<SqliteStore>::clone(store)),
         None => (Arc::new(MemoryTokens::new()), Arc::new(MemoryAnswers::default())),
@@ -97,15 +104,30 @@ fn refuse_the_open(args: &Args) -> Result<(), Failure> {
         .hint("give --tls-cert and --tls-key, or --behind-proxy if a proxy encrypts, or listen on 127.0.0.1"))
 }
 
-fn settings(args: &Args, address: SocketAddr) -> Settings {
+/// What the command line and `[serve]` say together.
+fn settings(setting: &Setting, args: &Args, address: SocketAddr) -> Result<Settings, Failure> {
+    let (table, default) = (setting.config.serve(), Settings::default());
     let mut hosts = AllowedHost::of_address(address);
     hosts.extend(args.allow_host.iter().cloned());
-    Settings {
-        hosts,
-        origins: args.allow_origin.clone(),
-        https: args.tls_cert.is_some(),
-        ..Settings::default()
+    for host in &table.allow_hosts {
+        hosts.push(host.parse().map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?);
     }
+    let zero = [table.max_connections, table.max_in_flight].contains(&Some(0));
+    if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
+        return Err(Failure::usage(format!("{FILE}, [serve]: a limit of 0 would let nobody in"))
+            .hint("use 1 or more, or leave it out"));
+    }
+    Ok(Settings {
+        hosts,
+        origins: args.allow_origin.iter().chain(&table.allow_origins).cloned().collect(),
+        https: args.tls_cert.is_some(),
+        metrics_public: table.metrics_public,
+        max_connections: table.max_connections.unwrap_or(default.max_connections),
+        max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
+        requests_per_second: table.requests_per_second.unwrap_or(default.requests_per_second),
+        burst: table.burst.unwrap_or(default.burst),
+        ..default
+    })
 }
 
 /// Says where the service is and, to whoever sits at the terminal, how to sign in.
@@ -141,19 +163,6 @@ async fn obey_signals(http: Http) {
         }
     }
     http.stop_now.cancel();
-}
-
-/// The files of plans, written from the journal.
-#[derive(Debug)]
-struct Files(App);
-
-impl PlanFiles for Files {
-    fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async {
-            let (review, _) = self.0.engine.load_review(plan).await.map_err(|error| error.to_string())?;
-            projections::bring_up_to_date(&self.0, &review).await
-        })
-    }
 }
 
 impl From<ServeError> for Failure {

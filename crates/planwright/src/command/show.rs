@@ -1,6 +1,7 @@
 //! `show`: a plan, where it stands, and its runs.
 
 use crate::changes;
+use crate::command::comments;
 use crate::consent::{constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
@@ -8,18 +9,14 @@ use crate::plan_source::load_for_reading;
 use crate::printer::{BOLD, YELLOW, block, line};
 use crate::servers::Need;
 use crate::standing::{Standing, standing};
+use crate::tending::tend;
 use crate::waiting::waiting_calls;
 use crate::wire_up::{Access, App, Setting};
-use planwright_core::id::RunId;
-use planwright_core::journal::{StreamName, decode};
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
-use planwright_core::run::RunEvent;
 use planwright_core::time::Timestamp;
-use planwright_engine::port::StreamInfo;
 use planwright_engine::{Candidate, Reapproval};
-use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine, StepVerdict};
-use std::collections::BTreeMap;
+use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -30,27 +27,15 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Read)?;
+    tend(&app).await;
     let (review, _) = load_for_reading(&app, &args.plan).await?;
     let standing = standing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look).await?;
     let candidate = app.engine.candidate(&review, &serde_json::Map::new()).await?;
-    let runs = run_lines(&app, &review).await?;
+    let runs = RunLine::all(&app.engine, &review).await?;
     let since = changes::since_agreed(&app, &review, &candidate).await?;
     if setting.printer.json {
-        let details = PlanDetails {
-            document: &review.current().document,
-            status: &standing.word,
-            version: review.current().number,
-            digest: candidate.digest,
-            runs,
-            policy: verdicts_of(&app, &candidate),
-            approvals: review
-                .approvals()
-                .iter()
-                .map(|approval| ApprovalLine::new(approval, app.now()))
-                .collect(),
-            changes: since.map(changes::wire),
-        };
+        let details = PlanDetails::read(&app.engine, &review, &candidate, &standing.word).await?;
         setting.printer.document(&details)?;
     } else {
         show(&app, &review, &standing, &candidate, &runs).await?;
@@ -60,48 +45,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
     }
     Ok(Exit::Done)
-}
-
-async fn run_lines(app: &App, review: &Review) -> Result<Vec<RunLine>, Failure> {
-    let infos = app.engine.store().runs(review.id()).await?;
-    let lines = review.runs().iter().map(|opened| {
-        let info = infos.iter().find(|info| info.stream.to_string() == format!("run/{}", opened.run));
-        RunLine {
-            id: opened.run.to_string(),
-            version: opened.version,
-            status: info.map_or_else(|| "unknown".to_owned(), |info| info.status.status.clone()),
-            started_at: opened.at.to_string(),
-            undoes: None,
-            parent: None,
-        }
-    });
-    let mut lines: Vec<RunLine> = lines.collect();
-    for info in &infos {
-        if let StreamName::Run(id) = &info.stream
-            && !lines.iter().any(|known| known.id == id.as_str())
-        {
-            lines.push(belonging(app, id, info).await?);
-        }
-    }
-    Ok(lines)
-}
-
-/// A run that belongs to another one: an undo, or the work of a step.
-async fn belonging(app: &App, id: &RunId, info: &StreamInfo) -> Result<RunLine, Failure> {
-    let first = app.engine.store().read(&info.stream, 0, 1).await?;
-    let event = first.first().and_then(|record| decode::<RunEvent>(record).ok()).map(|entry| entry.event);
-    let (version, undoes, parent) = match event {
-        Some(RunEvent::RunStarted { version, undoes, parent, .. }) => (version, undoes, parent),
-        Some(_) | None => (0, None, None),
-    };
-    Ok(RunLine {
-        id: id.to_string(),
-        version,
-        status: info.status.status.clone(),
-        started_at: info.created_at.to_string(),
-        undoes: undoes.map(|run| run.to_string()),
-        parent: parent.map(|parent| parent.run.to_string()),
-    })
 }
 
 async fn show(
@@ -145,6 +88,13 @@ async fn show(
             line(&rejection.reason)
         ))?;
     }
+    for asked in review.change_requests() {
+        let (by, reason) = (line(&asked.by.to_string()), line(&asked.reason));
+        printer.data(&format!("changes asked for (version {}) by {by}: {reason}", asked.version))?;
+    }
+    if let Some(comments) = comments::summary(review) {
+        printer.data(&comments)?;
+    }
     for approval in review.approvals() {
         printer.data(&approval_line(approval, app.now()))?;
     }
@@ -179,12 +129,6 @@ fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
     printer.data(&format!("\n{}", printer.out(BOLD, &changes::heading(since))))?;
     changes::print(printer, &since.diff)?;
     changes::agreed(since).map_or(Ok(()), |agreed| printer.data(&agreed))
-}
-
-fn verdicts_of(app: &App, candidate: &Candidate) -> Vec<StepVerdict> {
-    let judged = app.engine.judge(&candidate.plan);
-    let late = judged.late_choices(&BTreeMap::new(), &app.engine.policy().late_bound);
-    StepVerdict::of(&judged, &late)
 }
 
 /// Who agreed to what, on which terms, and what became of it.

@@ -1,11 +1,12 @@
 //! `validate`: everything that is wrong with a plan, at once.
 
 use crate::exit::{Exit, Failure};
+use crate::plan_file;
 use crate::plan_source::{self, PlanSource, read_text, unreadable};
 use crate::servers::Need;
 use crate::variables::VariableFlags;
 use crate::wire_up::{Access, Setting};
-use planwright_core::plan::{Document, Validated, validate_with};
+use planwright_core::plan::{Validated, validate_with};
 use planwright_server::wire::ValidationResult;
 
 #[derive(Debug, clap::Args)]
@@ -28,8 +29,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
         PlanSource::File(_) | PlanSource::Stdin => {
             let (name, text) = read_text(&source, &bounds)?;
-            match Document::read(&text, &bounds) {
-                Ok(document) => document,
+            let path = match &source {
+                PlanSource::File(path) => Some(path.as_path()),
+                PlanSource::Stdin | PlanSource::Id(_) => None,
+            };
+            match plan_file::parse(path, &text, None, &bounds) {
+                Ok(text) => text.into_document(),
                 // What cannot be read as a plan is a finding too, so that programs see one shape.
                 Err(error) if setting.printer.json => {
                     let result = ValidationResult::new(None, None, vec![error.into_finding()]);

@@ -8,6 +8,7 @@ use planwright_adapters::files::Projection;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
+use planwright_core::review::Review;
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
 use planwright_engine::{load_review, load_run, plan_of_run, read_entries};
 use serde::Serialize;
@@ -116,9 +117,12 @@ impl Verification {
         let store = &**app.engine.store();
         let folded = match stream {
             StreamName::Plan(id) if only.is_none_or(|only| only == id) => {
-                let folded = load_review(store, id).await.map(|(_, head)| head.seq);
+                let folded = load_review(store, id).await;
+                if let Ok((review, _)) = &folded {
+                    self.check_context(app, stream, review).await;
+                }
                 self.check_session(app, id).await;
-                folded
+                folded.map(|(_, head)| head.seq)
             }
             StreamName::Plan(_) => return,
             StreamName::Run(id) => match plan_of_run(store, id).await {
@@ -141,6 +145,16 @@ impl Verification {
         match folded {
             Ok(entries) => self.entries += entries,
             Err(error) => self.note(stream.to_string(), chain(&error)),
+        }
+    }
+
+    /// What is too large for the versions of a plan is there and unchanged.
+    async fn check_context(&mut self, app: &App, stream: &StreamName, review: &Review) {
+        let versions = review.versions().iter();
+        for (name, artifact) in versions.flat_map(|version| &version.document.context.stored) {
+            if let Err(error) = app.artifacts().get(artifact).await {
+                self.note(stream.to_string(), format!("`{name}` of its context: {error}"));
+            }
         }
     }
 
@@ -181,8 +195,10 @@ impl Verification {
 
     /// The last line of the exported session must be in the journal: if it is not, the journal lost its tail.
     async fn check_session(&mut self, app: &App, plan: &PlanId) {
-        let Some(projection) = Projection::of(&app.setting.workspace.plans, plan) else { return };
-        let path = projection.path(Projection::SESSION);
+        let plans = &app.setting.workspace.plans;
+        let places = [Projection::of(plans, plan), Projection::archived(plans, plan)];
+        let paths = places.into_iter().flatten().map(|place| place.path(Projection::SESSION));
+        let Some(path) = paths.into_iter().find(|path| path.is_file()) else { return };
         let Ok(file) = std::fs::File::open(&path) else { return };
         let Some(Ok(last)) = BufReader::new(file).lines().last() else { return };
         let place = path.strip_prefix(&app.setting.workspace.root).unwrap_or(&path).display().to_string();

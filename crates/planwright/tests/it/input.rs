@@ -102,13 +102,6 @@ fn missing_tools_are_all_named() {
 }
 
 #[test]
-fn markdown_is_refused_in_words() {
-    let bench = Bench::new();
-    bench.write("plan.md", "# A plan");
-    bench.run(&["import", "plan.md"]).complains(2, "Markdown cannot be imported yet");
-}
-
-#[test]
 fn a_misspelt_setting_is_named_with_its_line() {
     let bench = Bench::new();
     bench.write("planwright.toml", "[local]\nrun_comand = true\n");

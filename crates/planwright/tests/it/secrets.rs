@@ -14,11 +14,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What is looked for: one as tokens are, one as passwords are.
-const TOKEN: &str = "ghp_Zk3vQ8sTn5LwX2yRb7Hd";
-const PASSWORD: &str = "Kanarie&\"7<x'\\9 %+/=zQ~~";
+pub(crate) const TOKEN: &str = "ghp_Zk3vQ8sTn5LwX2yRb7Hd";
+pub(crate) const PASSWORD: &str = "Kanarie&\"7<x'\\9 %+/=zQ~~";
 
 /// A workspace with both secrets, one in the environment and one in a file.
-fn bench(http: &str) -> Bench {
+pub(crate) fn bench(http: &str) -> Bench {
     let bench = Bench::new();
     bench.write(
         "planwright.toml",
@@ -45,13 +45,13 @@ fn run(bench: &Bench, args: &[&str]) -> Said {
 }
 
 /// Everything that must not be found anywhere.
-struct Canaries {
+pub(crate) struct Canaries {
     spelt: Vec<(String, String)>,
     redactor: Redactor,
 }
 
 impl Canaries {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut spelt = Vec::new();
         for secret in [TOKEN, PASSWORD] {
             for (name, text) in encodings(secret) {
@@ -71,13 +71,13 @@ impl Canaries {
         self.spelt.iter().find(|(_, needle)| text.contains(needle)).map(|(name, _)| name.clone())
     }
 
-    fn hit(&self, bytes: &[u8]) -> Option<String> {
+    pub(crate) fn hit(&self, bytes: &[u8]) -> Option<String> {
         let other = || self.redactor.finds(bytes).then(|| "some other spelling".to_owned());
         self.known_hit(bytes).or_else(other)
     }
 
     #[track_caller]
-    fn are_not_in(&self, sink: &str, bytes: &[u8]) {
+    pub(crate) fn are_not_in(&self, sink: &str, bytes: &[u8]) {
         assert!(!bytes.is_empty() || sink.ends_with("stderr"), "{sink} is empty: nothing was looked at");
         if let Some(hit) = self.hit(bytes) {
             panic!("{hit} is in {sink}: {}", String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]));
@@ -102,7 +102,7 @@ impl Canaries {
 }
 
 /// Answers every request with the header it was sent and one spelling per path.
-fn echoing_server() -> SocketAddr {
+pub(crate) fn echoing_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -129,7 +129,7 @@ fn echoing_server() -> SocketAddr {
 }
 
 /// Steps in which every echoing tool gives back every spelling.
-fn echoes(bench: &Bench, http: SocketAddr) -> Vec<Value> {
+pub(crate) fn echoes(bench: &Bench, http: SocketAddr) -> Vec<Value> {
     let mut steps = Vec::new();
     for (number, (_, text)) in [TOKEN, PASSWORD].iter().flat_map(|secret| encodings(secret)).enumerate() {
         let file = format!("echo/{number}.txt");
@@ -153,7 +153,7 @@ fn echoes(bench: &Bench, http: SocketAddr) -> Vec<Value> {
 }
 
 /// Steps that are given the secrets and make something of them themselves.
-fn workers() -> Vec<Value> {
+pub(crate) fn workers() -> Vec<Value> {
     let shell = |id: &str, script: &str| {
         let env = json!({ "T": "${secret.TOKEN}", "P": "${secret.PASSWORD}" });
         call(id, "run_command", json!({ "command": "sh", "args": ["-c", script], "env": env }), &[])

@@ -135,6 +135,12 @@ pub(crate) struct Running {
     child: Option<Child>,
 }
 
+impl From<Child> for Running {
+    fn from(child: Child) -> Self {
+        Self { child: Some(child) }
+    }
+}
+
 impl Running {
     pub(crate) fn of(mut command: Command) -> Self {
         Self { child: Some(command.spawn().unwrap()) }

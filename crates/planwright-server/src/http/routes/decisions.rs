@@ -20,7 +20,10 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
-    Routes::default().routes(routes!(approve_plan)).routes(routes!(reject_plan))
+    Routes::default()
+        .routes(routes!(approve_plan))
+        .routes(routes!(reject_plan))
+        .routes(routes!(request_changes))
 }
 
 /// The one word that approves.
@@ -127,6 +130,41 @@ async fn reject_plan(
     check_reason(&reason)?;
     super::load(&http, &id).await?;
     let review = http.service.engine.reject(&id, shown, &caller.principal, &reason).await?;
+    decided(&http, &review, &Map::new(), trace).await
+}
+
+/// What should be different, in exactly what was shown.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "version": 1, "reason": "say which directory" }))]
+struct RequestChanges {
+    version: Option<u32>,
+    #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
+    digest: Option<String>,
+    #[schema(min_length = 1, max_length = 10_000)]
+    reason: String,
+}
+
+/// Asks the author to change something. It voids what was approved, and counts for no round of rejections.
+#[utoipa::path(post, path = "/plan/{id}/request-changes", operation_id = "requestChanges", tag = "decisions",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = RequestChanges,
+    responses((status = 200, description = "The request is recorded.", body = PlanDecided)),
+    extensions(("x-planwright-action" = json!("approve"))))]
+async fn request_changes(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    JsonBody(RequestChanges { version, digest, reason }): JsonBody<RequestChanges>,
+) -> Answer<Json<PlanDecided>> {
+    let shown = Seen { version, digest }.shown()?;
+    check_reason(&reason)?;
+    if reason.trim().is_empty() {
+        return Err(Problem::bad_request("say what should be different"));
+    }
+    super::load(&http, &id).await?;
+    let review = http.service.engine.request_changes(&id, shown, &caller.principal, &reason).await?;
     decided(&http, &review, &Map::new(), trace).await
 }
 

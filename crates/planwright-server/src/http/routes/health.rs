@@ -50,7 +50,7 @@ async fn readyz(State(http): State<Http>) -> Response {
     responses((status = 200, description = "The figures.", body = String, content_type = "text/plain")),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn metrics(State(http): State<Http>) -> Response {
-    http.health.metrics().await
+    http.health.metrics(http.supervisor.standing()).await
 }
 
 /// This document.

@@ -2,14 +2,17 @@
 
 mod approvals;
 mod chat;
+mod comments;
 mod decisions;
 mod docs;
 mod health;
 mod plans;
 mod runs;
 mod session;
+mod stats;
 mod steps;
 mod tools;
+mod versions;
 
 use super::problem::{Answer, Problem};
 use super::router::Routes;
@@ -27,12 +30,16 @@ pub(super) fn all() -> Routes {
         .merge(decisions::routes())
         .merge(runs::routes())
         .merge(steps::routes())
+        .merge(versions::routes())
+        .merge(comments::routes())
         .merge(approvals::routes())
         .merge(tools::routes())
+        .merge(stats::routes())
         .merge(chat::routes())
         .merge(session::routes())
         .merge(health::routes())
         .merge(docs::routes())
+        .merge(crate::events::routes())
 }
 
 /// Whatever is not a route.

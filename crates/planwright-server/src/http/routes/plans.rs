@@ -14,9 +14,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{ETAG, LOCATION};
 use planwright_core::id::PlanId;
-use planwright_core::plan::{Bounds, Document};
-use planwright_core::review::{Review, ReviewState};
-use planwright_engine::LoadError;
+use planwright_core::plan::{Bounds, Document, Edit};
+use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_engine::{Editing, LoadError, ReviewError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::IntoParams;
@@ -60,7 +60,7 @@ async fn create_plan(
         None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
     }
     let (review, _) = if only_a_goal {
-        engine.propose(document, &caller.principal).await?
+        engine.draft(document, &caller.principal).await?
     } else {
         engine.propose(document, &caller.principal).await?
     };
@@ -183,6 +183,7 @@ pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
     request_body(content(
         (ref("#/components/schemas/JsonPatch") = "application/json-patch+json"),
         (ref("#/components/schemas/MergePatch") = "application/merge-patch+json"),
+        (ref("#/components/schemas/Edits") = "application/json"),
     )),
     responses(
         (status = 200, description = "The plan as it is now.", body = ref("#/components/schemas/Plan"),
@@ -197,33 +198,74 @@ async fn patch_plan(
 ) -> Answer<Response> {
     let headers = request.headers().clone();
     let kind = media_type(&headers);
-    let known =
-        matches!(kind.as_deref(), Some("application/json-patch+json" | "application/merge-patch+json"));
-    if !known {
-        return Err(unsupported("application/json-patch+json or application/merge-patch+json"));
-    }
+    let kind = Patch::of(kind.as_deref())?;
     let value = json(&body::read(request, &http).await?)?;
     let review = super::load(&http, &id).await?;
     etag::check(&headers, &review)?;
-    let mut document = serde_json::to_value(&*review.current().document)
-        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    let bounds = Bounds::untrusted();
-    if kind.as_deref() == Some("application/json-patch+json") {
-        patch::json_patch(&mut document, value, bounds.max_document_bytes)?;
-    } else if value.is_object() {
-        patch::merge_patch(&mut document, value);
-    } else {
-        return Err(Problem::bad_request("a merge patch of a plan has to be a JSON object"));
-    }
-    check_goal(&document)?;
-    let text = serde_json::to_vec(&document).unwrap_or_default();
-    let document = Document::read(&text, &bounds)?;
+    let document = patched(&review.current().document, kind, value)?;
     if document.id.as_ref() != Some(&id) {
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the id of a plan never changes"));
     }
-    let (review, _) = http.service.engine.propose(document, &caller.principal).await?;
+    let editing = Editing { based_on: review.current().number, by: caller.principal, reason: None };
+    let edited = http.service.engine.edit(&id, document, &editing).await;
+    let (review, _) = edited.map_err(|error| match error {
+        ReviewError::Refused(refusal @ Refusal::Conflict { .. }) => {
+            Problem::new(StatusCode::PRECONDITION_FAILED, refusal.to_string())
+        }
+        error => error.into(),
+    })?;
     http.service.write_files(&id).await;
     shown(&http, &review).await
+}
+
+/// The ways to say what changes.
+#[derive(Debug, Clone, Copy)]
+enum Patch {
+    Json,
+    Merge,
+    Edits,
+}
+
+impl Patch {
+    fn of(kind: Option<&str>) -> Answer<Self> {
+        match kind {
+            Some("application/json-patch+json") => Ok(Self::Json),
+            Some("application/merge-patch+json") => Ok(Self::Merge),
+            Some("application/json") => Ok(Self::Edits),
+            Some(_) | None => Err(unsupported(
+                "application/json-patch+json, application/merge-patch+json or application/json with edits",
+            )),
+        }
+    }
+}
+
+/// Edits of a plan, in their order.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edits {
+    edits: Vec<Edit>,
+}
+
+/// The document after the change, within the same bounds as one that was just posted.
+fn patched(document: &Document, kind: Patch, value: Value) -> Answer<Document> {
+    let bounds = Bounds::untrusted();
+    if let Patch::Edits = kind {
+        let Edits { edits } = serde_json::from_value(value)
+            .map_err(|error| Problem::bad_request(format!("these are no edits: {error}")))?;
+        return document.edited(&edits, &bounds).map_err(|error| ReviewError::from(error).into());
+    }
+    let mut document = serde_json::to_value(document)
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    match kind {
+        Patch::Json => patch::json_patch(&mut document, value, bounds.max_document_bytes)?,
+        Patch::Merge if value.is_object() => patch::merge_patch(&mut document, value),
+        Patch::Merge | Patch::Edits => {
+            return Err(Problem::bad_request("a merge patch of a plan has to be a JSON object"));
+        }
+    }
+    check_goal(&document)?;
+    let text = serde_json::to_vec(&document).unwrap_or_default();
+    Ok(Document::read(&text, &bounds)?)
 }
 
 /// Deletes a plan that is not executing. Its journal stays.

@@ -28,6 +28,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(pause_run))
         .routes(routes!(resume_run))
         .routes(routes!(cancel_run))
+        .routes(routes!(fail_run))
         .routes(routes!(fork_run))
         .routes(routes!(undo_run))
 }
@@ -149,6 +150,32 @@ async fn cancel_run(
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
 ) -> Answer<Response> {
     command(&http, &id, run.as_deref(), RunCommand::Cancel { by: caller.principal }, trace).await
+}
+
+/// Which run is given up, and why.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct FailRun {
+    run: Option<String>,
+    #[schema(max_length = 10_000)]
+    reason: String,
+}
+
+/// Gives a run up: it fails, though no step of it was why.
+#[utoipa::path(post, path = "/plan/{id}/fail", operation_id = "failRun", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<FailRun>,
+    responses((status = 202, description = "The run failed.", body = RunAccepted)),
+    extensions(("x-planwright-action" = json!("cancel"))))]
+async fn fail_run(
+    State(http): State<Http>,
+    caller: Caller,
+    Trace(trace): Trace,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(FailRun { run, reason }): OptionalBody<FailRun>,
+) -> Answer<Response> {
+    super::decisions::check_reason(&reason)?;
+    command(&http, &id, run.as_deref(), RunCommand::GiveUp { by: caller.principal, reason }, trace).await
 }
 
 /// Gives a command to a run that goes on.

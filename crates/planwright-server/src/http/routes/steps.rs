@@ -201,7 +201,7 @@ async fn retry_step(
     let body = ForkRun {
         run: Some(target.run.id().to_string()),
         from: vec![target.step],
-        variables: target.run.start().variables.clone(),
+        variables: target.run.plan().document().variables.clone(),
     };
     fork(&http, &caller, target.review.id(), body, trace).await
 }

@@ -1,0 +1,101 @@
+//! What an event says about a step and what came of it. Texts are cut: an event is a notice, not the value itself.
+
+use crate::id::StepId;
+use crate::plan::Step;
+use crate::run::{StepError, StoredValue};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// Letters of a value that an event shows.
+const PREVIEW: usize = 200;
+
+/// Letters of an error or a reason that an event shows.
+pub(super) const MAX_TEXT: usize = 2_000;
+
+/// A step as events show it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepDetails {
+    pub id: StepId,
+    /// What the author calls it, else what it does.
+    pub action: String,
+    pub tool: String,
+    pub state: &'static str,
+    pub capability: Option<String>,
+    pub capability_label: Option<String>,
+    pub labels: Vec<String>,
+    #[serde(serialize_with = "seconds")]
+    pub timeout_seconds: Option<f64>,
+    pub approval_required: bool,
+}
+
+impl StepDetails {
+    pub(super) fn new(id: StepId, step: &Step, state: &'static str) -> Self {
+        let tool = step.action_label().to_owned();
+        Self {
+            id,
+            action: step.title.clone().unwrap_or_else(|| tool.clone()),
+            tool,
+            state,
+            capability: step.capability.as_deref().map(str::to_owned),
+            capability_label: step.capability_label.as_deref().map(str::to_owned),
+            labels: step.labels.clone(),
+            timeout_seconds: step.timeout_seconds,
+            approval_required: step.approval_required,
+        }
+    }
+}
+
+/// Whole seconds are written as a whole number.
+#[expect(clippy::cast_possible_truncation, reason = "only whole numbers of that size are cast")]
+fn seconds<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match *seconds {
+        Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => serializer.serialize_i64(whole as i64),
+        other => other.serialize(serializer),
+    }
+}
+
+/// What a step came to, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ResultSummary {
+    /// Of the whole value as JSON.
+    pub bytes: u64,
+    /// How it begins: a text as it is, anything else as JSON. Absent when the value is kept outside the journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+impl ResultSummary {
+    pub(super) fn new(value: &StoredValue) -> Self {
+        match value {
+            StoredValue::Inline(value) => {
+                let json = value.to_string();
+                let preview =
+                    if let Value::String(text) = &**value { cut(text, PREVIEW) } else { cut(&json, PREVIEW) };
+                Self { bytes: json.len() as u64, preview: Some(preview) }
+            }
+            StoredValue::Artifact(artifact) => Self { bytes: artifact.bytes, preview: None },
+        }
+    }
+}
+
+/// Why a step is where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorSummary {
+    pub code: String,
+    pub message: String,
+}
+
+impl ErrorSummary {
+    pub(super) fn new(error: &StepError) -> Self {
+        Self { code: cut(&error.code, PREVIEW), message: cut(&error.message, MAX_TEXT) }
+    }
+}
+
+/// The beginning of a text, with a mark where something is left out.
+pub(super) fn cut(text: &str, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

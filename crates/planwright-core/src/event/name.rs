@@ -1,0 +1,133 @@
+//! The names of events.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// What an event is about. The words are promised to other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventName {
+    PlanCreated,
+    PlanProposed,
+    PlanEdited,
+    PlanApproved,
+    PlanRejected,
+    PlanChangesRequested,
+    PlanExpired,
+    PlanApprovalExpired,
+    PlanArchived,
+    PlanUnarchived,
+    PlanCommented,
+    PlanCommentResolved,
+    PlanCommentReopened,
+    PlanDeleted,
+    /// A step of the plan or of a run moved on.
+    PlanStep,
+    RunStarted,
+    RunPaused,
+    RunResumed,
+    /// Nobody executes it any more.
+    RunStalled,
+    RunCancelling,
+    RunUndoing,
+    RunCompleted,
+    RunFailed,
+    RunCancelled,
+}
+
+impl EventName {
+    pub const ALL: [Self; 24] = [
+        Self::PlanCreated,
+        Self::PlanProposed,
+        Self::PlanEdited,
+        Self::PlanApproved,
+        Self::PlanRejected,
+        Self::PlanChangesRequested,
+        Self::PlanExpired,
+        Self::PlanApprovalExpired,
+        Self::PlanArchived,
+        Self::PlanUnarchived,
+        Self::PlanCommented,
+        Self::PlanCommentResolved,
+        Self::PlanCommentReopened,
+        Self::PlanDeleted,
+        Self::PlanStep,
+        Self::RunStarted,
+        Self::RunPaused,
+        Self::RunResumed,
+        Self::RunStalled,
+        Self::RunCancelling,
+        Self::RunUndoing,
+        Self::RunCompleted,
+        Self::RunFailed,
+        Self::RunCancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PlanCreated => "plan.created",
+            Self::PlanProposed => "plan.proposed",
+            Self::PlanEdited => "plan.edited",
+            Self::PlanApproved => "plan.approved",
+            Self::PlanRejected => "plan.rejected",
+            Self::PlanChangesRequested => "plan.changes_requested",
+            Self::PlanExpired => "plan.expired",
+            Self::PlanApprovalExpired => "plan.approval_expired",
+            Self::PlanArchived => "plan.archived",
+            Self::PlanUnarchived => "plan.unarchived",
+            Self::PlanCommented => "plan.commented",
+            Self::PlanCommentResolved => "plan.comment_resolved",
+            Self::PlanCommentReopened => "plan.comment_reopened",
+            Self::PlanDeleted => "plan.deleted",
+            Self::PlanStep => "plan.step",
+            Self::RunStarted => "run.started",
+            Self::RunPaused => "run.paused",
+            Self::RunResumed => "run.resumed",
+            Self::RunStalled => "run.stalled",
+            Self::RunCancelling => "run.cancelling",
+            Self::RunUndoing => "run.undoing",
+            Self::RunCompleted => "run.completed",
+            Self::RunFailed => "run.failed",
+            Self::RunCancelled => "run.cancelled",
+        }
+    }
+
+    /// Whether nothing more happens in the run that the event is about.
+    pub fn ends_run(self) -> bool {
+        match self {
+            Self::RunCompleted | Self::RunFailed | Self::RunCancelled => true,
+            Self::PlanCreated
+            | Self::PlanProposed
+            | Self::PlanEdited
+            | Self::PlanApproved
+            | Self::PlanRejected
+            | Self::PlanChangesRequested
+            | Self::PlanExpired
+            | Self::PlanApprovalExpired
+            | Self::PlanArchived
+            | Self::PlanUnarchived
+            | Self::PlanCommented
+            | Self::PlanCommentResolved
+            | Self::PlanCommentReopened
+            | Self::PlanDeleted
+            | Self::PlanStep
+            | Self::RunStarted
+            | Self::RunPaused
+            | Self::RunResumed
+            | Self::RunStalled
+            | Self::RunCancelling
+            | Self::RunUndoing => false,
+        }
+    }
+}
+
+impl fmt::Display for EventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for EventName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

@@ -1,0 +1,49 @@
+//! One public event.
+
+use super::{ErrorSummary, EventName, ResultSummary, StepDetails};
+use crate::digest::Digest;
+use crate::id::{PlanId, RunId};
+use crate::principal::Principal;
+use crate::time::Timestamp;
+use crate::trace::TraceId;
+use serde::Serialize;
+
+/// Something that happened to a plan, as other programs are told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanEvent {
+    pub event: EventName,
+    pub trace_id: TraceId,
+    pub plan_id: PlanId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepDetails>,
+    pub occurred_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Principal>,
+    /// In somebody's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// One line for people.
+    pub summary: String,
+    /// The number of the event among those of its plan.
+    pub seq: u64,
+}
+
+impl PlanEvent {
+    /// The state of the step it is about.
+    pub fn state(&self) -> Option<&'static str> {
+        self.step.as_ref().map(|step| step.state)
+    }
+}

@@ -1,0 +1,211 @@
+//! The events of one run.
+
+use super::details::{MAX_TEXT, cut};
+use super::fold::FoldEventsError;
+use super::reviews::queued;
+use super::story::Story;
+use super::{ErrorSummary, EventName, ResultSummary, StepDetails, trace_of_run};
+use crate::digest::Digest;
+use crate::id::{RunId, StepId, split_instance};
+use crate::journal::Entry;
+use crate::plan::{Bounds, Document, Plan, StepIx};
+use crate::principal::Principal;
+use crate::run::{Corrupt, Run, RunEvent, StepError, StepState, priorities, unit_estimate};
+use crate::trace::TraceId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A run as its events are told.
+#[derive(Debug, Clone)]
+pub(super) struct LiveRun {
+    pub(super) trace: TraceId,
+    document: Arc<Document>,
+    /// `None` once it has ended: what may follow needs no state.
+    run: Option<Box<Run>>,
+    /// What was last said of each step.
+    told: BTreeMap<StepIx, (&'static str, u32)>,
+}
+
+impl LiveRun {
+    pub(super) fn begin(
+        id: &RunId,
+        first: &Entry<RunEvent>,
+        versions: &BTreeMap<u32, Arc<Document>>,
+        bounds: &Bounds,
+    ) -> Result<(Self, Vec<Story>), FoldEventsError> {
+        let RunEvent::RunStarted { version, digest, variables, by, document, trace, .. } = &first.event
+        else {
+            return Err(Corrupt::NoStart.into());
+        };
+        let document = match document {
+            Some(document) => (**document).clone(),
+            None => versions
+                .get(version)
+                .ok_or_else(|| FoldEventsError::NoSuchVersion(id.clone(), *version))?
+                .with_variables(variables),
+        };
+        let plan = Arc::new(Plan::compile(document, bounds).map_err(FoldEventsError::Plan)?);
+        let priority = priorities(&plan, unit_estimate);
+        let run = Run::open(id.clone(), Arc::clone(&plan), priority, first)?;
+        let mut stories = vec![Story {
+            version: Some(*version),
+            digest: Some(*digest),
+            ..Story::new(EventName::RunStarted, format!("{by} started {id}")).by(by)
+        }];
+        stories.extend(queued(plan.document()));
+        let trace = trace.as_deref().copied().unwrap_or_else(|| trace_of_run(id));
+        let document = Arc::clone(plan.document());
+        Ok((Self { trace, document, run: Some(Box::new(run)), told: BTreeMap::new() }, stories))
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// What one more entry of the run means.
+    pub(super) fn tell(&mut self, entry: &Entry<RunEvent>) -> Result<Vec<Story>, FoldEventsError> {
+        let Some(run) = &mut self.run else { return Ok(self.after_the_end(&entry.event)) };
+        run.apply(entry)?;
+        let mut stories = Vec::new();
+        for &ix in run.changed() {
+            let Some(state) = public_state(run.step(ix), &entry.event) else { continue };
+            let said = (state, run.step(ix).tally().attempts);
+            if self.told.insert(ix, said) != Some(said) {
+                stories.push(step_story(run, ix, state, &entry.event));
+            }
+        }
+        stories.extend(run_story(run.id(), &entry.event));
+        if run.state().is_terminal() {
+            self.run = None;
+            self.told = BTreeMap::new();
+        }
+        Ok(stories)
+    }
+
+    fn after_the_end(&self, event: &RunEvent) -> Vec<Story> {
+        if let RunEvent::UndoOpened { run, by, .. } = event {
+            return vec![
+                Story::new(EventName::RunUndoing, format!("{by} has it taken back by {run}")).by(by),
+            ];
+        }
+        if let RunEvent::StepUndone { step, run } = event {
+            let details = self.definition(step).map(|found| StepDetails::new(step.clone(), found, "undone"));
+            let summary = format!("step `{step}` was taken back by {run}");
+            return vec![Story { step: details, ..Story::new(EventName::PlanStep, summary) }];
+        }
+        Vec::new()
+    }
+
+    fn definition(&self, step: &StepId) -> Option<&crate::plan::Step> {
+        let id = split_instance(step.as_str()).map_or(step.as_str(), |(step, _)| step);
+        self.document.steps.iter().find(|step| step.id.as_ref().is_some_and(|found| found.as_str() == id))
+    }
+}
+
+/// The word for a step's state, or nothing while it only waits for its turn.
+fn public_state(state: &StepState, event: &RunEvent) -> Option<&'static str> {
+    if let StepState::Ready { tally, .. } = state {
+        let approved = matches!(event, RunEvent::ApprovalGranted { .. });
+        let again = (tally.attempts > 0).then_some("retry_due");
+        return if approved { Some("approved") } else { again };
+    }
+    (!matches!(state, StepState::Pending { .. })).then(|| state.name())
+}
+
+fn step_story(run: &Run, ix: StepIx, state: &'static str, event: &RunEvent) -> Story {
+    let (id, found) = (run.step_id(ix), run.step(ix));
+    let attempt = Some(found.tally().attempts).filter(|attempts| *attempts > 0);
+    let error = run.explain(found).or_else(|| last_error(state, event));
+    let word = state.replace('_', " ");
+    let summary = match (&error, attempt) {
+        (Some(error), _) => format!("step `{id}` {word}: {}", cut(&error.message, 200)),
+        (None, Some(attempt)) if attempt > 1 => format!("step `{id}` {word} (attempt {attempt})"),
+        (None, _) => format!("step `{id}` {word}"),
+    };
+    let (by, reason, digest) = consent(event);
+    Story {
+        step: Some(StepDetails::new(id.clone(), run.definition(ix), state)),
+        attempt,
+        result: found.value().map(ResultSummary::new),
+        error: error.as_ref().map(ErrorSummary::new),
+        by,
+        reason,
+        digest,
+        ..Story::new(EventName::PlanStep, summary)
+    }
+}
+
+/// Why a step has to be tried again.
+fn last_error(state: &str, event: &RunEvent) -> Option<StepError> {
+    if let RunEvent::AttemptInterrupted { reason, .. } = event {
+        return Some(StepError::new("interrupted", reason));
+    }
+    if let (RunEvent::AttemptFailed { error, .. }, "retry_due") = (event, state) {
+        return Some(error.clone());
+    }
+    None
+}
+
+/// Who said what, where a person is asked: the digest is that of the concrete call.
+fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Digest>) {
+    if let RunEvent::ApprovalRequested { call: Some(call), .. } = event {
+        return (None, Some(cut(&call.reason, MAX_TEXT)), Some(call.digest));
+    }
+    if let RunEvent::ApprovalGranted { by, call, .. } = event {
+        return (Some(by.clone()), None, *call);
+    }
+    if let RunEvent::ApprovalDenied { by, reason, .. } = event {
+        return (Some(by.clone()), Some(cut(reason, MAX_TEXT)), None);
+    }
+    if let RunEvent::InputGiven { by, .. } | RunEvent::OutcomeResolved { by, .. } = event {
+        return (Some(by.clone()), None, None);
+    }
+    if let RunEvent::StepSkipped { by: Some(by), .. } = event {
+        return (Some(by.clone()), None, None);
+    }
+    (None, None, None)
+}
+
+/// What the entry means for the run as a whole; nothing for entries about steps.
+fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
+    use EventName as N;
+    let story = |name, summary| Some(Story::new(name, summary));
+    let story_by = |name, by: &Principal, verb| Some(Story::new(name, format!("{by} {verb} {id}")).by(by));
+    match event {
+        RunEvent::RunPaused { by } => story_by(N::RunPaused, by, "paused"),
+        RunEvent::RunResumed { by } => story_by(N::RunResumed, by, "resumed"),
+        RunEvent::RunStalled { since } => {
+            story(N::RunStalled, format!("nobody has executed {id} since {since}"))
+        }
+        RunEvent::RunGivenUp { by, reason, .. } => {
+            let told = Story::new(N::RunFailed, format!("{by} gave {id} up")).by(by);
+            Some(Story { reason: Some(cut(reason, MAX_TEXT)), ..told })
+        }
+        RunEvent::CancelRequested { by } => story_by(N::RunCancelling, by, "cancels"),
+        RunEvent::RunCompleted { .. } => story(N::RunCompleted, format!("{id} completed")),
+        RunEvent::RunFailed { .. } => story(N::RunFailed, format!("{id} failed")),
+        RunEvent::RunCancelled { .. } => story(N::RunCancelled, format!("{id} was cancelled")),
+        RunEvent::RunStarted { .. }
+        | RunEvent::ResultReused { .. }
+        | RunEvent::AttemptStarted { .. }
+        | RunEvent::AttemptSucceeded { .. }
+        | RunEvent::AttemptFailed { .. }
+        | RunEvent::AttemptInterrupted { .. }
+        | RunEvent::AttemptCancelled { .. }
+        | RunEvent::OutcomeLost { .. }
+        | RunEvent::OutcomeResolved { .. }
+        | RunEvent::ChildParked { .. }
+        | RunEvent::ChildResumed { .. }
+        | RunEvent::StepFailed { .. }
+        | RunEvent::StepSkipped { .. }
+        | RunEvent::ApprovalRequested { .. }
+        | RunEvent::ApprovalGranted { .. }
+        | RunEvent::ApprovalDenied { .. }
+        | RunEvent::LoopOpened { .. }
+        | RunEvent::LoopClosed { .. }
+        | RunEvent::InputRequested { .. }
+        | RunEvent::InputGiven { .. }
+        | RunEvent::UndoOpened { .. }
+        | RunEvent::StepUndone { .. } => None,
+    }
+}

@@ -1,0 +1,38 @@
+//! A plan as a Markdown file, both ways: frontmatter for programs, sections for people.
+//!
+//! What is written can be read back without loss, and an edit of what people see is taken. Blocks of JSON hold what
+//! the visible text does not say. A text that prose cannot carry (control characters, line breaks in a list) is kept
+//! exactly in such a block besides; it counts only while the prose still reads as that text would, so that an edit of
+//! the prose wins. Plans of other programs are read too: lists of tasks, and `*.plan.md` files with todos.
+
+mod blocks;
+mod cursor;
+mod exact;
+mod fence;
+mod form;
+mod frontmatter;
+mod read;
+mod sections;
+mod step;
+mod stored;
+mod tasks;
+mod text;
+mod write;
+
+pub use cursor::to_cursor;
+pub use form::{MarkdownForm, ReadMarkdown, from_markdown, from_markdown_as};
+pub use write::{MarkdownMeta, MarkdownRejection, to_markdown};
+
+/// The sections of a plan, in the order they are written.
+mod section {
+    pub(super) const GOAL: &str = "Goal";
+    pub(super) const STEPS: &str = "Steps";
+    pub(super) const SETTINGS: &str = "Settings";
+    pub(super) const SUCCESS_CRITERIA: &str = "Success Criteria";
+    pub(super) const CONTEXT: &str = "Context";
+    pub(super) const TOOL_OUTPUTS: &str = "Tool Outputs";
+    pub(super) const NOTES: &str = "Notes";
+    pub(super) const ARTIFACTS: &str = "Artifacts";
+    pub(super) const RISKS: &str = "Risks";
+    pub(super) const REJECTIONS: &str = "Rejections";
+}

@@ -1,0 +1,150 @@
+//! The figures over everything that was read.
+
+use super::{Durations, ReviewTally, RunTally};
+use crate::plan::Plan;
+use crate::run::estimates_by_tool;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Tools with figures of their own; the calls of any others are counted together.
+const MAX_TOOLS: usize = 1000;
+
+/// What the tools beyond that are called.
+const OTHERS: &str = "(others)";
+
+/// Everything that was counted.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    pub tools: BTreeMap<String, ToolFigures>,
+    pub reviews: ReviewFigures,
+    pub predictions: PredictionFigures,
+    /// How many plans stand where.
+    pub plans: BTreeMap<String, u64>,
+    /// How many runs stand where.
+    pub runs: BTreeMap<String, u64>,
+    /// Tools that plans ask for and nobody offers, and how many plans do.
+    pub gaps: BTreeMap<String, u64>,
+    /// Journals that could not be read.
+    pub unreadable: u64,
+}
+
+/// The calls of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolFigures {
+    pub calls: u64,
+    pub failures: u64,
+    pub latency: Durations,
+}
+
+/// What people decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReviewFigures {
+    pub plans: u64,
+    pub versions: u64,
+    /// Given by people.
+    pub approvals: u64,
+    pub by_policy: u64,
+    /// Of single steps, in runs.
+    pub step_approvals: u64,
+    pub step_denials: u64,
+    pub rejections: u64,
+    /// The most often that one plan was rejected.
+    pub most_rejections: u64,
+    pub change_requests: u64,
+    pub comments: u64,
+    pub expiries: u64,
+    pub time_to_approval: Durations,
+}
+
+/// How long completed runs were expected to take, and took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PredictionFigures {
+    pub runs: u64,
+    pub predicted: Duration,
+    pub actual: Duration,
+    /// The sum of how far each prediction was off.
+    pub off: Duration,
+}
+
+impl Figures {
+    /// Adds what was said about a plan.
+    pub fn add_review(&mut self, tally: &ReviewTally, status: &str) {
+        let figures = &mut self.reviews;
+        figures.plans += 1;
+        figures.versions += tally.versions;
+        figures.approvals += tally.approvals;
+        figures.by_policy += tally.by_policy;
+        figures.rejections += tally.rejections;
+        figures.most_rejections = figures.most_rejections.max(tally.rejections);
+        figures.change_requests += tally.change_requests;
+        figures.comments += tally.comments;
+        figures.expiries += tally.expiries;
+        for &time in &tally.times_to_approval {
+            figures.time_to_approval.note(time);
+        }
+        *self.plans.entry(status.to_owned()).or_default() += 1;
+    }
+
+    /// Adds a portion of the calls of a run.
+    pub fn add_calls(&mut self, tally: &mut RunTally) {
+        for (tool, took, succeeded) in tally.calls.drain(..) {
+            let known = self.tools.contains_key(&tool) || self.tools.len() < MAX_TOOLS;
+            let figures = self.tools.entry(if known { tool } else { OTHERS.to_owned() }).or_default();
+            figures.calls += 1;
+            figures.failures += u64::from(!succeeded);
+            figures.latency.note(took);
+        }
+    }
+
+    /// What a run of this plan can be expected to take: what its author says, else what its tools took so far along
+    /// its longest path. Nothing, if nothing is known about them.
+    pub fn predict(&self, plan: &Plan) -> Option<Duration> {
+        if let Some(seconds) = plan.document().estimated_duration {
+            return Duration::try_from_secs_f64(seconds).ok();
+        }
+        let mut known = BTreeMap::new();
+        for ix in plan.indices() {
+            let label = plan.step(ix).action_label();
+            if let Some(mean) = self.mean_of(label) {
+                known.insert(label.to_owned(), mean);
+            }
+        }
+        if known.is_empty() {
+            return None;
+        }
+        plan.graph().remaining(estimates_by_tool(plan, &known)).into_iter().max()
+    }
+
+    /// Journals name tools in full; plans may name them without their server.
+    fn mean_of(&self, label: &str) -> Option<Duration> {
+        let figures = self.tools.get(label).or_else(|| {
+            let mut named = self
+                .tools
+                .iter()
+                .filter(|(name, _)| name.strip_suffix(label).is_some_and(|server| server.ends_with('.')));
+            named.next().map(|(_, figures)| figures).filter(|_| named.next().is_none())
+        });
+        figures.and_then(|figures| figures.latency.mean())
+    }
+
+    /// Adds a run whose journal was read to its end.
+    pub fn add_run(&mut self, mut tally: RunTally, status: &str, predicted: Option<Duration>) {
+        self.add_calls(&mut tally);
+        self.reviews.step_approvals += tally.approvals;
+        self.reviews.step_denials += tally.denials;
+        *self.runs.entry(status.to_owned()).or_default() += 1;
+        if let (true, Some(predicted), Some(actual)) = (tally.completed, predicted, tally.actual()) {
+            let figures = &mut self.predictions;
+            figures.runs += 1;
+            figures.predicted = figures.predicted.saturating_add(predicted);
+            figures.actual = figures.actual.saturating_add(actual);
+            figures.off = figures.off.saturating_add(predicted.abs_diff(actual));
+        }
+    }
+
+    /// Adds a plan that asks for a tool nobody offers.
+    pub fn add_gap(&mut self, tool: &str) {
+        let known = self.gaps.contains_key(tool) || self.gaps.len() < MAX_TOOLS;
+        *self.gaps.entry(if known { tool } else { OTHERS }.to_owned()).or_default() += 1;
+    }
+}

@@ -1,0 +1,12 @@
+//! What happened over all plans and runs, as figures. Folded entry by entry: the cost is linear in the entries, and the
+//! memory does not grow with them.
+
+mod durations;
+mod figures;
+mod reviews;
+mod runs;
+
+pub use durations::Durations;
+pub use figures::{Figures, PredictionFigures, ReviewFigures, ToolFigures};
+pub use reviews::ReviewTally;
+pub use runs::RunTally;

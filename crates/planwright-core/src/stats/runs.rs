@@ -1,0 +1,115 @@
+//! What one run adds to the figures.
+
+use crate::id::{AttemptNo, StepId};
+use crate::journal::Entry;
+use crate::run::RunEvent;
+use crate::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// What is remembered of one run while its journal is read. Handed over to [`Figures`](super::Figures) at its end.
+#[derive(Debug, Clone, Default)]
+pub struct RunTally {
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) ended_at: Option<Timestamp>,
+    pub(super) completed: bool,
+    /// The time in which nothing was in flight because a person was asked, or had paused it.
+    pub(super) waited: Duration,
+    /// Answers to calls: the tool, how long it took, whether it succeeded.
+    pub(super) calls: Vec<(String, Duration, bool)>,
+    pub(super) approvals: u64,
+    pub(super) denials: u64,
+    /// Calls in flight: their attempt, tool and start.
+    in_flight: BTreeMap<StepId, (AttemptNo, String, Timestamp)>,
+    asked: BTreeSet<StepId>,
+    stopped: bool,
+    last_at: Option<Timestamp>,
+}
+
+impl RunTally {
+    /// Calls are handed over in portions, so that a long run needs no more memory than a short one.
+    pub const PORTION: usize = 1000;
+
+    pub fn is_full(&self) -> bool {
+        self.calls.len() >= Self::PORTION
+    }
+
+    pub fn note(&mut self, entry: &Entry<RunEvent>) {
+        use RunEvent as E;
+        self.pass(entry.at);
+        match &entry.event {
+            E::RunStarted { .. } => self.started_at = Some(entry.at),
+            E::AttemptStarted { step, attempt, tool, .. } => {
+                self.in_flight.insert(step.clone(), (*attempt, tool.to_string(), entry.at));
+            }
+            E::AttemptSucceeded { step, .. } => self.answered(step, entry.at, Some(true)),
+            E::AttemptFailed { step, .. } => {
+                self.asked.remove(step);
+                self.answered(step, entry.at, Some(false));
+            }
+            E::AttemptInterrupted { step, .. }
+            | E::AttemptCancelled { step, .. }
+            | E::ChildParked { step, .. } => self.answered(step, entry.at, None),
+            E::OutcomeLost { step, .. } => {
+                self.answered(step, entry.at, None);
+                self.asked.insert(step.clone());
+            }
+            E::InputRequested { step, .. } => {
+                self.answered(step, entry.at, None);
+                self.asked.insert(step.clone());
+            }
+            E::ApprovalRequested { step, .. } => {
+                self.asked.insert(step.clone());
+            }
+            E::ApprovalGranted { step, .. } => {
+                self.approvals += 1;
+                self.asked.remove(step);
+            }
+            E::ApprovalDenied { step, .. } => {
+                self.denials += 1;
+                self.asked.remove(step);
+            }
+            E::InputGiven { step, .. } | E::OutcomeResolved { step, .. } | E::StepFailed { step, .. } => {
+                self.asked.remove(step);
+            }
+            E::RunPaused { .. } | E::RunStalled { .. } => self.stopped = true,
+            E::RunResumed { .. } => self.stopped = false,
+            E::RunCompleted { .. } => {
+                self.completed = true;
+                self.ended_at = Some(entry.at);
+            }
+            E::RunFailed { .. } | E::RunCancelled { .. } | E::RunGivenUp { .. } => {
+                self.ended_at = Some(entry.at);
+            }
+            E::ResultReused { .. }
+            | E::ChildResumed { .. }
+            | E::StepSkipped { .. }
+            | E::LoopOpened { .. }
+            | E::LoopClosed { .. }
+            | E::CancelRequested { .. }
+            | E::UndoOpened { .. }
+            | E::StepUndone { .. } => {}
+        }
+    }
+
+    /// How long it took, without the time in which it waited for people.
+    pub(super) fn actual(&self) -> Option<Duration> {
+        let took = self.ended_at?.since(self.started_at?);
+        Some(took.saturating_sub(self.waited))
+    }
+
+    fn pass(&mut self, at: Timestamp) {
+        let waits = self.in_flight.is_empty() && (self.stopped || !self.asked.is_empty());
+        if let Some(last) = self.last_at.filter(|_| waits) {
+            self.waited = self.waited.saturating_add(at.since(last));
+        }
+        self.last_at = Some(at);
+    }
+
+    fn answered(&mut self, step: &StepId, at: Timestamp, succeeded: Option<bool>) {
+        let Some((_, tool, started_at)) = self.in_flight.remove(step) else { return };
+        if let Some(succeeded) = succeeded {
+            self.calls.push((tool, at.since(started_at), succeeded));
+        }
+    }
+}

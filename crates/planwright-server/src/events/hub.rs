@@ -1,0 +1,228 @@
+//! The one task that follows the journal for all listeners.
+
+use super::admission::Admission;
+use super::options::EventsOptions;
+use super::topic::{PAGE, Shared, Topic};
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::journal::{Entry, StreamName, decode};
+use planwright_core::plan::Bounds;
+use planwright_core::run::{Run, RunEvent};
+use planwright_engine::port::{FeedOf, Placed, Position, Progress, Store, StoreError};
+use planwright_engine::{Engine, Observer, end_of_feed, plan_of_run};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long to wait before the journal is read again after it could not be.
+const FAILED_PAUSE: Duration = Duration::from_millis(500);
+
+/// Runs whose plan is remembered.
+const MAX_RUNS: usize = 50_000;
+
+/// The event streams of a service. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Events(Arc<Hub>);
+
+/// What all streams share.
+#[derive(Debug)]
+pub struct Hub {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) engine: Engine,
+    pub(super) options: EventsOptions,
+    pub(super) stop: CancellationToken,
+    pub(super) admission: Arc<Admission>,
+    topics: Mutex<HashMap<PlanId, Shared>>,
+    /// Runs that are executed here, for their progress.
+    executed: Mutex<HashMap<RunId, PlanId>>,
+}
+
+impl std::ops::Deref for Events {
+    type Target = Hub;
+
+    fn deref(&self) -> &Hub {
+        &self.0
+    }
+}
+
+impl Events {
+    /// Begins to follow the journal until `stop`; needs a runtime.
+    pub fn start(engine: Engine, options: EventsOptions, stop: CancellationToken) -> Self {
+        let hub = Arc::new(Hub {
+            store: Arc::clone(engine.store()),
+            engine: engine.clone(),
+            options,
+            stop,
+            admission: Arc::default(),
+            topics: Mutex::default(),
+            executed: Mutex::default(),
+        });
+        engine.watch(Arc::new(ProgressOf(Arc::downgrade(&hub))));
+        tokio::spawn(follow(Arc::clone(&hub)));
+        Self(hub)
+    }
+
+    /// How many streams are open.
+    pub fn streams(&self) -> usize {
+        self.admission.count()
+    }
+}
+
+impl Hub {
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.engine.environment().bounds
+    }
+
+    /// The plan's topic, read from the journal if nobody listened to it lately.
+    pub(super) async fn topic(&self, plan: &PlanId) -> Result<Shared, StoreError> {
+        let topic = Arc::clone(
+            self.topics().entry(plan.clone()).or_insert_with(|| Arc::new(Topic::new(plan.clone()))),
+        );
+        topic.load(&*self.store, self.bounds(), &self.options).await?;
+        Ok(topic)
+    }
+
+    fn topics(&self) -> MutexGuard<'_, HashMap<PlanId, Shared>> {
+        self.topics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn executed(&self) -> MutexGuard<'_, HashMap<RunId, PlanId>> {
+        self.executed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets plans that nobody listens to.
+    fn tidy(&self) {
+        let Some(then) = Instant::now().checked_sub(self.options.linger) else { return };
+        // Whoever listens, or is about to, holds the topic too.
+        self.topics().retain(|_, topic| Arc::strong_count(topic) > 1 || !topic.is_idle_since(then));
+    }
+}
+
+async fn follow(hub: Arc<Hub>) {
+    let following = async {
+        let mut changes = hub.store.changes();
+        let mut place = loop {
+            match end_of_feed(&*hub.store).await {
+                Ok(end) => break Place { after: end, plans: HashMap::new() },
+                Err(error) => failed(&error).await,
+            }
+        };
+        let mut tidied = Instant::now();
+        loop {
+            changes.mark_unchanged();
+            match place.advance(&hub).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    if tidied.elapsed() > hub.options.linger {
+                        tidied = Instant::now();
+                        hub.tidy();
+                    }
+                    // The slow look is for plans to be forgotten.
+                    let waited = tokio::time::timeout(hub.options.linger, changes.changed()).await;
+                    if matches!(waited, Ok(Err(_))) {
+                        return;
+                    }
+                }
+                Err(error) => failed(&error).await,
+            }
+        }
+    };
+    tokio::select! {
+        () = hub.stop.cancelled() => {}
+        () = following => {}
+    }
+}
+
+async fn failed(error: &StoreError) {
+    tracing::warn!(%error, "the journal cannot be followed");
+    tokio::time::sleep(FAILED_PAUSE).await;
+}
+
+/// How far the journal was followed.
+struct Place {
+    after: Position,
+    plans: HashMap<RunId, PlanId>,
+}
+
+impl Place {
+    /// Takes the next page to the topics. Returns whether there may be more.
+    async fn advance(&mut self, hub: &Hub) -> Result<bool, StoreError> {
+        let page = hub.store.feed(&FeedOf::All, self.after, PAGE).await?;
+        for placed in &page {
+            if let Some(topic) = self.topic(hub, placed).await {
+                topic.push(placed, &hub.options);
+            }
+            self.after = placed.position;
+        }
+        Ok(page.len() == PAGE)
+    }
+
+    async fn topic(&mut self, hub: &Hub, placed: &Placed) -> Option<Shared> {
+        if hub.topics().is_empty() {
+            return None;
+        }
+        let plan = match &placed.stream {
+            StreamName::Plan(plan) => plan.clone(),
+            StreamName::Run(run) => plan_of(hub, &mut self.plans, run, placed).await?,
+        };
+        hub.topics().get(&plan).cloned()
+    }
+}
+
+/// The plan that a record of a run belongs to.
+pub(super) async fn plan_of(
+    hub: &Hub,
+    known: &mut HashMap<RunId, PlanId>,
+    run: &RunId,
+    placed: &Placed,
+) -> Option<PlanId> {
+    if let Some(plan) = known.get(run) {
+        return Some(plan.clone());
+    }
+    let plan = if placed.record.seq == 1 {
+        match decode::<RunEvent>(&placed.record).map(|entry| entry.event) {
+            Ok(RunEvent::RunStarted { plan, .. }) => Some(plan),
+            Ok(_) | Err(_) => None,
+        }
+    } else {
+        plan_of_run(&*hub.store, run).await.ok()
+    };
+    let Some(plan) = plan else {
+        tracing::warn!(%run, "a run does not say which plan it belongs to");
+        return None;
+    };
+    if known.len() >= MAX_RUNS {
+        known.clear();
+    }
+    known.insert(run.clone(), plan.clone());
+    Some(plan)
+}
+
+/// Tells listeners how far the calls of runs in this process are.
+struct ProgressOf(std::sync::Weak<Hub>);
+
+impl Observer for ProgressOf {
+    fn entry(&self, _: &Run, _: &Entry<RunEvent>) {}
+
+    fn executing(&self, run: &Run) {
+        if let Some(hub) = self.0.upgrade() {
+            hub.executed().insert(run.id().clone(), run.plan().id().clone());
+        }
+    }
+
+    fn left(&self, run: &RunId) {
+        if let Some(hub) = self.0.upgrade() {
+            hub.executed().remove(run);
+        }
+    }
+
+    fn progress_of(&self, run: &RunId, step: &StepId, progress: &Progress) {
+        let Some(hub) = self.0.upgrade() else { return };
+        let Some(plan) = hub.executed().get(run).cloned() else { return };
+        let topic = hub.topics().get(&plan).cloned();
+        if let Some(topic) = topic {
+            topic.progress.report(&plan, run, step, progress);
+        }
+    }
+}

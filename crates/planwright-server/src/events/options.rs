@@ -1,0 +1,42 @@
+//! The limits of event streams.
+
+use std::time::Duration;
+
+/// Everything has a limit. The defaults suit a team.
+#[derive(Debug, Clone)]
+pub struct EventsOptions {
+    /// Streams that are open at once.
+    pub max_streams: usize,
+    /// Streams of one principal.
+    pub max_streams_each: usize,
+    /// Streams of everything: each of them folds all plans for itself.
+    pub max_global_streams: usize,
+    /// Events of a plan that are kept in memory while somebody listens.
+    pub kept_events: usize,
+    /// Their bytes.
+    pub kept_bytes: usize,
+    /// A listener that comes back is sent at most this many events it missed; behind that it is told to begin anew.
+    pub max_replay: u64,
+    /// A stream with nothing to say says so this often.
+    pub keep_alive: Duration,
+    /// A listener that takes nothing for this long is cut off.
+    pub stall_timeout: Duration,
+    /// A plan that nobody listens to is forgotten after this time.
+    pub linger: Duration,
+}
+
+impl Default for EventsOptions {
+    fn default() -> Self {
+        Self {
+            max_streams: 1_000,
+            max_streams_each: 500,
+            max_global_streams: 32,
+            kept_events: 2_048,
+            kept_bytes: 2 << 20,
+            max_replay: 100_000,
+            keep_alive: Duration::from_secs(15),
+            stall_timeout: Duration::from_secs(30),
+            linger: Duration::from_secs(60),
+        }
+    }
+}

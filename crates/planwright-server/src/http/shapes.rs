@@ -1,0 +1,153 @@
+//! Schemas of the core's own documents, as components of the OpenAPI document.
+
+use planwright_core::plan::{Document, Edit, PlanDiff};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// Adds the plan document and what is made of it.
+pub(super) fn add(schemas: &mut Map<String, Value>) {
+    let document = lifted::<Document>("Document", schemas);
+    let mut new = document.clone();
+    new["properties"]["goal"] = json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 10_000,
+        "pattern": "\\S",
+        "description": "Why it is done. A goal alone makes a draft without steps.",
+    });
+    new["anyOf"] = json!([{ "required": ["goal"] }, { "required": ["steps"] }]);
+    new["examples"] = json!([{ "goal": "Ship the next milestone" }]);
+    schemas.insert("NewPlan".to_owned(), new);
+    schemas.insert("Plan".to_owned(), plan(&document));
+    schemas.insert("Document".to_owned(), document);
+    let edit = lifted::<Edit>("Edit", schemas);
+    schemas.insert("Edit".to_owned(), edit);
+    schemas.insert("Edits".to_owned(), edits());
+    let diff = lifted::<PlanDiff>("Diff", schemas);
+    schemas.insert("Diff".to_owned(), of_diff(diff));
+    schemas.insert("JsonPatch".to_owned(), json_patch());
+    schemas.insert(
+        "MergePatch".to_owned(),
+        json!({
+            "type": "object",
+            "description": "RFC 7396: what is named is replaced, null removes.",
+            "examples": [{ "title": "A better title" }],
+        }),
+    );
+}
+
+/// A schema whose parts are components too.
+fn lifted<T: JsonSchema>(name: &str, schemas: &mut Map<String, Value>) -> Value {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    let mut schema = Value::from(schema);
+    let parts = schema.as_object_mut().and_then(|schema| {
+        schema.remove("$schema");
+        schema.remove("$defs")
+    });
+    rename(&mut schema, name);
+    for (part, mut value) in parts.as_ref().and_then(Value::as_object).cloned().unwrap_or_default() {
+        rename(&mut value, name);
+        schemas.insert(format!("{name}{part}"), value);
+    }
+    schema
+}
+
+/// Points references to parts at the components they became.
+fn rename(value: &mut Value, name: &str) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object.iter_mut() {
+                match value {
+                    Value::String(text) if key == "$ref" => {
+                        *text = text.replace("#/$defs/", &format!("#/components/schemas/{name}"));
+                    }
+                    value => rename(value, name),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| rename(value, name)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A plan as it is shown: its document, and where it stands.
+fn plan(document: &Value) -> Value {
+    let mut plan = document.clone();
+    if let Some(object) = plan.as_object_mut() {
+        object.remove("additionalProperties");
+    }
+    plan["description"] = json!("The plan's document, and where it stands.");
+    let lines =
+        |name: &str| json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{name}") } });
+    plan["properties"]["status"] =
+        json!({ "type": "string", "description": "As `proposed` or `executing`." });
+    plan["properties"]["version"] = json!({ "type": "integer", "minimum": 1 });
+    plan["properties"]["digest"] =
+        json!({ "type": "string", "description": "What an approval of it covers." });
+    plan["properties"]["runs"] = lines("RunLine");
+    plan["properties"]["policy"] = lines("StepVerdict");
+    plan["properties"]["approvals"] = lines("ApprovalLine");
+    plan["properties"]["comments"] = lines("ThreadLine");
+    plan["properties"]["changes"] = json!({
+        "type": "object",
+        "description": "What changed since it was last agreed to, if an edit voided that.",
+    });
+    plan["required"] =
+        json!(["id", "status", "version", "digest", "runs", "policy", "approvals", "comments"]);
+    plan
+}
+
+fn of_diff(mut diff: Value) -> Value {
+    diff["properties"]["id"] = json!({ "type": "string" });
+    diff["properties"]["from"] = json!({ "type": "integer", "minimum": 1 });
+    diff["properties"]["to"] = json!({ "type": "integer", "minimum": 1 });
+    diff["properties"]["executable"] = json!({
+        "type": "boolean",
+        "description": "Whether anything that is executed differs.",
+    });
+    diff["required"] = json!(["id", "from", "executable", "fields", "steps"]);
+    diff
+}
+
+fn edits() -> Value {
+    json!({
+        "type": "object",
+        "description": "Changes in their order.",
+        "properties": {
+            "edits": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": Edit::MAX,
+                "items": { "$ref": "#/components/schemas/Edit" },
+            },
+        },
+        "required": ["edits"],
+        "additionalProperties": false,
+        "examples": [{ "edits": [{ "op": "set", "path": "title", "value": "A better title" }] }],
+    })
+}
+
+fn json_patch() -> Value {
+    let pointer = json!({ "type": "string", "pattern": "^(/([^/~]|~[01])*)*$" });
+    let operation = |names: &[&str], required: &[&str]| {
+        json!({
+            "type": "object",
+            "properties": { "op": { "enum": names }, "path": pointer, "from": pointer, "value": {} },
+            "required": required,
+        })
+    };
+    json!({
+        "type": "array",
+        "description": "RFC 6902: operations in their order, all or none.",
+        "maxItems": 1_000,
+        "items": {
+            "oneOf": [
+                operation(&["add", "replace", "test"], &["op", "path", "value"]),
+                operation(&["remove"], &["op", "path"]),
+                operation(&["move", "copy"], &["op", "path", "from"]),
+            ],
+        },
+        "examples": [[{ "op": "replace", "path": "/title", "value": "A better title" }]],
+    })
+}

@@ -1,0 +1,74 @@
+//! Comments on plans as other programs see them.
+
+use planwright_core::plan::Document;
+use planwright_core::review::{Comment, Review, Thread};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// One thread: a comment and the answers to it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadLine {
+    /// The id of its first comment.
+    pub id: String,
+    /// The step it is about; absent for the plan as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// `open` or `resolved`.
+    pub state: String,
+    /// The current version does not have the step any more.
+    pub outdated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_at: Option<String>,
+    /// Oldest first.
+    pub comments: Vec<CommentLine>,
+}
+
+/// One thing somebody said.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommentLine {
+    pub id: String,
+    /// Kind and name, as `person ada`.
+    pub by: String,
+    /// Words. Never markup, and never a command.
+    pub text: String,
+    /// The version that was current.
+    pub version: u32,
+    pub at: String,
+}
+
+impl ThreadLine {
+    pub fn new(thread: &Thread, document: &Document) -> Self {
+        let resolved = thread.resolved.as_ref();
+        Self {
+            id: thread.id().to_string(),
+            step: thread.on.as_ref().map(ToString::to_string),
+            state: if thread.is_open() { "open" } else { "resolved" }.to_owned(),
+            outdated: thread.is_outdated(document),
+            resolved_by: resolved.map(|resolved| resolved.by.to_string()),
+            resolved_at: resolved.map(|resolved| resolved.at.to_string()),
+            comments: thread.comments().map(CommentLine::new).collect(),
+        }
+    }
+
+    /// All threads of a plan, oldest first.
+    pub fn all(review: &Review) -> Vec<Self> {
+        let document = &review.current().document;
+        review.threads().iter().map(|thread| Self::new(thread, document)).collect()
+    }
+}
+
+impl CommentLine {
+    fn new(comment: &Comment) -> Self {
+        Self {
+            id: comment.id.to_string(),
+            by: comment.by.to_string(),
+            text: comment.text.clone(),
+            version: comment.version,
+            at: comment.at.to_string(),
+        }
+    }
+}

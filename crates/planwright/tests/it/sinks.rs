@@ -1,0 +1,94 @@
+//! Secrets in what operators see: logs, spans, figures, answers and webhooks. Nowhere, in any spelling.
+
+use crate::secrets::{Canaries, PASSWORD, TOKEN, bench, echoes, echoing_server, workers};
+use crate::service::Served;
+use crate::telemetry::Collector;
+use crate::workbench::{call, wait_until};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+/// Takes every request whole and answers 204.
+fn receiver() -> (String, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let received: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let all = Arc::clone(&received);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, all) = (stream.unwrap(), Arc::clone(&all));
+            std::thread::spawn(move || {
+                let mut buffer = [0; 65_536];
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    all.lock().unwrap().extend(&buffer[..count]);
+                    drop(stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"));
+                }
+            });
+        }
+    });
+    (url, received)
+}
+
+#[test]
+fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
+    let http = echoing_server();
+    let bench = bench(&http.to_string());
+    let canaries = Canaries::new();
+    let collector = Collector::start();
+    let (hook, hooked) = receiver();
+    let config = format!(
+        "{}HOOK = {{ env = \"SOME_HOOK\" }}\n[telemetry]\ncontent = true\n[serve]\nmetrics_public = true\n\
+         [[webhooks]]\nname = \"a\"\nurl = \"{hook}\"\nsecret = \"HOOK\"\nallow_private = true\n",
+        bench.read("planwright.toml")
+    );
+    bench.write("planwright.toml", &config);
+    let mut steps = echoes(&bench, http);
+    steps.extend(workers());
+    // A title that repeats a secret is told to nobody either, once the secret is known.
+    let mut told = call("told", "demo.echo", json!({ "value": "${secret.TOKEN} ${secret.PASSWORD}" }), &[]);
+    told["title"] = json!("told");
+    steps.push(told);
+    let count = steps.len();
+    let title = format!("Canaries {TOKEN}");
+    let plan = bench
+        .document(json!({ "id": "p", "title": title, "limits": { "maxConcurrency": 8 }, "steps": steps }));
+
+    let environment = [
+        ("SOME_TOKEN", TOKEN),
+        ("SOME_HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        ("PLANWRIGHT_LOG", "trace"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+    ];
+    let endpoint = collector.url();
+    for format in ["json", "text"] {
+        let mut command = bench.command(&["run", &plan, "--yes", "--json", "--log-format", format]);
+        command.envs(environment).env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("the run was left"), "{text}");
+        canaries.are_not_in(&format!("the {format} log"), &output.stderr);
+    }
+    let spans = collector.bytes();
+    let text = String::from_utf8_lossy(&spans);
+    assert!(text.matches("gen_ai.tool.call.result").count() >= count / 2, "results are in the spans");
+    assert!(text.contains("[secret TOKEN]"));
+    canaries.are_not_in("the spans", &spans);
+
+    let mut command = bench.command(&["serve", "--listen", ":0", "--json", "--log-format", "json"]);
+    command.envs(environment).env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+    let served = Served::start(command);
+    served.wait_for_log("begins here");
+    let again = bench.document(json!({ "id": "q", "title": "Again", "steps": [
+        call("a", "demo.echo", json!({ "value": "${secret.TOKEN}" }), &[]),
+    ] }));
+    bench.command(&["run", &again, "--yes"]).envs(environment).output().unwrap();
+    wait_until("the notice", || String::from_utf8_lossy(&hooked.lock().unwrap()).contains("run.ended"));
+    canaries.are_not_in("the webhooks", &hooked.lock().unwrap());
+    let metrics = served.get("/metrics", &[]);
+    assert!(metrics.body.contains("planwright_webhook_attempts_total"), "{}", metrics.body);
+    canaries.are_not_in("the figures", metrics.body.as_bytes());
+    canaries.are_not_in("the log of the service", served.logs().as_bytes());
+    canaries.are_not_in("the spans of the service", &collector.bytes());
+    assert!(canaries.hit(PASSWORD.as_bytes()).is_some(), "a hit is seen");
+}
