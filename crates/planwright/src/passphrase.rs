@@ -91,11 +91,11 @@ pub(crate) fn ask(printer: Printer, question: &str) -> Result<Passphrase, Failur
     keep_to_ourselves();
     let failed = |error: io::Error| Failure::new(Exit::Locked, format!("cannot ask: {error}"));
     let mut err = io::stderr().lock();
+    // Silent before the question is seen: whoever types fast is not shown either.
+    let silence = Silence::begin().map_err(failed)?;
     write!(err, "{} ", printer.err(BOLD, question)).and_then(|()| err.flush()).map_err(failed)?;
-    let typed = {
-        let _silence = Silence::begin().map_err(failed)?;
-        read_typed().map_err(failed)
-    };
+    let typed = read_typed().map_err(failed);
+    drop(silence);
     drop(writeln!(err));
     let typed = typed?.ok_or_else(|| Failure::new(Exit::Interrupted, "interrupted"))?;
     Ok(Passphrase::new(typed)?)

@@ -137,7 +137,6 @@ fn a_person_types_the_passphrase_unseen() {
     terminal.wait_for("Passphrase:");
     terminal.types("correct horse battery\r");
     assert_eq!(terminal.ends(), Some(0));
-    assert!(terminal.seen().contains("canary-plan"));
     let mut terminal = Terminal::start(&bench, &["list"]);
     terminal.wait_for("Passphrase:");
     terminal.types("corr\u{3}");
@@ -170,7 +169,7 @@ fn a_backup_made_during_a_run_is_restored_paused_and_whole() {
         "p",
         json!([
             { "id": "first", "tool": "demo.echo", "args": { "value": 1 } },
-            { "id": "slow", "tool": "demo.sleep", "args": { "seconds": 600 }, "dependsOn": ["first"] },
+            { "id": "slow", "tool": "demo.sleep", "args": { "ms": 600_000 }, "dependsOn": ["first"] },
         ]),
     );
     let running = bench.start(&["run", &plan, "--yes"]);

@@ -63,6 +63,10 @@ async fn left_behind(app: &App, store: &SqliteStore, found: &mut Verification) -
     if store.is_unfinished().await? {
         found.note("store", "encrypting it was broken off: planwright store encrypt finishes it");
     }
+    for path in store.leftovers(&app.setting.workspace.artifacts)? {
+        let message = "it was left behind: planwright store encrypt removes it";
+        found.note(path.display().to_string(), message);
+    }
     match PlainFiles::find(&app.setting.workspace) {
         Ok(plain) => {
             for path in plain.ours {

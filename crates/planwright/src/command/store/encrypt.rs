@@ -49,12 +49,13 @@ pub(crate) async fn encrypt(setting: &Setting, args: &Args) -> Result<Exit, Fail
 async fn finish(setting: &Setting, plain: &PlainFiles) -> Result<Exit, Failure> {
     let passphrase = setting.unlock.existing(setting)?;
     let idle = IdleStore::open(options(setting, Some(passphrase)))?;
-    if !idle.is_unfinished()? && plain.ours.is_empty() {
+    let artifacts = &setting.workspace.artifacts;
+    if !idle.is_unfinished(artifacts)? && plain.ours.is_empty() {
         return Err(Failure::refused("the store is encrypted already")
             .hint("planwright store rekey sets another passphrase or key"));
     }
     plain.remove(&setting.workspace).map_err(unreadable)?;
-    idle.finish(&setting.workspace.artifacts)?;
+    idle.finish(artifacts)?;
     tell(setting, "encrypted", &Rewritten::default(), plain.ours.len())?;
     Ok(Exit::Done)
 }

@@ -35,7 +35,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         None if manifest.encrypted => Some(setting.unlock.existing(&setting)?),
         None => None,
     };
-    setting.workspace.create()?;
     let what = Restore {
         from: args.from.clone(),
         to: Options { ..options(&setting, passphrase) },
