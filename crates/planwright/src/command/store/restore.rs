@@ -63,7 +63,7 @@ async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
     for plan in app.engine.store().plans().await? {
         for run in app.engine.store().runs(&plan.status.plan).await? {
             let planwright_core::journal::StreamName::Run(id) = &run.stream else { continue };
-            if run.status.status != "running" {
+            if !matches!(run.status.status.as_str(), "executing" | "waiting") {
                 continue;
             }
             match app.engine.command(id, RunCommand::Pause { by: user() }).await {
