@@ -21,6 +21,7 @@ mod secrets;
 mod servers;
 mod service;
 mod sinks;
+mod stores;
 mod telemetry;
 mod templates;
 mod terminal;
