@@ -16,6 +16,7 @@ mod markdown;
 mod policy;
 mod processes;
 mod resume;
+mod review_life;
 mod secrets;
 mod servers;
 mod service;
