@@ -9,6 +9,7 @@ pub mod secrets;
 pub mod sqlite;
 mod tls;
 pub mod toolbox;
+pub mod vault;
 pub mod webhook;
 
 pub use tls::install_provider as install_crypto;

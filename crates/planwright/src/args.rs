@@ -120,6 +120,9 @@ pub(crate) enum Command {
     Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
+    /// Give and take access to the service.
+    #[command(subcommand)]
+    Token(command::token::Command),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::serve::Args),
     /// Print the JSON Schema of plans.

@@ -1,6 +1,8 @@
-//! Artifacts as files named by their digest.
+//! Artifacts as files named by their digest, or, where they are sealed, by a name that does not tell it.
 
 use super::atomic::{WriteFileError, atomic_write};
+use crate::sqlite::{Progress, Tell};
+use crate::vault::{Cipher, Place};
 use planwright_core::digest::Digest;
 use planwright_engine::port::{ArtifactError, ArtifactRef, Artifacts, BoxFuture};
 use std::error::Error as _;
@@ -8,54 +10,196 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A digest in a file's name.
+const HEX: usize = 64;
 
 /// A directory of artifacts. Content that is there already is not written again.
 #[derive(Debug, Clone)]
 pub struct FileArtifacts {
     directory: PathBuf,
+    cipher: Arc<Cipher>,
 }
 
 impl FileArtifacts {
     /// Uses `directory`, which is created with the first artifact.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self::with_cipher(directory, Arc::new(Cipher::Plain))
+    }
+
+    /// As [`FileArtifacts::new`], with everything sealed by `cipher`.
+    pub fn with_cipher(directory: impl Into<PathBuf>, cipher: Arc<Cipher>) -> Self {
+        Self { directory: directory.into(), cipher }
     }
 
     /// Where an artifact is kept.
     pub fn path(&self, digest: &Digest) -> PathBuf {
-        self.directory.join(digest.hex())
+        self.directory.join(self.name(digest))
+    }
+
+    /// The name of the file. A digest would confirm a guess of the content, so a sealed one is named by the key.
+    fn name(&self, digest: &Digest) -> String {
+        match (self.cipher.key_id(), self.cipher.name(&[b"artifact", digest.as_bytes()])) {
+            (Some(key), Some(name)) => format!("{key}-{name}"),
+            _ => digest.hex(),
+        }
+    }
+
+    /// Whether a file of this name is one of ours.
+    fn is_own(&self, name: &str) -> bool {
+        match self.cipher.key_id() {
+            Some(key) => name.strip_prefix(key).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_hex),
+            None => is_hex(name),
+        }
     }
 
     fn put_now(&self, bytes: &[u8]) -> Result<ArtifactRef, ArtifactError> {
         let artifact = ArtifactRef { digest: Digest::of_bytes(bytes), bytes: bytes.len() as u64 };
         let path = self.path(&artifact.digest);
         // Only whole content counts as present: something damaged is replaced by what it should have been.
-        if read_checked(&path, &artifact).is_ok() {
+        if self.read_checked(&artifact).is_ok() {
             return Ok(artifact);
         }
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
         created.map_err(|error| ArtifactError::Io(format!("{}: {error}", self.directory.display())))?;
-        atomic_write(&path, bytes).map_err(|error| ArtifactError::Io(with_source(&error)))?;
+        let name = self.name(&artifact.digest);
+        let sealed = self.cipher.seal(place(&[name.as_bytes()]), bytes);
+        let sealed = sealed.map_err(|error| ArtifactError::Io(error.to_string()))?;
+        atomic_write(&path, &sealed).map_err(|error| ArtifactError::Io(with_source(&error)))?;
         Ok(artifact)
     }
+
+    fn read_checked(&self, artifact: &ArtifactRef) -> Result<Vec<u8>, ArtifactError> {
+        let name = self.name(&artifact.digest);
+        let overhead = if self.cipher.is_sealed() { Cipher::OVERHEAD as u64 } else { 0 };
+        let most = artifact.bytes.saturating_add(overhead);
+        let kept = read_file(&self.directory.join(&name), artifact.digest, most)?;
+        let changed = || ArtifactError::Changed(artifact.digest);
+        let bytes = self.cipher.open(place(&[name.as_bytes()]), kept).map_err(|_| changed())?;
+        if bytes.len() as u64 != artifact.bytes || Digest::of_bytes(&bytes) != artifact.digest {
+            return Err(changed());
+        }
+        Ok(bytes)
+    }
+
+    /// The names of the files that look like artifacts.
+    fn names(&self) -> Result<Vec<String>, ArtifactError> {
+        let entries = match std::fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| self.failed(&error))?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(|error| self.failed(&error))?.file_name();
+            names.extend(name.into_string().ok().filter(|name| is_artifact(name)));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The names of the files that are ours.
+    pub(crate) fn own_names(&self) -> Result<Vec<String>, ArtifactError> {
+        Ok(self.names()?.into_iter().filter(|name| self.is_own(name)).collect())
+    }
+
+    /// Whether an artifact under any key could have this name.
+    pub(crate) fn is_name(name: &str) -> bool {
+        is_artifact(name) && !name.starts_with('.')
+    }
+
+    /// Puts everything that is here into `other` as well. A file that does not hold what its name says stops it.
+    pub fn copy_to(&self, other: &Self, tell: Tell<'_>) -> Result<u64, ArtifactError> {
+        let names = self.own_names()?;
+        let total = names.len() as u64;
+        for (name, done) in names.iter().zip(1..) {
+            other.put_now(&self.read_named(name)?)?;
+            tell(Progress { what: "large values", done, total });
+        }
+        Ok(total)
+    }
+
+    /// What the file of this name holds, if that is what its name says.
+    fn read_named(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
+        let wrong =
+            || ArtifactError::Io(format!("{} was changed on disk", self.directory.join(name).display()));
+        let kept = read_file(&self.directory.join(name), Digest::ZERO, u64::MAX - 1)?;
+        let bytes = self.cipher.open(place(&[name.as_bytes()]), kept).map_err(|_| wrong())?;
+        if self.name(&Digest::of_bytes(&bytes)) != name {
+            return Err(wrong());
+        }
+        Ok(bytes)
+    }
+
+    /// What is wrong with the files that are here, and how many there are.
+    pub fn check(&self, tell: Tell<'_>) -> Result<(u64, Vec<String>), ArtifactError> {
+        let names = self.own_names()?;
+        let total = names.len() as u64;
+        let mut problems = Vec::new();
+        for (name, done) in names.iter().zip(1..) {
+            problems.extend(self.read_named(name).err().map(|error| error.to_string()));
+            tell(Progress { what: "large values", done, total });
+        }
+        Ok((total, problems))
+    }
+
+    /// Removes the artifacts of other keys, or of none, and what was never finished.
+    pub fn remove_foreign(&self) -> Result<u64, ArtifactError> {
+        self.remove(|name| !self.is_own(name))
+    }
+
+    /// Removes our own.
+    pub(crate) fn remove_all(&self) -> Result<u64, ArtifactError> {
+        self.remove(|name| self.is_own(name))
+    }
+
+    fn remove(&self, unwanted: impl Fn(&str) -> bool) -> Result<u64, ArtifactError> {
+        let mut removed = 0;
+        for name in self.names()?.iter().filter(|name| unwanted(name)) {
+            std::fs::remove_file(self.directory.join(name)).map_err(|error| self.failed(&error))?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    fn failed(&self, error: &io::Error) -> ArtifactError {
+        ArtifactError::Io(format!("{}: {error}", self.directory.display()))
+    }
+}
+
+fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
+    Place { table: "artifacts", column: "content", row }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.len() == HEX && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// An artifact under any key, or one that was being written when its process died.
+fn is_artifact(name: &str) -> bool {
+    let sealed = name.split_once('-').is_some_and(|(key, name)| {
+        key.len() == 12 && key.bytes().all(|byte| byte.is_ascii_hexdigit()) && is_hex(name)
+    });
+    is_hex(name) || sealed || name.starts_with(".tmp-")
 }
 
 fn with_source(error: &WriteFileError) -> String {
     error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
-fn read_checked(path: &Path, artifact: &ArtifactRef) -> Result<Vec<u8>, ArtifactError> {
+/// The content of a file, unless it has more than `most` bytes.
+fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8>, ArtifactError> {
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => ArtifactError::Missing(artifact.digest),
+        io::ErrorKind::NotFound => ArtifactError::Missing(digest),
         _ => ArtifactError::Io(format!("{}: {error}", path.display())),
     };
     let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
     let file = OpenOptions::new().read(true).custom_flags(nofollow).open(path).map_err(failed)?;
     // A file that grew is not read to its end: one byte too many is proof enough.
     let mut bytes = Vec::new();
-    file.take(artifact.bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 != artifact.bytes || Digest::of_bytes(&bytes) != artifact.digest {
-        return Err(ArtifactError::Changed(artifact.digest));
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(ArtifactError::Changed(digest));
     }
     Ok(bytes)
 }
@@ -74,7 +218,7 @@ impl Artifacts for FileArtifacts {
     }
 
     fn get<'a>(&'a self, artifact: &'a ArtifactRef) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
-        let (path, artifact) = (self.path(&artifact.digest), artifact.clone());
-        Box::pin(blocking(move || read_checked(&path, &artifact)))
+        let (artifacts, artifact) = (self.clone(), artifact.clone());
+        Box::pin(blocking(move || artifacts.read_checked(&artifact)))
     }
 }

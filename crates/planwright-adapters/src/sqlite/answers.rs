@@ -2,16 +2,36 @@
 
 use super::fault::Stop;
 use super::store::SqliteStore;
+use crate::vault::{Cipher, Place};
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
+use std::sync::Arc;
 
 /// Old answers are dropped a few at a time, so that no request pays for all of them.
 const DROPPED_AT_ONCE: usize = 100;
 
-fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Claim, Stop<StoreError>> {
-    let Asking { principal, key, request, owner } = asking;
+/// What stands for a hash in an encrypted store: a hash of something that could be guessed would confirm the guess.
+fn hidden(cipher: &Cipher, hash: &Digest) -> Digest {
+    let name = cipher.name(&[b"answers", hash.as_bytes()]);
+    name.map_or(*hash, |name| Digest::of_bytes(name.as_bytes()))
+}
+
+/// Where an answer is kept. Its key is hidden already.
+fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
+    Place { table: "answers", column: "answer", row }
+}
+
+fn claim(
+    connection: &Connection,
+    cipher: &Cipher,
+    asking: &Asking,
+    now: Timestamp,
+) -> Result<Claim, Stop<StoreError>> {
+    let [principal, key, request] =
+        [&asking.principal, &asking.key, &asking.request].map(|hash| hidden(cipher, hash));
+    let owner = &asking.owner;
     let oldest = now.as_millis().saturating_sub(i64::try_from(ANSWER_LIFE.as_millis()).unwrap_or(i64::MAX));
     let sql = "DELETE FROM answers WHERE key = ?1 AND at <= ?2";
     connection.prepare_cached(sql)?.execute(params![key.as_bytes(), oldest])?;
@@ -25,7 +45,11 @@ fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Cla
         .optional()?;
     match found {
         Some((other, _, _)) if other != *request.as_bytes() => return Ok(Claim::OtherRequest),
-        Some((_, _, Some(answer))) => return Ok(Claim::Answered(answer)),
+        Some((_, _, Some(answer))) => {
+            let opened = cipher.open(place(&[key.as_bytes()]), answer);
+            let changed = |_| Stop::failed("an answer that was kept was changed on disk".to_owned());
+            return opened.map(Claim::Answered).map_err(changed);
+        }
         Some((_, by, None)) if by == owner.0 => return Ok(Claim::InFlight),
         Some((_, _, None)) => return Ok(Claim::Interrupted),
         None => {}
@@ -50,21 +74,23 @@ fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Cla
 
 impl Answers for SqliteStore {
     fn claim<'a>(&'a self, asking: &'a Asking, now: Timestamp) -> BoxFuture<'a, Result<Claim, StoreError>> {
-        let asking = asking.clone();
-        Box::pin(self.write(move |connection| claim(connection, &asking, now)))
+        let (asking, cipher) = (asking.clone(), Arc::clone(self.cipher()));
+        Box::pin(self.write(move |connection| claim(connection, &cipher, &asking, now)))
     }
 
     fn keep<'a>(&'a self, key: &'a Digest, answer: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
-        let key = *key;
+        let (key, cipher) = (hidden(self.cipher(), key), Arc::clone(self.cipher()));
         Box::pin(self.write(move |connection| {
+            let kept = cipher.seal(place(&[key.as_bytes()]), &answer);
+            let kept = kept.map_err(|error| Stop::failed(error.to_string()))?;
             let sql = "UPDATE answers SET answer = ?2 WHERE key = ?1";
-            connection.prepare_cached(sql)?.execute(params![key.as_bytes(), answer])?;
+            connection.prepare_cached(sql)?.execute(params![key.as_bytes(), kept])?;
             Ok(())
         }))
     }
 
     fn forget<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<(), StoreError>> {
-        let key = *key;
+        let key = hidden(self.cipher(), key);
         Box::pin(self.write(move |connection| {
             connection.prepare_cached("DELETE FROM answers WHERE key = ?1")?.execute([key.as_bytes()])?;
             Ok(())

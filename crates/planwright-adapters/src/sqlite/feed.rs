@@ -4,7 +4,9 @@
 //! other, so a reader's snapshot never holds an ordinal without all lower ones.
 
 use super::fault::{failed, of_stream};
+use super::sealing::{open_entry, unopened};
 use super::transaction::{SEQ_BITS, head_of, position, stream_id};
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Record, StreamName};
@@ -23,6 +25,7 @@ pub(super) fn next_ordinal(connection: &Connection) -> Result<i64, rusqlite::Err
 /// Up to `limit` records with a position above `after`.
 pub(super) fn read(
     connection: &Connection,
+    cipher: &Cipher,
     of: &FeedOf,
     after: Position,
     limit: usize,
@@ -31,12 +34,12 @@ pub(super) fn read(
     let snapshot = connection.unchecked_transaction().map_err(|error| failed(&error))?;
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
     match of {
-        FeedOf::All => all(&snapshot, after, i64::try_from(limit).unwrap_or(i64::MAX)),
-        FeedOf::Plan(plan) => of_plan(&snapshot, plan, after, limit),
+        FeedOf::All => all(&snapshot, cipher, after, i64::try_from(limit).unwrap_or(i64::MAX)),
+        FeedOf::Plan(plan) => of_plan(&snapshot, cipher, plan, after, limit),
     }
 }
 
-fn all(connection: &Connection, after: i64, limit: i64) -> Result<Vec<Placed>, StoreError> {
+fn all(connection: &Connection, cipher: &Cipher, after: i64, limit: i64) -> Result<Vec<Placed>, StoreError> {
     let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries
                WHERE ordinal > ?1 ORDER BY ordinal LIMIT ?2";
     let rows = || -> Result<Vec<_>, rusqlite::Error> {
@@ -50,6 +53,7 @@ fn all(connection: &Connection, after: i64, limit: i64) -> Result<Vec<Placed>, S
             Some(name) => StreamName::clone(name),
             None => names.entry(id).or_insert(stream_name(connection, id)?).clone(),
         };
+        let record = opened(cipher, &stream, record)?;
         Ok(Placed { position, stream, record })
     };
     rows.into_iter().map(place).collect()
@@ -58,6 +62,7 @@ fn all(connection: &Connection, after: i64, limit: i64) -> Result<Vec<Placed>, S
 /// The streams of a plan are merged by their ordinals. Only the entries that are returned are read in full.
 fn of_plan(
     connection: &Connection,
+    cipher: &Cipher,
     plan: &PlanId,
     after: i64,
     limit: usize,
@@ -74,6 +79,7 @@ fn of_plan(
         let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries WHERE position = ?1";
         let row = connection.prepare_cached(sql).and_then(|mut read| read.query_row([entry], placed_row));
         let (_, position, record) = row.map_err(|error| of_stream(stream, &error))?;
+        let record = opened(cipher, stream, record)?;
         Ok(Placed { position, stream: stream.clone(), record })
     };
     places.into_iter().take(limit).map(place).collect()
@@ -126,6 +132,10 @@ fn first_after(connection: &Connection, id: i64, after: i64) -> Result<u64, rusq
         }
     }
     Ok(low)
+}
+
+fn opened(cipher: &Cipher, stream: &StreamName, record: Record) -> Result<Record, StoreError> {
+    open_entry(cipher, &stream.to_string(), record).map_err(|error| of_stream(stream, &unopened(4)(error)))
 }
 
 fn placed_row(row: &Row<'_>) -> Result<(i64, Position, Record), rusqlite::Error> {

@@ -21,6 +21,14 @@ const SEQ_AT: usize = 5 + NAME_BYTES;
 const HASH_AT: usize = SEQ_AT + 8;
 const CHECK_AT: usize = HASH_AT + 32;
 
+/// Who may have the file open at the same time. Everybody who uses a store shares it; whoever replaces the whole store
+/// must be alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    Shared,
+    Alone,
+}
+
 /// The file, open for appending.
 #[derive(Debug)]
 pub(super) struct Heads {
@@ -43,11 +51,16 @@ impl Seen {
 
 impl Heads {
     /// Opens the file and reads what it promises: the furthest head of every stream.
-    pub(super) fn open(path: &Path) -> io::Result<(Self, HashMap<String, Head>)> {
+    pub(super) fn open(path: &Path, share: Share) -> io::Result<(Self, HashMap<String, Head>)> {
         let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
         let mut open = OpenOptions::new();
         open.read(true).append(true).create(true).mode(0o600).custom_flags(nofollow);
         let mut file = open.open(path)?;
+        let locked = match share {
+            Share::Shared => file.try_lock_shared(),
+            Share::Alone => file.try_lock(),
+        };
+        locked?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let seen = Arc::new(Seen(AtomicU64::new(bytes.len() as u64)));

@@ -4,6 +4,7 @@ use super::anchor::Loss;
 use super::fault::failed;
 use super::reader::read_remains;
 use super::store::SqliteStore;
+use super::{recode, vault};
 use planwright_core::journal::{Record, StreamName};
 use planwright_engine::port::StoreError;
 use rusqlite::Connection;
@@ -38,6 +39,19 @@ impl SqliteStore {
         Ok(lines.into_iter().filter(|line| line != "ok").collect())
     }
 
+    /// What is wrong with the rows beside the journal. In an encrypted store everything that does not open is found.
+    pub async fn odd_rows(&self) -> Result<Vec<String>, StoreError> {
+        self.look(|reader| {
+            reader.with(|db| recode::check_rows(db, reader.cipher()).map_err(|error| failed(&error)))
+        })
+        .await
+    }
+
+    /// Whether files from before the store was encrypted, or from an earlier key, may still lie around.
+    pub async fn is_unfinished(&self) -> Result<bool, StoreError> {
+        self.look(|reader| reader.with(|db| vault::is_unfinished(db).map_err(|error| failed(&error)))).await
+    }
+
     /// Reads what is left of a stream, even if its tail is lost.
     pub async fn read_remains(
         &self,
@@ -46,8 +60,10 @@ impl SqliteStore {
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
         let stream = stream.clone();
-        self.look(move |reader| reader.with(|connection| read_remains(connection, &stream, after, limit)))
-            .await
+        self.look(move |reader| {
+            reader.with(|connection| read_remains(connection, reader.cipher(), &stream, after, limit))
+        })
+        .await
     }
 }
 

@@ -6,22 +6,31 @@
 
 mod anchor;
 mod answers;
+mod backup;
 mod changes;
 mod fault;
 mod feed;
 mod heads;
+mod idle;
 mod inspect;
 mod lease;
 mod open;
 mod outbox;
 mod owner;
 mod reader;
+mod recode;
+mod restore;
 mod schema;
+mod sealing;
 mod store;
 mod tokens;
 mod transaction;
+mod vault;
 mod writer;
 
 pub use anchor::Loss;
-pub use open::{OpenStoreError, Options};
+pub use backup::{BackedFile, Manifest};
+pub use idle::{IdleStore, Progress, Protection, RewriteStoreError, Rewritten, Tell};
+pub use open::{OpenStoreError, Options, is_encrypted};
+pub use restore::{Restore, Restored, read_manifest, restore};
 pub use store::SqliteStore;

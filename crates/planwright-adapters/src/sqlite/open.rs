@@ -1,7 +1,8 @@
 //! Opening the database file: who may see it, which SQLite may touch it, and how connections are set up.
 
 use super::fault::describe;
-use super::schema;
+use super::{schema, vault};
+use crate::vault::{Cipher, Cost, Passphrase, ReadPassphraseError, UnlockError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{DirBuilder, OpenOptions};
@@ -24,6 +25,10 @@ pub struct Options {
     pub queue: usize,
     /// At this size the heads file is emptied, after everything it promises is safe in the main file.
     pub max_heads_bytes: u64,
+    /// Opens an encrypted store, or makes a new one encrypted. Forgotten as soon as that is done.
+    pub passphrase: Option<Passphrase>,
+    /// What it costs to try a passphrase of a store that is made.
+    pub cost: Cost,
 }
 
 impl Options {
@@ -33,6 +38,8 @@ impl Options {
             busy_timeout: Duration::from_secs(10),
             queue: 1024,
             max_heads_bytes: 4 * 1024 * 1024,
+            passphrase: None,
+            cost: Cost::DEFAULT,
         }
     }
 
@@ -64,6 +71,16 @@ pub enum OpenStoreError {
     Locked,
     #[error("the database is read-only")]
     ReadOnly,
+    #[error("the store is encrypted: its passphrase is needed")]
+    Encrypted,
+    #[error("a passphrase was given, but the store is not encrypted")]
+    NotEncrypted,
+    #[error(transparent)]
+    Unlock(#[from] UnlockError),
+    #[error(transparent)]
+    Passphrase(#[from] ReadPassphraseError),
+    #[error("another process is rewriting the store")]
+    Rewriting,
     #[error("{}", describe(.0))]
     Sqlite(rusqlite::Error),
     #[error("cannot start the writer thread")]
@@ -81,8 +98,9 @@ impl From<rusqlite::Error> for OpenStoreError {
     }
 }
 
-/// Opens the connection that writes, creating the file and bringing its schema up to date.
-pub(super) fn writer(options: &Options) -> Result<Connection, OpenStoreError> {
+/// Opens the connection that writes, creating the file and bringing its schema up to date. Nothing is changed before
+/// the passphrase is known to be right.
+pub(super) fn writer(options: &Options) -> Result<(Connection, Cipher), OpenStoreError> {
     check_version()?;
     create_file(&options.path)?;
     let deadline = Instant::now() + options.busy_timeout;
@@ -97,9 +115,27 @@ pub(super) fn writer(options: &Options) -> Result<Connection, OpenStoreError> {
     }
 }
 
-fn prepare_writer(options: &Options) -> Result<Connection, OpenStoreError> {
+fn prepare_writer(options: &Options) -> Result<(Connection, Cipher), OpenStoreError> {
+    let mut connection = connect(options)?;
+    let passphrase = options.passphrase.as_ref();
+    let cipher = vault::unlock(&connection, passphrase)?;
+    if schema::migrate(&mut connection)? {
+        // The schema goes to the main file at once, so that losing the log does not lose it. If somebody reads at
+        // this moment a later checkpoint does it.
+        checkpoint(&connection, "PASSIVE")?;
+    }
+    let cipher = match (cipher, passphrase) {
+        (Some(cipher), _) => cipher,
+        (None, Some(passphrase)) => vault::create(&mut connection, passphrase, options.cost)?,
+        (None, None) => Cipher::Plain,
+    };
+    Ok((connection, cipher))
+}
+
+/// A connection that writes, set up and nothing more.
+pub(super) fn connect(options: &Options) -> Result<Connection, OpenStoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(&options.path, flags)?;
+    let connection = Connection::open_with_flags(&options.path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if mode != "wal" {
@@ -109,11 +145,6 @@ fn prepare_writer(options: &Options) -> Result<Connection, OpenStoreError> {
     connection.pragma_update(None, "synchronous", "full")?;
     // Checkpoints are made by hand after a commit: SQLite's own ignores a failed fsync and tries it again later.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    if schema::migrate(&mut connection)? {
-        // The schema goes to the main file at once, so that losing the log does not lose it. If somebody reads at
-        // this moment a later checkpoint does it.
-        checkpoint(&connection, "PASSIVE")?;
-    }
     Ok(connection)
 }
 
@@ -152,12 +183,33 @@ fn check_version() -> Result<(), OpenStoreError> {
     Ok(())
 }
 
+/// Whether the store at `path` is encrypted; `None` if there is none. Needs no passphrase and changes nothing.
+pub fn is_encrypted(path: &Path) -> Result<Option<bool>, OpenStoreError> {
+    check_version()?;
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(found) if found.len() == 0 => return Ok(Some(false)),
+        Ok(_) | Err(_) => {}
+    }
+    let connection = reader(&Options::new(path))?;
+    Ok(Some(vault::read(&connection)?.is_some()))
+}
+
 /// Creates the directory and the file for their owner only. SQLite gives its other files the mode of the first.
 fn create_file(path: &Path) -> Result<(), OpenStoreError> {
+    create_directory(path)?;
+    create_database(path)
+}
+
+pub(super) fn create_directory(path: &Path) -> Result<(), OpenStoreError> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         created.map_err(|source| OpenStoreError::Directory { path: directory.into(), source })?;
     }
+    Ok(())
+}
+
+fn create_database(path: &Path) -> Result<(), OpenStoreError> {
     let failed = |source| OpenStoreError::File { path: path.into(), source };
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => return Ok(()),

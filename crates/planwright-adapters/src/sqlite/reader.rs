@@ -4,7 +4,10 @@ use super::anchor::Anchor;
 use super::fault::{failed, of_stream};
 use super::lease;
 use super::open::{self, Options};
+use super::sealing::{self, LabelRow, unopened};
 use super::transaction::{head_of, message_hash, records_of, stream_id};
+use crate::vault::Cipher;
+use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
@@ -23,13 +26,14 @@ pub(super) struct Reader {
     options: Arc<Options>,
     owners_directory: PathBuf,
     anchor: Arc<Anchor>,
+    cipher: Arc<Cipher>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Reader {
-    pub(super) fn new(options: Arc<Options>, anchor: Arc<Anchor>) -> Self {
+    pub(super) fn new(options: Arc<Options>, anchor: Arc<Anchor>, cipher: Arc<Cipher>) -> Self {
         let owners_directory = options.beside(".owners");
-        Self { options, owners_directory, anchor, idle: Mutex::default() }
+        Self { options, owners_directory, anchor, cipher, idle: Mutex::default() }
     }
 
     /// Lends a connection to `work`.
@@ -61,6 +65,10 @@ impl Reader {
         self.with(|connection| work(connection).map_err(|error| failed(&error)))
     }
 
+    pub(super) fn cipher(&self) -> &Cipher {
+        &self.cipher
+    }
+
     pub(super) fn anchor(&self) -> &Anchor {
         &self.anchor
     }
@@ -75,9 +83,14 @@ impl Reader {
             self.anchor.check(connection, stream, &stream.to_string())?;
             // One snapshot for both looks, or a commit in between would pass for damage.
             let snapshot = connection.unchecked_transaction().map_err(|error| failed(&error))?;
-            let records = read_remains(&snapshot, stream, after, limit)?;
+            let records = read_remains(&snapshot, &self.cipher, stream, after, limit)?;
             if records.len() < limit {
-                check_end(&snapshot, stream, records.last().map_or(after, |record| record.seq))?;
+                check_end(
+                    &snapshot,
+                    &self.cipher,
+                    stream,
+                    records.last().map_or(after, |record| record.seq),
+                )?;
             }
             Ok(records)
         })
@@ -86,7 +99,7 @@ impl Reader {
     pub(super) fn head(&self, stream: &StreamName) -> Result<Head, StoreError> {
         self.with(|connection| {
             self.anchor.check(connection, stream, &stream.to_string())?;
-            find_head(connection, stream)
+            find_head(connection, &self.cipher, stream)
         })
     }
 
@@ -95,11 +108,13 @@ impl Reader {
             "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND plan IS NOT NULL
              ORDER BY updated_at DESC, id DESC"
         );
+        let info = |row: &Row<'_>| info(row, &self.cipher);
         self.with_rows(|connection| connection.prepare_cached(&sql)?.query_map([], info)?.collect())
     }
 
     pub(super) fn runs(&self, plan: &PlanId) -> Result<Vec<StreamInfo>, StoreError> {
         let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND plan = ?1 ORDER BY id");
+        let info = |row: &Row<'_>| info(row, &self.cipher);
         self.with_rows(|connection| {
             connection.prepare_cached(&sql)?.query_map([plan.as_str()], info)?.collect()
         })
@@ -107,6 +122,7 @@ impl Reader {
 
     pub(super) fn info(&self, stream: &StreamName) -> Result<Option<StreamInfo>, StoreError> {
         let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE name = ?1 AND plan IS NOT NULL");
+        let info = |row: &Row<'_>| info(row, &self.cipher);
         self.with_rows(|connection| {
             connection.prepare_cached(&sql)?.query_row([stream.to_string()], info).optional()
         })
@@ -127,7 +143,9 @@ impl Reader {
         })?;
         let message = |(id, run, body, hash): (i64, String, Vec<u8>, [u8; 32])| {
             let changed = || StoreError::Failed(format!("message {id} for run {run} was changed on disk"));
-            if *message_hash(&run, &body).as_bytes() != hash {
+            let opened = sealing::open_message(&self.cipher, (id, &run), body, Digest::from_bytes(hash));
+            let (body, hash) = opened.map_err(|_| changed())?;
+            if message_hash(&run, &body) != hash {
                 return Err(changed());
             }
             let run = run.parse().map_err(|_| changed())?;
@@ -141,7 +159,10 @@ impl Reader {
         self.with_rows(|connection| {
             let answer =
                 connection.prepare_cached(sql)?.query_row([message.0], |row| row.get(0)).optional()?;
-            Ok(answer.map(|refusal: Option<String>| refusal.map_or(Ok(()), Err)))
+            let Some(refusal) = answer else { return Ok(None) };
+            let opened = |refusal| sealing::open_refusal(&self.cipher, message.0, refusal);
+            let refusal: Option<String> = refusal;
+            Ok(Some(refusal.map(opened).transpose().map_err(unopened(0))?.map_or(Ok(()), Err)))
         })
     }
 }
@@ -149,21 +170,24 @@ impl Reader {
 /// What is left of a stream, even if its tail is lost.
 pub(super) fn read_remains(
     connection: &Connection,
+    cipher: &Cipher,
     stream: &StreamName,
     after: u64,
     limit: usize,
 ) -> Result<Vec<Record>, StoreError> {
-    let records = match stream_id(connection, &stream.to_string()) {
-        Ok(Some(id)) => records_of(connection, id, after, limit),
+    let name = stream.to_string();
+    let records = match stream_id(connection, &name) {
+        Ok(Some(id)) => records_of(connection, cipher, &name, id, after, limit),
         Ok(None) => Ok(Vec::new()),
         Err(error) => Err(error),
     };
     records.map_err(|error| of_stream(stream, &error))
 }
 
-fn find_head(connection: &Connection, stream: &StreamName) -> Result<Head, StoreError> {
-    let head = match stream_id(connection, &stream.to_string()) {
-        Ok(Some(id)) => head_of(connection, id),
+fn find_head(connection: &Connection, cipher: &Cipher, stream: &StreamName) -> Result<Head, StoreError> {
+    let name = stream.to_string();
+    let head = match stream_id(connection, &name) {
+        Ok(Some(id)) => head_of(connection, id).map(|head| sealing::mask_head(cipher, &name, head)),
         Ok(None) => Ok(Head::EMPTY),
         Err(error) => Err(error),
     };
@@ -171,8 +195,13 @@ fn find_head(connection: &Connection, stream: &StreamName) -> Result<Head, Store
 }
 
 /// Checks that a read which stopped at `last` stopped at the end: in a damaged tree a walk can end too early.
-fn check_end(connection: &Connection, stream: &StreamName, last: u64) -> Result<(), StoreError> {
-    let end = find_head(connection, stream)?.seq;
+fn check_end(
+    connection: &Connection,
+    cipher: &Cipher,
+    stream: &StreamName,
+    last: u64,
+) -> Result<(), StoreError> {
+    let end = find_head(connection, cipher, stream)?.seq;
     if last < end {
         let reason = format!("entry {end} is there, but reading ends at {last}");
         return Err(StoreError::Damaged { stream: stream.clone(), reason });
@@ -180,20 +209,20 @@ fn check_end(connection: &Connection, stream: &StreamName, last: u64) -> Result<
     Ok(())
 }
 
-fn info(row: &Row<'_>) -> Result<StreamInfo, rusqlite::Error> {
+fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
     let name: String = row.get(0)?;
     let plan: String = row.get(1)?;
     let unreadable = |column, error| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
     };
+    let (status, label): (String, String) = (row.get(2)?, row.get(3)?);
+    let (created_at, updated_at): (i64, i64) = (row.get(4)?, row.get(5)?);
+    let bound = LabelRow { stream: &name, plan: &plan, status: &status, created_at, updated_at };
+    let label = bound.open(cipher, label).map_err(unopened(3))?;
     Ok(StreamInfo {
         stream: name.parse().map_err(|error| unreadable(0, error))?,
-        status: StreamStatus {
-            plan: plan.parse().map_err(|error| unreadable(1, error))?,
-            status: row.get(2)?,
-            label: row.get(3)?,
-        },
-        created_at: Timestamp::from_millis(row.get(4)?),
-        updated_at: Timestamp::from_millis(row.get(5)?),
+        status: StreamStatus { plan: plan.parse().map_err(|error| unreadable(1, error))?, status, label },
+        created_at: Timestamp::from_millis(created_at),
+        updated_at: Timestamp::from_millis(updated_at),
     })
 }

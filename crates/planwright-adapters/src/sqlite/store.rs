@@ -4,10 +4,11 @@ use super::anchor::Anchor;
 use super::changes::{Changes, Source};
 use super::fault::Stop;
 use super::feed;
-use super::heads::Heads;
+use super::heads::{Heads, Share};
 use super::open::{self, OpenStoreError, Options};
 use super::reader::Reader;
 use super::writer::{Request, Writer};
+use crate::vault::Cipher;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_engine::port::{
@@ -15,12 +16,13 @@ use planwright_engine::port::{
     Position, Store, StoreError, StreamInfo,
 };
 use rusqlite::Connection;
-use std::fmt;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use std::{fmt, io};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// How long somebody who waits for a commit alone stays awake: a little longer than a fast disk takes.
@@ -32,6 +34,7 @@ const WAKEFUL: Duration = Duration::from_micros(150);
 pub struct SqliteStore {
     options: Arc<Options>,
     reader: Arc<Reader>,
+    cipher: Arc<Cipher>,
     changes: Changes,
     mail: Changes,
     /// `None` only while the store is being dropped.
@@ -53,21 +56,28 @@ impl SqliteStore {
     }
 
     pub fn open_with(options: Options) -> Result<Self, OpenStoreError> {
-        let connection = open::writer(&options)?;
-        let heads_path = options.beside("-heads");
-        let heads = Heads::open(&heads_path);
-        let (heads, promises) = heads.map_err(|source| OpenStoreError::File { path: heads_path, source })?;
-        let options = Arc::new(options);
+        // First of all the lock: whoever replaces the store must not do it between two of our looks.
+        let (heads, promises) = open_heads(&options)?;
+        let (connection, cipher) = open::writer(&options)?;
+        let options = Arc::new(Options { passphrase: None, ..options });
+        let cipher = Arc::new(cipher);
         let anchor = Arc::new(Anchor::new(promises, &connection)?);
         let count = Arc::new(watch::Sender::new(0));
         let (queue, requests) = mpsc::channel(options.queue);
         let changes = Changes::new(Arc::clone(&count), Source::Heads(heads.seen()));
         let mail = Changes::new(Arc::new(watch::Sender::new(0)), Source::Mail);
-        let writer = Writer::new(connection, Arc::clone(&options), heads, Arc::clone(&anchor), count);
+        let writer = Writer::new(
+            (connection, Arc::clone(&cipher)),
+            Arc::clone(&options),
+            heads,
+            Arc::clone(&anchor),
+            count,
+        );
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
         let writer = thread.spawn(move || writer.run(requests)).map_err(OpenStoreError::Thread)?;
         Ok(Self {
-            reader: Arc::new(Reader::new(Arc::clone(&options), anchor)),
+            reader: Arc::new(Reader::new(Arc::clone(&options), anchor, Arc::clone(&cipher))),
+            cipher,
             options,
             changes,
             mail,
@@ -104,6 +114,15 @@ impl SqliteStore {
         answer.await.map_err(|_| stopped())?
     }
 
+    /// What seals the store. Large values are sealed with the same.
+    pub fn cipher(&self) -> &Arc<Cipher> {
+        &self.cipher
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Changes something beside the journal.
     pub(super) async fn write<T: Send + 'static>(
         &self,
@@ -124,6 +143,23 @@ impl SqliteStore {
         let reader = Arc::clone(&self.reader);
         let done = tokio::task::spawn_blocking(move || work(&reader)).await;
         done.unwrap_or_else(|error| Err(StoreError::Failed(format!("reading was interrupted: {error}"))))
+    }
+}
+
+/// Opens the heads file, and waits for whoever rewrites the store as long as for any other lock.
+fn open_heads(options: &Options) -> Result<(Heads, HashMap<String, Head>), OpenStoreError> {
+    open::create_directory(&options.path)?;
+    let path = options.beside("-heads");
+    let deadline = Instant::now() + options.busy_timeout;
+    loop {
+        match Heads::open(&path, Share::Shared) {
+            Ok(opened) => return Ok(opened),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Err(OpenStoreError::File { path, source: error });
+            }
+            Err(_) if Instant::now() >= deadline => return Err(OpenStoreError::Rewriting),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
     }
 }
 
@@ -179,7 +215,9 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Placed>, StoreError>> {
         let of = of.clone();
-        Box::pin(self.look(move |reader| reader.with(|connection| feed::read(connection, &of, after, limit))))
+        Box::pin(self.look(move |reader| {
+            reader.with(|connection| feed::read(connection, reader.cipher(), &of, after, limit))
+        }))
     }
 
     // The small reads below take microseconds, less than moving them to another thread.

@@ -3,11 +3,13 @@
 use super::anchor::Anchor;
 use super::fault::{Stop, of_stream};
 use super::owner::Owners;
+use super::sealing::{self, KeptEntry, LabelRow, mask_head, open_entry, seal_entry, unopened};
 use super::{feed, lease};
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
-use planwright_engine::port::{Append, AppendError, LeaseRule, MessageId, StreamStatus};
+use planwright_engine::port::{Append, AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 type Stopped = Stop<AppendError>;
@@ -25,7 +27,7 @@ pub(super) fn stream_id(connection: &Connection, name: &str) -> Result<Option<i6
     statement.query_row([name], |row| row.get(0)).optional()
 }
 
-/// The last entry of a stream, found by its place in the table.
+/// The last entry of a stream, found by its place in the table. Its hash is as the file has it.
 pub(super) fn head_of(connection: &Connection, id: i64) -> Result<Head, rusqlite::Error> {
     let sql =
         "SELECT position, hash FROM entries WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT 1";
@@ -51,6 +53,8 @@ pub(super) fn entry_hash(
 /// Up to `limit` records above `after`.
 pub(super) fn records_of(
     connection: &Connection,
+    cipher: &Cipher,
+    name: &str,
     id: i64,
     after: u64,
     limit: usize,
@@ -61,21 +65,22 @@ pub(super) fn records_of(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = statement.query_map([position(id, after), position(id, MAX_SEQ), limit], |row| {
         let position: i64 = row.get(0)?;
-        Ok(Record {
+        let kept = Record {
             seq: u64::from(u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits")),
             at: planwright_core::time::Timestamp::from_millis(row.get(1)?),
             epoch: row.get(2)?,
             key: row.get(3)?,
             body: row.get(4)?,
             hash: Digest::from_bytes(row.get(5)?),
-        })
+        };
+        open_entry(cipher, name, kept).map_err(unopened(4))
     })?;
     rows.collect()
 }
 
 /// Checks and writes one append. `name` is the stream's name as text.
 pub(super) fn append(
-    connection: &Connection,
+    (connection, cipher): (&Connection, &Cipher),
     anchor: &Anchor,
     owners: &mut Owners,
     append: &Append,
@@ -83,52 +88,65 @@ pub(super) fn append(
 ) -> Result<(), Stopped> {
     let stream = &append.stream;
     anchor.check(connection, stream, name).map_err(|error| Stop::Refused(error.into()))?;
-    let id = checked_stream(connection, append, name)?;
+    let id = checked_stream(connection, cipher, append, name)?;
     match &append.lease {
         LeaseRule::None | LeaseRule::Held { .. } => {}
         LeaseRule::Open { owner, ttl } => lease::open(connection, owners, run_of(stream)?, owner, *ttl)?,
         LeaseRule::Release { .. } => lease::release_held(connection, run_of(stream)?)?,
     }
     for (message, answer) in &append.answers {
-        write_answer(connection, stream, *message, answer)?;
+        write_answer((connection, cipher), stream, *message, answer)?;
     }
     if append.records.is_empty() && append.status.is_none() {
         return Ok(());
     }
     let id = match id {
         Some(id) => {
-            update_status(connection, append, id)?;
+            update_status((connection, cipher), append, name, id)?;
             id
         }
-        None => insert_stream(connection, append, name)?,
+        None => insert_stream((connection, cipher), append, name)?,
     };
     if append.records.is_empty() {
         return Ok(());
     }
     let first = feed::next_ordinal(connection)?;
     for (ordinal, record) in (first..).zip(&append.records) {
-        insert_record(connection, stream, position(id, record.seq), ordinal, record)?;
+        let kept = seal_entry(cipher, name, record).map_err(unsealed)?;
+        insert_record(connection, stream, (position(id, record.seq), ordinal), record, &kept)?;
     }
     Ok(())
 }
 
 /// The stream's number, once the lease is known to be held and the stream to end where the append expects it to. Three
 /// simple questions: SQLite would plan one large one again for every append.
-fn checked_stream(connection: &Connection, append: &Append, name: &str) -> Result<Option<i64>, Stopped> {
+fn checked_stream(
+    connection: &Connection,
+    cipher: &Cipher,
+    append: &Append,
+    name: &str,
+) -> Result<Option<i64>, Stopped> {
     // A stale owner is told so before it is told that the stream has grown: it must stop, not try again.
     if let LeaseRule::Held { epoch } | LeaseRule::Release { epoch } = append.lease {
         lease::check_held(connection, run_of(&append.stream)?, epoch)?;
     }
     let id = stream_id(connection, name)?;
-    check_head(connection, append, id)?;
+    check_head((connection, cipher), append, name, id)?;
     Ok(id)
 }
 
-fn check_head(connection: &Connection, append: &Append, id: Option<i64>) -> Result<(), Stopped> {
+fn check_head(
+    (connection, cipher): (&Connection, &Cipher),
+    append: &Append,
+    name: &str,
+    id: Option<i64>,
+) -> Result<(), Stopped> {
     let stream = &append.stream;
     let found = match id {
         Some(id) => {
-            head_of(connection, id).map_err(|error| Stop::Refused(of_stream(stream, &error).into()))?
+            let head = head_of(connection, id);
+            let head = head.map_err(|error| Stop::Refused(of_stream(stream, &error).into()))?;
+            mask_head(cipher, name, head)
         }
         None => Head::EMPTY,
     };
@@ -155,16 +173,17 @@ fn follows(append: &Append) -> Result<(), Stopped> {
 fn insert_record(
     connection: &Connection,
     stream: &StreamName,
-    position: i64,
-    ordinal: i64,
+    (position, ordinal): (i64, i64),
     record: &Record,
+    kept: &KeptEntry<'_>,
 ) -> Result<(), Stopped> {
     let sql = "INSERT INTO entries (position, at, epoch, ordinal, hash, key, body)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let mut statement = connection.prepare_cached(sql)?;
-    let Record { seq: _, at, epoch, key, body, hash } = record;
+    let Record { at, epoch, key, .. } = record;
+    let KeptEntry { hash, key: kept_key, body } = kept;
     let inserted =
-        statement.execute(params![position, at.as_millis(), epoch, ordinal, hash.as_bytes(), key, body]);
+        statement.execute(params![position, at.as_millis(), epoch, ordinal, hash.as_bytes(), kept_key, body]);
     match (inserted, key) {
         (Ok(_), _) => Ok(()),
         (Err(error), Some(key)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
@@ -175,7 +194,11 @@ fn insert_record(
 }
 
 /// Times in lists come from the journal where there is an entry, so that they can be rebuilt from it.
-fn insert_stream(connection: &Connection, append: &Append, name: &str) -> Result<i64, rusqlite::Error> {
+fn insert_stream(
+    (connection, cipher): (&Connection, &Cipher),
+    append: &Append,
+    name: &str,
+) -> Result<i64, Stopped> {
     let created_at = append.records.first().map_or_else(lease::now, |record| record.at);
     let updated_at = append.records.last().map_or(created_at, |record| record.at);
     let kind = match append.stream {
@@ -183,23 +206,46 @@ fn insert_stream(connection: &Connection, append: &Append, name: &str) -> Result
         StreamName::Run(_) => "run",
     };
     let status = append.status.as_ref();
+    let label = match status {
+        Some(status) => {
+            let times = (created_at.as_millis(), updated_at.as_millis());
+            Some(label_row(name, status, times).seal(cipher, &status.label).map_err(unsealed)?)
+        }
+        None => None,
+    };
     let sql = "INSERT INTO streams (name, kind, plan, status, label, created_at, updated_at)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    connection.prepare_cached(sql)?.insert(params![
+    let id = connection.prepare_cached(sql)?.insert(params![
         name,
         kind,
         status.map(|status| status.plan.as_str()),
         status.map(|status| &status.status),
-        status.map(|status| &status.label),
+        label,
         created_at.as_millis(),
         updated_at.as_millis(),
-    ])
+    ])?;
+    Ok(id)
 }
 
 /// Writes only what differs: a status that stays costs no page.
-fn update_status(connection: &Connection, append: &Append, id: i64) -> Result<(), rusqlite::Error> {
-    let Some(StreamStatus { plan, status, label }) = &append.status else { return Ok(()) };
+fn update_status(
+    (connection, cipher): (&Connection, &Cipher),
+    append: &Append,
+    name: &str,
+    id: i64,
+) -> Result<(), Stopped> {
+    let Some(whole @ StreamStatus { plan, status, label }) = &append.status else { return Ok(()) };
     let updated_at = append.records.last().map_or_else(lease::now, |record| record.at);
+    let label = if cipher.is_sealed() {
+        // Sealed texts always differ, so SQLite cannot tell.
+        let Sameness::Differs { created_at } = same_status(connection, cipher, name, whole)? else {
+            return Ok(());
+        };
+        let times = (created_at, updated_at.as_millis());
+        label_row(name, whole, times).seal(cipher, label).map_err(unsealed)?
+    } else {
+        label.as_str().into()
+    };
     let sql = "UPDATE streams SET plan = ?2, status = ?3, label = ?4, updated_at = ?5
                WHERE id = ?1 AND (plan IS NOT ?2 OR status IS NOT ?3 OR label IS NOT ?4)";
     connection.prepare_cached(sql)?.execute(params![
@@ -212,14 +258,55 @@ fn update_status(connection: &Connection, append: &Append, id: i64) -> Result<()
     Ok(())
 }
 
-fn write_answer(
+/// Whether a row already says what is to be written.
+enum Sameness {
+    Same,
+    Differs { created_at: i64 },
+}
+
+/// Looks whether the row of an encrypted store says this already.
+fn same_status(
     connection: &Connection,
+    cipher: &Cipher,
+    name: &str,
+    wanted: &StreamStatus,
+) -> Result<Sameness, Stopped> {
+    let sql = "SELECT plan, status, label, created_at, updated_at FROM streams WHERE name = ?1";
+    type Found = (Option<String>, Option<String>, Option<String>, i64, i64);
+    let (plan, status, label, created_at, updated_at): Found = connection
+        .prepare_cached(sql)?
+        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+    let times = (created_at, updated_at);
+    let same = plan.as_deref() == Some(wanted.plan.as_str())
+        && status.as_ref() == Some(&wanted.status)
+        && label.is_some_and(|label| {
+            label_row(name, wanted, times).open(cipher, label).is_ok_and(|label| label == wanted.label)
+        });
+    Ok(if same { Sameness::Same } else { Sameness::Differs { created_at } })
+}
+
+fn label_row<'a>(
+    stream: &'a str,
+    status: &'a StreamStatus,
+    (created_at, updated_at): (i64, i64),
+) -> LabelRow<'a> {
+    LabelRow { stream, plan: status.plan.as_str(), status: &status.status, created_at, updated_at }
+}
+
+fn unsealed(error: crate::vault::SealError) -> Stopped {
+    Stop::failed(error.to_string())
+}
+
+fn write_answer(
+    (connection, cipher): (&Connection, &Cipher),
     stream: &StreamName,
     message: MessageId,
     answer: &Result<(), String>,
 ) -> Result<(), Stopped> {
     let sql = "UPDATE messages SET answered = 1, refusal = ?2 WHERE id = ?1 AND answered = 0";
-    let changed = connection.prepare_cached(sql)?.execute(params![message.0, answer.as_ref().err()])?;
+    let refusal = answer.as_ref().err().map(|words| sealing::seal_refusal(cipher, message.0, words));
+    let refusal = refusal.transpose().map_err(unsealed)?;
+    let changed = connection.prepare_cached(sql)?.execute(params![message.0, refusal])?;
     if changed == 1 {
         return Ok(());
     }
@@ -237,14 +324,23 @@ pub(super) fn message_hash(run: &str, body: &[u8]) -> Digest {
 }
 
 pub(super) fn insert_message(
-    connection: &Connection,
+    (connection, cipher): (&Connection, &Cipher),
     run: &RunId,
     body: &[u8],
-) -> Result<MessageId, rusqlite::Error> {
+) -> Result<MessageId, Stop<StoreError>> {
     let hash = message_hash(run.as_str(), body);
     let mut statement =
         connection.prepare_cached("INSERT INTO messages (run, body, hash) VALUES (?1, ?2, ?3)")?;
-    statement.insert(params![run.as_str(), body, hash.as_bytes()]).map(MessageId)
+    if !cipher.is_sealed() {
+        return Ok(MessageId(statement.insert(params![run.as_str(), body, hash.as_bytes()])?));
+    }
+    // It is sealed for its number, which is only known once it has a row.
+    let id = statement.insert(params![run.as_str(), [0_u8; 0], [0_u8; 0]])?;
+    let sealed = sealing::seal_message(cipher, (id, run.as_str()), body, hash);
+    let (body, hash) = sealed.map_err(|error| Stop::failed(error.to_string()))?;
+    let sql = "UPDATE messages SET body = ?2, hash = ?3 WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute(params![id, body, hash.as_bytes()])?;
+    Ok(MessageId(id))
 }
 
 fn run_of(stream: &StreamName) -> Result<&RunId, Stopped> {

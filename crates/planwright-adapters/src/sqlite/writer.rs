@@ -6,7 +6,9 @@ use super::fault::{Stop, describe, is_io_failure};
 use super::heads::Heads;
 use super::open::{Options, checkpoint};
 use super::owner::Owners;
+use super::sealing::mask_head;
 use super::{lease, transaction};
+use crate::vault::Cipher;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_engine::crash;
@@ -84,6 +86,7 @@ pub(super) type Finish = Box<dyn FnOnce(Result<(), &str>)>;
 
 pub(super) struct Writer {
     connection: Connection,
+    cipher: Arc<Cipher>,
     options: Arc<Options>,
     owners_directory: PathBuf,
     heads: Heads,
@@ -119,7 +122,7 @@ fn next(queue: &mut mpsc::Receiver<Request>) -> Option<Request> {
 
 impl Writer {
     pub(super) fn new(
-        connection: Connection,
+        (connection, cipher): (Connection, Arc<Cipher>),
         options: Arc<Options>,
         heads: Heads,
         anchor: Arc<Anchor>,
@@ -128,6 +131,7 @@ impl Writer {
         let owners_directory = options.beside(".owners");
         let mut writer = Self {
             connection,
+            cipher,
             heads,
             anchor,
             owners: Owners::new(owners_directory.clone()),
@@ -247,7 +251,7 @@ impl Writer {
             }
             Request::Send { run, body, reply } => self.guarded(reply, alone, begun, |writer| {
                 writer.mailed = true;
-                Ok(transaction::insert_message(&writer.connection, &run, &body)?)
+                transaction::insert_message((&writer.connection, &writer.cipher), &run, &body)
             }),
             Request::Other(work) => work(self, Turn { alone, begun }),
         }
@@ -305,10 +309,13 @@ impl Writer {
     fn append(&mut self, appends: &[Append]) -> Result<(), Stop<AppendError>> {
         for append in appends {
             let name = append.stream.to_string();
-            transaction::append(&self.connection, &self.anchor, &mut self.owners, append, &name)?;
+            let place = (&self.connection, &*self.cipher);
+            transaction::append(place, &self.anchor, &mut self.owners, append, &name)?;
             let bytes: usize = append.records.iter().map(|record| record.body.len()).sum();
             self.logged_pages += 3 + bytes as u64 / PAGE_BYTES;
             if let Some(head) = append.records.last().map(Record::head) {
+                // The file of heads holds what the database holds, masked or not.
+                let head = mask_head(&self.cipher, &name, head);
                 self.touched.push((name, head));
             }
         }

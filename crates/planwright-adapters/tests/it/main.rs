@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod backups;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod damage;
@@ -15,7 +17,13 @@ mod opening;
 #[cfg(test)]
 mod outbox;
 #[cfg(test)]
+mod rewriting;
+#[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod sealed;
+#[cfg(test)]
+mod sealed_attacks;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the tests of the SQLite store play with: a directory, and streams that know their head.
 
-use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::sqlite::{Options, SqliteStore};
+use planwright_adapters::vault::{Cost, Passphrase};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
@@ -32,6 +33,20 @@ impl Scene {
     pub(crate) fn open(&self) -> SqliteStore {
         SqliteStore::open(&self.path()).unwrap()
     }
+
+    /// Opens it with its passphrase; a new one is made encrypted.
+    pub(crate) fn open_sealed(&self) -> SqliteStore {
+        SqliteStore::open_with(sealed(self.path())).unwrap()
+    }
+}
+
+pub(crate) fn passphrase(text: &str) -> Passphrase {
+    Passphrase::new(text.to_owned()).unwrap()
+}
+
+/// Options of a store whose passphrase is `correct horse`, as cheap to open as is allowed.
+pub(crate) fn sealed(path: PathBuf) -> Options {
+    Options { passphrase: Some(passphrase("correct horse")), cost: Cost::FLOOR, ..Options::new(path) }
 }
 
 #[derive(Debug, Clone)]

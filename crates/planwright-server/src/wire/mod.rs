@@ -11,6 +11,7 @@ mod run;
 mod schema;
 mod stats;
 mod template;
+mod token;
 mod undo;
 mod validation;
 mod version;
@@ -25,6 +26,7 @@ pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepR
 pub use schema::{FindingShape, PrincipalShape};
 pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
 pub use template::{TemplateInput, TemplateLine};
+pub use token::{NewTokenWire, TokenLine};
 pub use undo::{KeptStep, UndoPreview, UndoStep};
 pub use validation::ValidationResult;
 pub use version::{ChangesSince, DiffResult, EditedPlan, VersionLine};

@@ -36,6 +36,7 @@ pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod template;
+pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod undo;
 pub(crate) mod validate;
@@ -129,6 +130,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
+        Command::Token(command) => token::run(&setting, &command).await,
         Command::Policy(policy::Args { command: PolicyCommand::Explain(args) }) => {
             policy::explain(&setting, &args).await
         }

@@ -1,0 +1,233 @@
+//! A copy of the store that can be taken away, made while runs go on.
+//!
+//! A backup is a directory: the database as SQLite copies it at one moment, the large values, and a list of all files
+//! with their digests, written last. What is encrypted stays encrypted. The database is copied first: whatever it
+//! refers to was there before it, and nothing that is referred to is ever removed.
+
+use super::idle::{Progress, RewriteStoreError, Tell};
+use super::open;
+use super::recode::{check_rows, verify_journal};
+use super::store::SqliteStore;
+use crate::files::FileArtifacts;
+use planwright_core::digest::Digest;
+use planwright_core::time::Timestamp;
+use planwright_engine::crash;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The format of backups this program makes.
+pub(super) const FORMAT: u32 = 1;
+pub(super) const MANIFEST: &str = "manifest.json";
+pub(super) const DATABASE: &str = "planwright.db";
+pub(super) const ARTIFACTS: &str = "artifacts";
+/// Pages copied between two words about progress.
+const PAGES: i32 = 512;
+const CHUNK: usize = 256 * 1024;
+
+/// What a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    pub format: u32,
+    pub created_at: Timestamp,
+    /// Whether it needs the passphrase of the store it was made of.
+    pub encrypted: bool,
+    pub streams: u64,
+    pub entries: u64,
+    pub files: Vec<BackedFile>,
+}
+
+/// One file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackedFile {
+    pub path: String,
+    pub bytes: u64,
+    pub digest: Digest,
+}
+
+impl SqliteStore {
+    /// Copies the store and its large values, in the directory `artifacts`, to the new directory `to`. Blocks.
+    pub fn backup(
+        &self,
+        artifacts: &Path,
+        to: &Path,
+        now: Timestamp,
+        tell: Tell<'_>,
+    ) -> Result<Manifest, RewriteStoreError> {
+        match std::fs::symlink_metadata(to) {
+            Ok(_) => return Err(RewriteStoreError::Exists(to.into())),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(to)(error)),
+            Err(_) => {}
+        }
+        let partial = Partial::create(to)?;
+        let (streams, entries) = self.copy_database(&partial.0.join(DATABASE), tell)?;
+        crash::point("backup: database copied");
+        let values = FileArtifacts::with_cipher(artifacts, Arc::clone(self.cipher()));
+        let mut files = vec![describe(&partial.0, DATABASE)?];
+        files.extend(copy_values(&values, artifacts, &partial.0, tell)?);
+        let encrypted = self.cipher().is_sealed();
+        let manifest = Manifest { format: FORMAT, created_at: now, encrypted, streams, entries, files };
+        write_manifest(&partial.0, &manifest)?;
+        crash::point("backup: written");
+        std::fs::rename(&partial.0, to).map_err(failed(to))?;
+        sync_directory(&parent(to))?;
+        Ok(manifest)
+    }
+
+    /// Copies the database as it is at one moment, and reads the copy to its end.
+    fn copy_database(&self, to: &Path, tell: Tell<'_>) -> Result<(u64, u64), RewriteStoreError> {
+        let source = open::reader(self.options())?;
+        // The snapshot stays the same over all steps, so commits in between do not start the copy again.
+        let snapshot = source.unchecked_transaction()?;
+        snapshot.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed(to))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut copy = Connection::open_with_flags(to, flags)?;
+        {
+            let backup = Backup::new(&snapshot, &mut copy)?;
+            loop {
+                let step = backup.step(PAGES)?;
+                let progress = backup.progress();
+                let (left, total) = (progress.remaining.unsigned_abs(), progress.pagecount.unsigned_abs());
+                let done = total.saturating_sub(left);
+                tell(Progress { what: "copying", done: done.into(), total: total.into() });
+                match step {
+                    StepResult::Done => break,
+                    StepResult::More => {}
+                    _ => std::thread::sleep(std::time::Duration::from_millis(5)),
+                }
+            }
+        }
+        // The copy is one file, without a log beside it.
+        copy.pragma_update(None, "journal_mode", "delete")?;
+        check_copy(&copy, self.cipher(), tell)
+    }
+}
+
+/// That a copy is whole: the file, every chain, and every row that must open.
+pub(super) fn check_copy(
+    copy: &Connection,
+    cipher: &crate::vault::Cipher,
+    tell: Tell<'_>,
+) -> Result<(u64, u64), RewriteStoreError> {
+    let integrity: String = copy.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if integrity != "ok" {
+        return Err(RewriteStoreError::Damaged(integrity));
+    }
+    let counted = verify_journal(copy, cipher, tell)?;
+    match check_rows(copy, cipher)?.into_iter().next() {
+        Some(problem) => Err(RewriteStoreError::Damaged(problem)),
+        None => Ok(counted),
+    }
+}
+
+fn copy_values(
+    values: &FileArtifacts,
+    from: &Path,
+    to: &Path,
+    tell: Tell<'_>,
+) -> Result<Vec<BackedFile>, RewriteStoreError> {
+    let names = values.own_names()?;
+    let directory = to.join(ARTIFACTS);
+    create_directory(&directory)?;
+    let (total, mut files) = (names.len() as u64, Vec::new());
+    for (name, done) in names.iter().zip(1..) {
+        let target = directory.join(name);
+        let (bytes, digest) = copy_file(&from.join(name), &target)?;
+        files.push(BackedFile { path: format!("{ARTIFACTS}/{name}"), bytes, digest });
+        tell(Progress { what: "large values", done, total });
+    }
+    sync_directory(&directory)?;
+    Ok(files)
+}
+
+/// Copies a file to a new one, synced, and says what was copied.
+pub(super) fn copy_file(from: &Path, to: &Path) -> Result<(u64, Digest), RewriteStoreError> {
+    let mut target =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed(to))?;
+    let copied = hash_file(from, |chunk| target.write_all(chunk)).map_err(failed(from))?;
+    target.sync_all().map_err(failed(to))?;
+    Ok(copied)
+}
+
+/// Reads a file, which must not be a link, and says how long it is and what its digest is.
+pub(super) fn hash_file(
+    path: &Path,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<(u64, Digest)> {
+    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
+    let mut file = OpenOptions::new().read(true).custom_flags(nofollow).open(path)?;
+    let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; CHUNK]);
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 {
+            return Ok((bytes, Digest::from_bytes(hash.finalize().into())));
+        }
+        hash.update(&chunk[..read]);
+        each(&chunk[..read])?;
+        bytes += read as u64;
+    }
+}
+
+fn describe(directory: &Path, name: &str) -> Result<BackedFile, RewriteStoreError> {
+    let path = directory.join(name);
+    File::open(&path).and_then(|file| file.sync_all()).map_err(failed(&path))?;
+    let (bytes, digest) = hash_file(&path, |_| Ok(())).map_err(failed(&path))?;
+    Ok(BackedFile { path: name.to_owned(), bytes, digest })
+}
+
+fn write_manifest(directory: &Path, manifest: &Manifest) -> Result<(), RewriteStoreError> {
+    let path = directory.join(MANIFEST);
+    let text = serde_json::to_vec_pretty(manifest).expect("a manifest has only string keys");
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed(&path))?;
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed(&path))?;
+    sync_directory(directory)
+}
+
+pub(super) fn create_directory(path: &Path) -> Result<(), RewriteStoreError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))
+}
+
+pub(super) fn sync_directory(path: &Path) -> Result<(), RewriteStoreError> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(failed(path))
+}
+
+pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> RewriteStoreError {
+    let path = path.to_owned();
+    move |source| RewriteStoreError::File { path, source }
+}
+
+fn parent(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// A directory that is removed unless it was renamed.
+struct Partial(PathBuf);
+
+impl Partial {
+    fn create(to: &Path) -> Result<Self, RewriteStoreError> {
+        let random = getrandom::u64().map_err(|error| failed(to)(io::Error::other(error.to_string())))?;
+        let mut name = to.as_os_str().to_owned();
+        name.push(format!(".partial-{random:016x}"));
+        let path = PathBuf::from(name);
+        DirBuilder::new().mode(0o700).create(&path).map_err(failed(&path))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // After the rename there is nothing under this name, and that is fine.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
