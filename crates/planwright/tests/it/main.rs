@@ -17,6 +17,7 @@ mod markdown;
 mod policy;
 mod processes;
 mod resume;
+mod review_life;
 mod secrets;
 mod servers;
 mod service;
