@@ -2,7 +2,6 @@
 
 use crate::scene::{Scene, call, code};
 use planwright_core::digest::Digest;
-use planwright_engine::port::Tools as _;
 use planwright_engine::port::{ArtifactRef, Artifacts as _, Call, CallError, Progress, ProgressSink};
 use serde_json::json;
 use std::sync::{Arc, Mutex};

@@ -212,7 +212,10 @@ fn the_figures_count_calls_decisions_and_what_is_missing() {
     assert_eq!(stats["plans"], json!({ "completed": 1, "rejected": 1, "proposed": 1 }));
     assert_eq!(stats["runs"], json!({ "completed": 2 }));
     let tool = &stats["tools"][0];
-    assert_eq!((&tool["tool"], &tool["calls"], &tool["failureRate"]), (&json!("demo.echo"), &json!(4), &json!(0.0)));
+    assert_eq!(
+        (&tool["tool"], &tool["calls"], &tool["failureRate"]),
+        (&json!("demo.echo"), &json!(4), &json!(0.0))
+    );
     assert!(tool["p95Ms"].as_u64() >= tool["p50Ms"].as_u64());
     assert_eq!((&stats["approvals"]["rejections"], &stats["approvals"]["byPolicy"]), (&json!(1), &json!(2)));
     assert_eq!(stats["prediction"]["runs"], 1, "the second run was predicted from the first");
