@@ -39,7 +39,16 @@ impl Review {
             status: state.as_str(),
         };
         match &entry.event {
-            ReviewEvent::PlanProposed { version, document, digest, by, reason, restored_from, draft } => {
+            ReviewEvent::PlanProposed {
+                version,
+                document,
+                digest,
+                by,
+                reason,
+                restored_from,
+                draft,
+                trace: _,
+            } => {
                 let restores = restored_from.is_none_or(|earlier| (1..*version).contains(&earlier));
                 if *version as usize != self.versions.len() + 1 || !restores {
                     return Err(cannot_follow("plan_proposed", self.state));
