@@ -130,6 +130,12 @@ fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) 
         if parameter["name"] == "id" && parameter["in"] == "path" {
             parameter["schema"]["pattern"] = json!("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$");
         }
+        // Numbers are read up to 2^64, which no format says.
+        if parameter["schema"]["format"] == "int64"
+            && let Some(schema) = parameter["schema"].as_object_mut()
+        {
+            schema.remove("format");
+        }
     }
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     for status in statuses {

@@ -7,7 +7,10 @@ use serde_json::{Map, Value, json};
 
 /// Adds the plan document and what is made of it.
 pub(super) fn add(schemas: &mut Map<String, Value>) {
-    let document = lifted::<Document>("Document", schemas);
+    let mut document = lifted::<Document>("Document", schemas);
+    absent_as_null(&mut document);
+    let parts = schemas.iter_mut().filter(|(name, _)| name.starts_with("Document"));
+    parts.for_each(|(_, part)| absent_as_null(part));
     let mut new = document.clone();
     new["properties"]["goal"] = json!({
         "type": "string",
@@ -51,6 +54,14 @@ fn lifted<T: JsonSchema>(name: &str, schemas: &mut Map<String, Value>) -> Value 
         schemas.insert(format!("{name}{part}"), value);
     }
     schema
+}
+
+/// Whoever writes a plan may say `null` where they could say nothing.
+fn absent_as_null(schema: &mut Value) {
+    for property in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        let said = property.1.take();
+        *property.1 = json!({ "anyOf": [said, { "type": "null" }] });
+    }
 }
 
 /// Points references to parts at the components they became.

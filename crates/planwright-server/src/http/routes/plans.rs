@@ -175,7 +175,7 @@ pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
 /// Changes a plan: a new version, if it is still as its editor saw it.
 #[utoipa::path(patch, path = "/plan/{id}", operation_id = "patchPlan", tag = "plans",
     params(("id" = String, Path, description = "The plan."),
-        ("If-Match" = String, Header, description = "The `ETag` of the plan as it was read.")),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the plan as it was read. Without it: 428.")),
     request_body(content(
         (ref("#/components/schemas/JsonPatch") = "application/json-patch+json"),
         (ref("#/components/schemas/MergePatch") = "application/merge-patch+json"),
