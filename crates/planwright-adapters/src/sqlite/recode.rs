@@ -49,7 +49,7 @@ struct Recoder<'a> {
     streams: HashMap<i64, String>,
 }
 
-/// Copies every table but the lock.
+/// Copies every table but the lock, and the answers that are kept for a day under names made with the old key.
 pub(super) fn copy(
     old: &Connection,
     new: &Connection,
@@ -86,7 +86,7 @@ fn count(connection: &Connection, table: &str) -> Result<u64, rusqlite::Error> {
 
 fn tables(connection: &Connection) -> Result<Vec<Table>, rusqlite::Error> {
     let sql = "SELECT name FROM sqlite_master
-               WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'vault' ORDER BY rowid";
+               WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('vault', 'answers') ORDER BY rowid";
     let mut statement = connection.prepare(sql)?;
     let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let table = |name: String| {

@@ -41,8 +41,8 @@ impl Review {
         Ok(PlanDiff::between(&version(from)?.document, &version(to)?.document))
     }
 
-    /// The same content again is the same version, unless the plan was deleted, expired or put away in between. A draft of that content is
-    /// put forward.
+    /// The same content again is the same version, unless the plan was deleted, expired or put away in between. A draft
+    /// of that content is put forward.
     pub(super) fn decide_propose(
         &self,
         document: &Arc<Document>,

@@ -8,6 +8,7 @@ mod commands;
 mod consent;
 mod contract;
 mod control_flow;
+mod edit;
 mod examples;
 mod execution;
 mod input;
