@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Replay(command::replay::Args),
     /// Show the journal of a run.
     Log(command::log::Args),
+    /// Show what happens to a plan, as it happens, also in other processes.
+    Watch(command::watch::Args),
     /// Check that nothing was lost or changed.
     Verify(command::verify::Args),
     /// Put away plans that are over: kept, and left out of lists.

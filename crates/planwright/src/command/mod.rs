@@ -43,6 +43,7 @@ pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod versions;
+pub(crate) mod watch;
 pub(crate) mod webhooks;
 
 use crate::args::{Cli, Command};
@@ -125,6 +126,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,
         Command::Log(args) => log::run(&setting, &args).await,
+        Command::Watch(args) => watch::run(&setting, &args).await,
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,

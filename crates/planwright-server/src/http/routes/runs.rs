@@ -62,9 +62,9 @@ async fn run_plan(
     let review = super::load(&http, &id).await?;
     let engine = &http.service.engine;
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
-    options.trace = trace.parse().ok();
     let candidate = engine.runnable(&review, &options.variables).await?;
     options.approval = engine.consent_of_policy(&review, &candidate);
+    options.trace = trace.parse().ok();
     let run = http.supervisor.start_run(&id, options).await?;
     accepted(&http, &id, &run, trace).await
 }
@@ -260,13 +260,13 @@ pub(super) async fn fork(
     let source = super::load_run(http, &review, run.as_deref()).await?.id().clone();
     let engine = &http.service.engine;
     let mut options = options(caller, variables, None)?;
-    options.trace = trace.parse().ok();
     let candidate = engine.runnable(&review, &options.variables).await?;
     let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
     let find = |step: &String| candidate.plan.find(step).map(|ix| candidate.plan.step_id(ix).clone());
     let from = from.iter().map(|step| find(step).ok_or_else(|| unknown(step)));
     let from = from.collect::<Answer<Vec<StepId>>>()?;
     options.approval = engine.consent_of_policy(&review, &candidate);
+    options.trace = trace.parse().ok();
     let handle = engine.fork(&source, &from, options).await?;
     let run = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
@@ -323,7 +323,8 @@ async fn undo_run(
             }
         };
     }
-    let mut options = RunOptions::new(caller.principal.clone());
+    let trace_id = trace.parse().ok();
+    let mut options = RunOptions { trace: trace_id, ..RunOptions::new(caller.principal.clone()) };
     if matches!(undo, Undo::Fresh { .. }) {
         let shown = Seen { version: None, digest }.shown()?;
         options.approval = Some(GivenApproval::new(shown, caller.principal, caller.assurance));
