@@ -3,11 +3,11 @@
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
+use http::HeaderValue;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use http::HeaderValue;
 
 /// What is set unless a route said something else.
 const DEFAULTS: [(HeaderName, &str); 6] = [
