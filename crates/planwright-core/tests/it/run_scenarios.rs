@@ -187,6 +187,9 @@ impl Story {
             ["deny", step, reason @ ..] => {
                 Command::Deny { step: (*step).to_owned(), by, shown, reason: reason.join(" ") }
             }
+            ["skip", step, reason @ ..] => {
+                Command::LeaveOut { step: (*step).to_owned(), by, reason: reason.join(" ") }
+            }
             ["resolve", step, what] => {
                 let value = value_of(step);
                 let resolution = match *what {

@@ -26,22 +26,30 @@ pub type Answer<T> = Result<T, Problem>;
 pub struct Problem {
     /// A page about this kind of problem, or `about:blank`.
     #[serde(rename = "type")]
-    pub kind: String,
-    pub title: String,
+    pub kind: &'static str,
+    pub title: &'static str,
     pub status: u16,
     pub detail: String,
-    /// The path of the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace_id: Option<String>,
     /// What may help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    #[serde(flatten)]
+    more: Box<ProblemDetails>,
+}
+
+/// What not every problem has to say.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ProblemDetails {
+    /// The path of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
     /// What is wrong with the plan, when that is the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<crate::wire::FindingShape>)]
-    pub findings: Vec<Finding>,
+    findings: Vec<Finding>,
     #[serde(skip)]
     retry_after: Option<u64>,
     #[serde(skip)]
@@ -51,22 +59,20 @@ pub struct Problem {
 impl Problem {
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
-            kind: "about:blank".to_owned(),
-            title: status.canonical_reason().unwrap_or("Error").to_owned(),
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: detail.into(),
-            instance: None,
-            trace_id: None,
             hint: None,
-            findings: Vec::new(),
-            retry_after: None,
-            allow: None,
+            more: Box::default(),
         }
     }
 
     /// The methods that can be used instead.
     pub(super) fn not_allowed(methods: &str) -> Self {
-        Self { allow: Some(methods.to_owned()), ..plain(StatusCode::METHOD_NOT_ALLOWED) }
+        let mut problem = plain(StatusCode::METHOD_NOT_ALLOWED);
+        problem.more.allow = Some(methods.to_owned());
+        problem
     }
 
     pub fn bad_request(detail: impl Into<String>) -> Self {
@@ -87,7 +93,12 @@ impl Problem {
 
     /// Come again after this many seconds.
     pub fn later(status: StatusCode, detail: impl Into<String>, seconds: u64) -> Self {
-        Self { retry_after: Some(seconds), ..Self::new(status, detail) }
+        Self::new(status, detail).retry(seconds)
+    }
+
+    fn retry(mut self, seconds: u64) -> Self {
+        self.more.retry_after = Some(seconds);
+        self
     }
 
     #[must_use]
@@ -98,7 +109,7 @@ impl Problem {
 
     #[must_use]
     pub fn findings(mut self, findings: Vec<Finding>) -> Self {
-        self.findings = findings;
+        self.more.findings = findings;
         self
     }
 
@@ -134,10 +145,12 @@ impl IntoResponse for Problem {
         let mut response = (status, Json(&self)).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = self.more.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(methods) = self.allow.as_deref().and_then(|methods| HeaderValue::from_str(methods).ok()) {
+        if let Some(methods) =
+            self.more.allow.as_deref().and_then(|methods| HeaderValue::from_str(methods).ok())
+        {
             headers.insert(ALLOW, methods);
         }
         if status == StatusCode::UNAUTHORIZED {
@@ -157,8 +170,9 @@ pub(super) async fn layer(request: Request, next: Next) -> Response {
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
-    let problem = response.extensions().get::<Problem>().cloned().unwrap_or_else(|| plain(status));
-    let problem = Problem { instance: Some(instance), trace_id: trace, ..problem };
+    let mut problem = response.extensions().get::<Problem>().cloned().unwrap_or_else(|| plain(status));
+    problem.more.instance = Some(instance);
+    problem.more.trace_id = trace;
     let mut answer = problem.into_response();
     // What the framework added, as the methods that are allowed, stays.
     for (name, value) in response.headers() {
@@ -357,9 +371,7 @@ impl From<StartRunError> for Problem {
             | StartRunError::Ended { .. }
             | StartRunError::BeingUndone { .. }
             | StartRunError::ChildRun { .. } => Self::caused(StatusCode::CONFLICT, &error),
-            StartRunError::Stopping => {
-                Self { retry_after: Some(5), ..Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error) }
-            }
+            StartRunError::Stopping => Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error).retry(5),
             StartRunError::Artifact(error) => error.into(),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
@@ -373,9 +385,7 @@ impl From<CommandError> for Problem {
             CommandError::Load(error) => error.into(),
             CommandError::Refused(refusal) => refusal.into(),
             CommandError::RefusedElsewhere(reason) => Self::conflict(reason),
-            CommandError::NoAnswer(_) => {
-                Self { retry_after: Some(5), ..Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error) }
-            }
+            CommandError::NoAnswer(_) => Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error).retry(5),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
         }
