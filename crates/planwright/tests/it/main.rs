@@ -25,6 +25,6 @@ mod templates;
 mod terminal;
 mod tokens;
 mod undo;
-mod webhooks;
 mod watch;
+mod webhooks;
 mod workbench;
