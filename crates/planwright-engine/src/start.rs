@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartRunError {
@@ -402,7 +402,7 @@ impl Engine {
         let run_id = run.id().clone();
         self.active.insert(run_id.clone(), sender.clone());
         self.start_postman();
-        let span = telemetry::run_span(&run, telemetry::place(&Span::current()));
+        let span = telemetry::run_span(&run);
         let observers = self.active.watching(options.observers);
         observers.executing(&run);
         let run_loop = RunLoop::new(Setup {

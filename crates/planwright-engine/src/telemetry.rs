@@ -6,7 +6,7 @@
 use crate::port::{Call, CallError, Outcome};
 use crate::redaction::Redaction;
 use planwright_core::run::Run;
-use planwright_core::trace::TraceParent;
+use planwright_core::trace::{TraceId, TraceParent};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::Span;
@@ -47,9 +47,15 @@ pub fn adopt(span: &Span, parent: &TraceParent) {
     }
 }
 
-/// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it.
-pub(crate) fn run_span(run: &Run, parent: Option<TraceParent>) -> Span {
+/// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it; its place is below whoever
+/// orders it now, or in the trace of the order that started it.
+pub(crate) fn run_span(run: &Run) -> Span {
     let plan = run.plan();
+    let parent = place(&Span::current()).or_else(|| {
+        let mut ordered = TraceParent::of_name(run.start().trace?, run.id().as_str());
+        ordered.sampled = true;
+        Some(ordered)
+    });
     let template =
         || plan.document().context.template.as_ref().map_or("plan", |template| template.id.as_str());
     let span = tracing::info_span!(
@@ -85,6 +91,11 @@ pub(crate) fn run_left(span: &Span, run: &Run) {
         span.record("otel.status_code", "ERROR");
     }
     tracing::info!(parent: span, status = run.status(), "the run was left");
+}
+
+/// Where a call is: at its span, or at a place of its own in the trace of the order.
+pub(crate) fn call_place(span: &Span, trace: Option<TraceId>, call: &Call) -> Option<TraceParent> {
+    place(span).or_else(|| Some(TraceParent::of_name(trace?, &call.idempotency_key)))
 }
 
 /// The span of one call. What only the adapter knows of it is filled in there.

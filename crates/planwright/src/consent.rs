@@ -104,12 +104,20 @@ fn warn(printer: Printer, judged: &JudgedPlan) {
     }
 }
 
+/// The steps that were agreed to before, and are as they were.
+pub(crate) type Agreed<'a> = BTreeSet<&'a str>;
+
 /// What somebody should know before saying yes, one line each.
-pub(crate) fn risks(plan: &Plan, catalog: &Catalog, judged: &JudgedPlan, policy: &Policy) -> Vec<String> {
+pub(crate) fn risks(
+    (plan, agreed): (&Plan, &Agreed<'_>),
+    catalog: &Catalog,
+    judged: &JudgedPlan,
+    policy: &Policy,
+) -> Vec<String> {
     let mut risks = Vec::new();
     for ix in plan.indices() {
         let step = plan.step(ix);
-        if step.skip {
+        if step.skip || agreed.contains(plan.step_id(ix).as_str()) {
             continue;
         }
         let Some(Action::Tool { name, .. }) = step.action() else { continue };
@@ -139,7 +147,7 @@ pub(crate) fn risks(plan: &Plan, catalog: &Catalog, judged: &JudgedPlan, policy:
     }
     for (id, child) in plan.subplans().iter() {
         let judged = policy.judge_plan(&child.plan, catalog);
-        let below = self::risks(&child.plan, catalog, &judged, policy);
+        let below = self::risks((&child.plan, &Agreed::new()), catalog, &judged, policy);
         risks.extend(below.into_iter().map(|risk| format!("{id}: {risk}")));
     }
     risks.extend(plan.document().risks.iter().map(|risk| format!("the author says: {}", line(risk))));
@@ -147,9 +155,9 @@ pub(crate) fn risks(plan: &Plan, catalog: &Catalog, judged: &JudgedPlan, policy:
 }
 
 /// What the policy says, where a rule said it: one line each.
-pub(crate) fn verdicts(judged: &JudgedPlan) -> Vec<String> {
+pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    for step in &judged.steps {
+    for step in judged.steps.iter().filter(|step| !agreed.contains(step.step.as_str())) {
         let judgement = &step.judgement;
         let plain = judgement.rule.is_none() && judgement.undecided.is_empty();
         if !plain || judgement.verdict == Verdict::Deny {
@@ -202,7 +210,7 @@ fn show(
         printer.talk(&line(goal));
     }
     printer.talk("");
-    let agreed: BTreeSet<&str> = since.iter().flat_map(|since| &since.agreed).map(StepId::as_str).collect();
+    let agreed: Agreed<'_> = since.iter().flat_map(|since| &since.agreed).map(StepId::as_str).collect();
     if let Some(since) = since {
         changes::tell_since(printer, since);
         printer.talk("");
@@ -218,9 +226,8 @@ fn show(
     }
     printer.talk("");
     let policy = app.engine.policy();
-    let risks = risks(&candidate.plan, &app.engine.catalog(), judged, policy);
-    let is_new = |text: &String| !agreed.iter().any(|step| speaks_of(text, step));
-    for risk in risks.into_iter().chain(verdicts(judged)).filter(is_new) {
+    let risks = risks((&candidate.plan, &agreed), &app.engine.catalog(), judged, policy);
+    for risk in risks.into_iter().chain(verdicts(judged, &agreed)) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));
     }
     for constraint in constraints(&candidate.plan) {
@@ -233,12 +240,6 @@ fn show(
         printer.talk(&format!("approvals: {given} of {required}"));
     }
     printer.talk(&format!("digest {}", candidate.digest));
-}
-
-/// Whether a line is about this step of the plan itself.
-fn speaks_of(text: &str, step: &str) -> bool {
-    let rest = text.strip_prefix("step ").and_then(|rest| rest.strip_prefix(step));
-    rest.is_some_and(|rest| rest.starts_with([' ', ':', ',']))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -66,10 +66,10 @@ impl PlanFile {
             PlanSource::Stdin | PlanSource::Id(_) => None,
         };
         let read = parse(path, &text, form, bounds).map_err(|error| unreadable(&name, &error))?;
-        let directory = path.map(|path| path.parent().unwrap_or(Path::new("")).join("artifacts"));
+        let directory = path.map(|path| path.parent().unwrap_or_else(|| Path::new("")).join("artifacts"));
         let ReadMarkdown { document, form, version, notices } = match read {
             Text::Json(document) => {
-                return Ok(Self { name, document, notices: Vec::new(), edit: None, directory });
+                return Ok(Self { name, document: *document, notices: Vec::new(), edit: None, directory });
             }
             Text::Markdown(read) => *read,
         };
@@ -131,7 +131,9 @@ impl PlanFile {
             let file = file_of_stored(name);
             let beside = self.directory.as_ref().map(|directory| directory.join(&file));
             match beside.map(|path| read_part(&path, artifact)) {
-                Some(Part::Whole(bytes)) => drop(app.artifacts().put(bytes).await?),
+                Some(Part::Whole(bytes)) => {
+                    app.artifacts().put(bytes).await?;
+                }
                 Some(Part::Changed) => {
                     let message = format!("{}: artifacts/{file} is not what the plan names", self.name);
                     return Err(Failure::refused(message).hint(
@@ -183,14 +185,14 @@ async fn known(app: &App, id: &PlanId) -> Result<Option<u32>, Failure> {
 /// What a file holds.
 #[derive(Debug)]
 pub(crate) enum Text {
-    Json(Document),
+    Json(Box<Document>),
     Markdown(Box<ReadMarkdown>),
 }
 
 impl Text {
     pub(crate) fn into_document(self) -> Document {
         match self {
-            Self::Json(document) => document,
+            Self::Json(document) => *document,
             Self::Markdown(read) => read.document,
         }
     }
@@ -207,14 +209,18 @@ pub(crate) fn parse(
     let ending = path.and_then(Path::extension);
     let is = |wanted: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(wanted));
     let markdown = match form {
-        Some(FileForm::Json) => return Document::read(text, bounds).map(Text::Json),
+        Some(FileForm::Json) => return json(text, bounds),
         Some(FileForm::Md) => from_markdown_as(text, MarkdownForm::Plan, bounds),
         Some(FileForm::Cursor) => from_markdown_as(text, MarkdownForm::Cursor, bounds),
         Some(FileForm::Tasks) => from_markdown_as(text, MarkdownForm::Tasks, bounds),
         None if is("md") || (!is("json") && begins_as_markdown(text)) => from_markdown(text, bounds),
-        None => return Document::read(text, bounds).map(Text::Json),
+        None => return json(text, bounds),
     };
     markdown.map(|read| Text::Markdown(Box::new(read)))
+}
+
+fn json(text: &[u8], bounds: &Bounds) -> Result<Text, ReadPlanError> {
+    Ok(Text::Json(Box::new(Document::read(text, bounds)?)))
 }
 
 fn begins_as_markdown(text: &[u8]) -> bool {

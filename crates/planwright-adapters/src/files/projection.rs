@@ -68,7 +68,7 @@ impl Projection {
     }
 
     fn draft_of(target: PathBuf) -> Result<Draft, WriteFileError> {
-        let directory = target.parent().unwrap_or(Path::new("."));
+        let directory = target.parent().unwrap_or_else(|| Path::new("."));
         let failed = |source| WriteFileError::Io { path: target.clone(), source };
         match std::fs::symlink_metadata(&target) {
             Ok(found) if !found.is_file() => return Err(WriteFileError::NotAFile(target)),

@@ -10,7 +10,6 @@ use super::wire::End;
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Call, CallError, Outcome};
-use planwright_engine::telemetry;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorCode,
@@ -273,7 +272,7 @@ fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolReques
 fn meta(call: &Call) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     meta.insert(KEY_META.to_owned(), Value::String(call.idempotency_key.clone()));
-    if let Some(place) = telemetry::place(&Span::current()) {
+    if let Some(place) = &call.trace {
         meta.insert("traceparent".to_owned(), Value::String(place.to_string()));
     }
     meta

@@ -1,17 +1,26 @@
 //! Answers of the service as rows.
 
 use super::fault::Stop;
+use super::sealing::{mask_request, open_answer, seal_answer};
 use super::store::SqliteStore;
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
+use std::sync::Arc;
 
 /// Old answers are dropped a few at a time, so that no request pays for all of them.
 const DROPPED_AT_ONCE: usize = 100;
 
-fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Claim, Stop<StoreError>> {
+fn claim(
+    connection: &Connection,
+    cipher: &Cipher,
+    asking: &Asking,
+    now: Timestamp,
+) -> Result<Claim, Stop<StoreError>> {
     let Asking { principal, key, request, owner } = asking;
+    let request = mask_request(cipher, key, *request);
     let oldest = now.as_millis().saturating_sub(i64::try_from(ANSWER_LIFE.as_millis()).unwrap_or(i64::MAX));
     let sql = "DELETE FROM answers WHERE key = ?1 AND at <= ?2";
     connection.prepare_cached(sql)?.execute(params![key.as_bytes(), oldest])?;
@@ -25,7 +34,11 @@ fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Cla
         .optional()?;
     match found {
         Some((other, _, _)) if other != *request.as_bytes() => return Ok(Claim::OtherRequest),
-        Some((_, _, Some(answer))) => return Ok(Claim::Answered(answer)),
+        Some((_, _, Some(answer))) => {
+            let opened = open_answer(cipher, key, answer);
+            let opened = opened.map_err(|_| Stop::failed("an answer was changed on disk".to_owned()))?;
+            return Ok(Claim::Answered(opened));
+        }
         Some((_, by, None)) if by == owner.0 => return Ok(Claim::InFlight),
         Some((_, _, None)) => return Ok(Claim::Interrupted),
         None => {}
@@ -50,13 +63,15 @@ fn claim(connection: &Connection, asking: &Asking, now: Timestamp) -> Result<Cla
 
 impl Answers for SqliteStore {
     fn claim<'a>(&'a self, asking: &'a Asking, now: Timestamp) -> BoxFuture<'a, Result<Claim, StoreError>> {
-        let asking = asking.clone();
-        Box::pin(self.write(move |connection| claim(connection, &asking, now)))
+        let (asking, cipher) = (asking.clone(), Arc::clone(self.cipher()));
+        Box::pin(self.write(move |connection| claim(connection, &cipher, &asking, now)))
     }
 
     fn keep<'a>(&'a self, key: &'a Digest, answer: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
-        let key = *key;
+        let (key, cipher) = (*key, Arc::clone(self.cipher()));
         Box::pin(self.write(move |connection| {
+            let answer =
+                seal_answer(&cipher, &key, &answer).map_err(|error| Stop::failed(error.to_string()))?;
             let sql = "UPDATE answers SET answer = ?2 WHERE key = ?1";
             connection.prepare_cached(sql)?.execute(params![key.as_bytes(), answer])?;
             Ok(())

@@ -13,6 +13,9 @@ const MAX_DEAD: i64 = 1000;
 
 const COLUMNS: &str = "position, part, attempts, next_at, state, last_error";
 
+/// Nothing is due at a disabled endpoint.
+const ENABLED: &str = "EXISTS (SELECT 1 FROM endpoints WHERE name = ?1 AND disabled IS NULL)";
+
 fn delivery(row: &Row<'_>) -> Result<Delivery, rusqlite::Error> {
     let state: String = row.get(4)?;
     Ok(Delivery {
@@ -59,7 +62,7 @@ fn advance(
 fn due(connection: &Connection, endpoint: &str, now: Timestamp) -> Result<Option<Delivery>, rusqlite::Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM deliveries WHERE endpoint = ?1 AND state = 'waiting' AND next_at <= ?2
-         ORDER BY position, part LIMIT 1"
+         AND {ENABLED} ORDER BY position, part LIMIT 1"
     );
     connection.prepare_cached(&sql)?.query_row(params![endpoint, now.as_millis()], delivery).optional()
 }
@@ -178,10 +181,12 @@ impl Outbox for SqliteStore {
     }
 
     fn next_at<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>> {
-        let sql = "SELECT min(next_at) FROM deliveries WHERE endpoint = ?1 AND state = 'waiting'";
+        let sql = format!(
+            "SELECT min(next_at) FROM deliveries WHERE endpoint = ?1 AND state = 'waiting' AND {ENABLED}"
+        );
         Box::pin(async move {
             let at: Option<i64> = self.glance(|connection| {
-                connection.prepare_cached(sql)?.query_row([endpoint], |row| row.get(0))
+                connection.prepare_cached(&sql)?.query_row([endpoint], |row| row.get(0))
             })?;
             Ok(at.map(Timestamp::from_millis))
         })

@@ -2,7 +2,7 @@
 
 use crate::scene::{Scene, call, code};
 use planwright_core::digest::Digest;
-use planwright_engine::port::{ArtifactRef, Artifacts as _, CallError, Progress, ProgressSink};
+use planwright_engine::port::{ArtifactRef, Artifacts as _, Call, CallError, Progress, ProgressSink};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -82,6 +82,20 @@ async fn the_idempotency_key_goes_with_the_call() {
         assert!(!seen["meta"]["progressToken"].is_null());
         let version = &seen["meta"]["io.modelcontextprotocol/protocolVersion"];
         assert_eq!(version.as_str(), modern.then_some("2026-07-28"));
+        scene.end().await;
+    }
+}
+
+#[tokio::test]
+async fn the_place_in_a_trace_goes_with_the_call() {
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for modern in [false, true] {
+        let scene = echo(modern).await;
+        let traced = Call { trace: Some(parent.parse().unwrap()), ..call("seen", json!({})) };
+        let seen = scene.make(traced, Duration::from_secs(10)).await.unwrap();
+        assert_eq!(seen["meta"]["traceparent"], parent);
+        let seen = scene.call("seen", json!({})).await.unwrap();
+        assert!(seen["meta"]["traceparent"].is_null());
         scene.end().await;
     }
 }

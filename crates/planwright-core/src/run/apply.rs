@@ -33,7 +33,7 @@ impl Run {
             plan: _,
             variables: _,
             document: _,
-            trace: _,
+            trace,
         } = &first.event
         else {
             return Err(Corrupt::NoStart);
@@ -52,6 +52,7 @@ impl Run {
             consent: consent.clone(),
             undoes: undoes.clone(),
             parent: parent.clone(),
+            trace: trace.as_deref().copied(),
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {

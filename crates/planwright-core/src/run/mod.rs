@@ -43,6 +43,7 @@ use crate::id::RunId;
 use crate::plan::{OnFailure, Plan, StepIx, Subplans};
 use crate::principal::Principal;
 use crate::time::Timestamp;
+use crate::trace::TraceId;
 use guard::Usage;
 use instances::Loops;
 use std::cmp::Reverse;
@@ -94,6 +95,8 @@ pub struct Start {
     pub undoes: Option<RunId>,
     /// The step that this run is the work of.
     pub parent: Option<Parent>,
+    /// The trace of the order that started it.
+    pub trace: Option<TraceId>,
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision has to look

@@ -18,6 +18,7 @@ mod reading;
 mod references;
 mod rendering;
 mod review_laws;
+mod review_life;
 mod run_files;
 mod run_golden;
 mod run_laws;

@@ -25,7 +25,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The stories whose journals are kept.
-const KEPT: [&str; 29] = [
+const KEPT: [&str; 31] = [
     "chain",
     "diamond",
     "retry",
@@ -55,6 +55,8 @@ const KEPT: [&str; 29] = [
     "input",
     "input_declined",
     "tool_asks",
+    "stall_resume",
+    "stall_given_up",
 ];
 
 /// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong to another.
@@ -62,6 +64,8 @@ const UNDO_RUN: &str = "undo_run";
 
 /// Journals of plans begin with this.
 const REVIEW: &str = "review";
+/// A plan that is discussed, sent back, expires, and is put away.
+const REVIEW_LIFE: &str = "review_life";
 /// A draft that is edited, proposed, approved, reworded, changed, restored and run.
 const REVIEW_EDITED: &str = "review_edited";
 /// A run that carries its consent, and asks about one call.
@@ -397,6 +401,10 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == UNDO_RUN) {
         let (document, history) = write_undo_run();
         keep(UNDO_RUN, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == REVIEW_LIFE) {
+        let (records, review) = crate::review_life::story();
+        keep(REVIEW_LIFE, &records, &review.current().document, &review_came_to(&review));
     }
     if !kept.iter().any(|kept| kept == REVIEW_EDITED) {
         let (records, review) = write_edited_review();

@@ -181,6 +181,8 @@ impl Story {
             ["pause"] => Command::Pause { by },
             ["resume"] => Command::Resume { by },
             ["cancel"] => Command::Cancel { by },
+            ["stall"] => Command::Stall { since: self.history().now },
+            ["give-up", reason @ ..] => Command::GiveUp { by, reason: reason.join(" ") },
             ["approve", step] => Command::Approve { step: (*step).to_owned(), by, assurance, shown },
             ["deny", step, reason @ ..] => {
                 Command::Deny { step: (*step).to_owned(), by, shown, reason: reason.join(" ") }
@@ -455,8 +457,8 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::UndoOpened { run, by, .. } => format!("{by} ordered the undo {run}"),
         RunEvent::StepUndone { step, run } => format!("{step}: undone by {run}"),
         RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
-        RunEvent::RunStalled { since } => format!("stalled since {since}"),
-        RunEvent::RunGivenUp { reason, .. } => format!("given up ({reason})"),
+        RunEvent::RunStalled { since } => format!("run stalled since {since}"),
+        RunEvent::RunGivenUp { by, reason, .. } => format!("run given up by {by} ({reason})"),
         RunEvent::StepSkipped { step, reason, by: _ } => format!("{step}: skipped ({reason})"),
         RunEvent::ApprovalRequested { step, .. } => format!("{step}: approval requested"),
         RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),

@@ -19,5 +19,6 @@ pub fn first(tool: &str, args: Value) -> Call {
         cancelled: CancellationToken::new(),
         answered: Vec::new(),
         progress: ProgressSink::default(),
+        trace: None,
     }
 }

@@ -17,7 +17,7 @@ macro_rules! outbox_laws {
             what_was_taken_is_left_alone_for_a_while,
             what_arrived_is_forgotten_and_what_failed_comes_back,
             what_was_given_up_can_be_revived,
-            a_disabled_endpoint_says_why,
+            a_disabled_endpoint_says_why_and_has_nothing_due,
             endpoints_do_not_see_each_other,
         }
     };
@@ -114,12 +114,15 @@ pub async fn what_was_given_up_can_be_revived(outbox: Subject) {
     assert_eq!(again.attempts, 1);
 }
 
-pub async fn a_disabled_endpoint_says_why(outbox: Subject) {
-    with(&outbox, &[]).await;
+pub async fn a_disabled_endpoint_says_why_and_has_nothing_due(outbox: Subject) {
+    with(&outbox, &[(1, 0)]).await;
     outbox.disable("a", "it is gone").await.unwrap();
     assert_eq!(outbox.standing("a").await.unwrap().unwrap().disabled.as_deref(), Some("it is gone"));
+    assert_eq!((taken(&outbox, 1000).await, outbox.next_at("a").await.unwrap()), (None, None));
+    assert_eq!(outbox.count("a", DeliveryState::Waiting).await.unwrap(), 1);
     outbox.revive("a", at(1)).await.unwrap();
     assert_eq!(outbox.standing("a").await.unwrap().unwrap().disabled, None);
+    assert_eq!(taken(&outbox, 1000).await, Some((1, 0)));
 }
 
 pub async fn endpoints_do_not_see_each_other(outbox: Subject) {

@@ -333,9 +333,10 @@ impl RunLoop {
     }
 
     fn dispatch(&mut self, prepared: Prepared) {
-        let Prepared { step, call, permit, expectation } = prepared;
+        let Prepared { step, mut call, permit, expectation } = prepared;
         crash::point("run: before call");
         let span = telemetry::call_span(&call, &self.env.redaction);
+        call.trace = telemetry::call_place(&span, self.run.start().trace, &call);
         let (attempt, cancelled) = (call.attempt, call.cancelled.clone());
         self.in_flight.insert(step, Flight { attempt, cancelled, span: span.clone() });
         self.calls.push(call::make(&self.env, step, call, permit, expectation, span));

@@ -204,6 +204,7 @@ impl RunLoop {
             cancelled: CancellationToken::new(),
             answered: self.run.answered(step).to_vec(),
             progress: self.observers.sink(self.run.id(), self.run.step_id(step)),
+            trace: None,
         };
         self.met.remove(&step);
         self.batch.calls.push(Prepared { step, call, permit, expectation });

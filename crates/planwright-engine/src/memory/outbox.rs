@@ -75,7 +75,7 @@ impl Outbox for MemoryOutbox {
             let waits = |delivery: &&mut Delivery| {
                 delivery.state == DeliveryState::Waiting && delivery.next_at <= now
             };
-            let due = row.deliveries.values_mut().find(waits)?;
+            let due = row.deliveries.values_mut().find(waits).filter(|_| row.standing.disabled.is_none())?;
             due.attempts += 1;
             due.next_at = until;
             Some(due.clone())
@@ -110,7 +110,7 @@ impl Outbox for MemoryOutbox {
     fn next_at<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>> {
         done(self.with(endpoint, |row| {
             let waiting = row.deliveries.values().filter(|row| row.state == DeliveryState::Waiting);
-            waiting.map(|row| row.next_at).min()
+            waiting.map(|row| row.next_at).min().filter(|_| row.standing.disabled.is_none())
         }))
     }
 

@@ -20,6 +20,8 @@ const MAX_WAITING: u64 = 10_000;
 const TAKEN_FOR: Duration = Duration::from_secs(30);
 /// The store is looked at this often even if nothing seems to change.
 const SLOW_LOOK: Duration = Duration::from_secs(60);
+/// A store that failed is asked again after this long.
+const AFTER_TROUBLE: Duration = Duration::from_secs(5);
 /// How long an endpoint that fails again and again is left alone at most before anything new is sent to it.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 /// What is kept of an error.
@@ -65,10 +67,12 @@ impl Courier {
         let mut changes = self.store().changes();
         while !stop.is_cancelled() {
             changes.mark_unchanged();
+            let mut wake = self.now();
             if let Err(error) = self.carry(&stop).await {
                 tracing::warn!(webhook = self.webhook.name(), %error, "notices wait: the store failed");
+                wake = self.now().plus(AFTER_TROUBLE);
             }
-            let wake = self.wake_at().await;
+            let wake = self.wake_at().await.max(wake);
             let clock = Arc::clone(&self.engine.environment().clock);
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -198,9 +202,10 @@ impl Courier {
             Err(error @ SendNoticeError::Gone) => {
                 self.watch.attempted(&name, "gone");
                 tracing::warn!(webhook = name, %error, "the webhook is disabled");
+                // Disabled first: it is due again at once, for when somebody uses the endpoint again.
+                self.outbox.disable(&name, &error.to_string()).await?;
                 let again = Settled::Again { at: self.now(), error: error.to_string() };
-                self.outbox.settle(&name, &delivery, again).await?;
-                return self.outbox.disable(&name, &error.to_string()).await;
+                return self.outbox.settle(&name, &delivery, again).await;
             }
             Err(SendNoticeError::Throttled { reason, retry_after }) => (reason, retry_after, true),
             Err(SendNoticeError::Failed { reason, retry_after }) => (reason, retry_after, false),

@@ -5,6 +5,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
 use planwright_core::run::{Answered, Asked};
 use planwright_core::tool::{Catalog, ToolName};
+use planwright_core::trace::TraceParent;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub struct Call {
     pub answered: Vec<Answered>,
     /// Told how far the call is. It never waits.
     pub progress: ProgressSink,
+    /// Its place in a trace, for servers that go on below it.
+    pub trace: Option<TraceParent>,
 }
 
 /// The values of the arguments may be secrets: only their names are shown.

@@ -4,11 +4,13 @@
 mod commands;
 mod consent;
 mod crash;
+mod edits;
 mod execution;
 mod faults;
 mod flow;
 mod keeping;
 mod limits;
+mod notices;
 mod outbox;
 mod ownership;
 mod policy;

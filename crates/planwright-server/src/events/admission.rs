@@ -1,6 +1,7 @@
 //! How many streams may be open.
 
 use super::options::EventsOptions;
+use crate::observe::Counted;
 use planwright_core::principal::Principal;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ pub(super) struct Place {
     admission: Arc<Admission>,
     who: String,
     global: bool,
+    _counted: Counted,
 }
 
 impl Admission {
@@ -44,7 +46,7 @@ impl Admission {
         open.all += 1;
         open.global += usize::from(global);
         *open.each.entry(who.clone()).or_default() += 1;
-        Some(Place { admission: Arc::clone(self), who, global })
+        Some(Place { admission: Arc::clone(self), who, global, _counted: Counted::stream() })
     }
 
     /// How many streams are open.

@@ -27,8 +27,8 @@ impl Counts {
         }
         let Ok((mut plans, mut runs)) = count(engine).await else { return };
         if let Some((_, shown_plans, shown_runs)) = known.take() {
-            shown_plans.into_keys().for_each(|status| drop(plans.entry(status).or_default()));
-            shown_runs.into_keys().for_each(|status| drop(runs.entry(status).or_default()));
+            keep_shown(&mut plans, shown_plans);
+            keep_shown(&mut runs, shown_runs);
         }
         for (status, count) in &plans {
             metrics::gauge!(name::PLANS, "review" => status.clone()).set(f64::from(*count));
@@ -37,6 +37,12 @@ impl Counts {
             metrics::gauge!(name::RUNS, "status" => status.clone()).set(f64::from(*count));
         }
         *known = Some((Instant::now(), plans, runs));
+    }
+}
+
+fn keep_shown(counts: &mut ByStatus, shown: ByStatus) {
+    for status in shown.into_keys() {
+        counts.entry(status).or_default();
     }
 }
 

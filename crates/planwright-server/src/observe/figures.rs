@@ -23,6 +23,7 @@ pub(super) mod name {
     pub(crate) const RUNS: &str = "planwright_runs";
     pub(crate) const NOTICES: &str = "planwright_webhook_attempts_total";
     pub(crate) const SUPERVISED: &str = "planwright_supervised_runs";
+    pub(crate) const STREAMS: &str = "planwright_sse_clients";
     pub(crate) const BUILD: &str = "planwright_build_info";
     pub(crate) const UPTIME: &str = "process_uptime_seconds";
     pub(crate) const MEMORY: &str = "process_resident_memory_bytes";
@@ -108,6 +109,7 @@ fn describe() {
     describe_gauge!(name::RUNS, "Runs of the plans that changed last, by status.");
     describe_counter!(name::NOTICES, "Attempts to tell a webhook something, by what came of them.");
     describe_gauge!(name::SUPERVISED, "Runs in the background: executing, queued, or to be tried again.");
+    describe_gauge!(name::STREAMS, "Open streams of events.");
     describe_gauge!(name::BUILD, "The version that runs.");
     describe_gauge!(name::UPTIME, Unit::Seconds, "How long the process runs.");
     describe_gauge!(name::MEMORY, Unit::Bytes, "Memory that the process uses.");
@@ -123,10 +125,15 @@ fn resident_bytes() -> Option<f64> {
 
 /// A gauge that is higher by one while this lives.
 #[derive(Debug)]
-pub struct Counted(&'static str);
+pub(crate) struct Counted(&'static str);
 
 impl Counted {
-    pub fn one(name: &'static str) -> Self {
+    /// An open stream of events.
+    pub(crate) fn stream() -> Self {
+        Self::one(name::STREAMS)
+    }
+
+    pub(super) fn one(name: &'static str) -> Self {
         metrics::gauge!(name).increment(1.0);
         Self(name)
     }

@@ -8,7 +8,8 @@ mod health;
 mod layer;
 mod run_figures;
 
-pub use figures::{Counted, Figures, NoticeFigures};
+pub(crate) use figures::Counted;
+pub use figures::{Figures, NoticeFigures};
 pub use health::{Health, Readiness};
 pub use layer::layer;
 pub use planwright_core::trace::TraceId;

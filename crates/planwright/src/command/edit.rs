@@ -257,12 +257,13 @@ async fn finish(app: &App, review: &Review, mut document: Document, args: &Args)
     }
     app.start_servers(&document, Need::Look).await?;
     let checked = app.engine.tolerant_candidate(document.clone()).await?;
+    // What more knowledge can mend is stored all the same, but nobody says yes without having seen it.
+    printer.findings(&checked.findings);
     if args.dry_run {
         if printer.json {
             let (id, from) = (review.id().clone(), review.current().number);
             printer.document(&planwright_server::wire::DiffResult::new(id, from, None, diff))?;
         }
-        printer.findings(&checked.findings);
         printer.talk("dry run: nothing was stored");
         return Ok(Exit::Done);
     }
@@ -276,8 +277,7 @@ async fn finish(app: &App, review: &Review, mut document: Document, args: &Args)
         by: user(),
         reason: args.reason.clone().filter(|reason| !reason.trim().is_empty()),
     };
-    let (edited, findings) = app.engine.edit(review.id(), document, &editing).await?;
-    printer.findings(&findings);
+    let (edited, _) = app.engine.edit(review.id(), document, &editing).await?;
     stored(app, review, &edited, diff).await?;
     Ok(Exit::Done)
 }

@@ -87,7 +87,7 @@ async fn completed(app: &App, review: &Review, version: &Version) -> Result<BTre
 
 /// Puts what the plan names beside the file, where an import looks for it.
 async fn write_stored_parts(app: &App, version: &Version, path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().unwrap_or(Path::new("")).join("artifacts");
+    let directory = path.parent().unwrap_or_else(|| Path::new("")).join("artifacts");
     for (name, artifact) in &version.document.context.stored {
         let bytes = app.artifacts().get(artifact).await?;
         let file = directory.join(file_of_stored(name));

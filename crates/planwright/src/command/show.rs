@@ -2,7 +2,7 @@
 
 use crate::changes;
 use crate::command::comments;
-use crate::consent::{constraints, risks, verdicts};
+use crate::consent::{Agreed, constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
@@ -73,8 +73,10 @@ async fn show(
     printer.data("")?;
     let judged = app.engine.judge(&candidate.plan);
     let policy = app.engine.policy();
-    let risks = risks(&candidate.plan, &app.engine.catalog(), &judged, policy);
-    for risk in risks.into_iter().chain(verdicts(&judged)) {
+    // Whoever looks at a plan sees all of it, also what was agreed to before.
+    let agreed = Agreed::new();
+    let risks = risks((&candidate.plan, &agreed), &app.engine.catalog(), &judged, policy);
+    for risk in risks.into_iter().chain(verdicts(&judged, &agreed)) {
         printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
     }
     for constraint in constraints(&candidate.plan) {

@@ -1,5 +1,6 @@
 //! The blocks of a Markdown text, with the places they stand at. Only headings, fences and lists matter; everything
 //! else is text. Texts are slices of the source: what somebody wrote is taken as it stands there.
+#![expect(clippy::wildcard_enum_match_arm, reason = "most of what Markdown knows means nothing here")]
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, OffsetIter, Options, Parser, Tag, TagEnd};
 use std::ops::Range;

@@ -12,7 +12,7 @@ use super::text::{escape_prose, read_prose};
 use crate::id::StepId;
 use crate::plan::{Bounds, Document, ReadPlanError};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn read_cursor(
     frontmatter: Frontmatter,
@@ -35,7 +35,9 @@ pub(super) fn read_cursor(
     );
     let ids = ids(&open);
     let declares = open.iter().any(|todo| todo.dependencies.is_some());
-    let steps: Vec<Value> = open.iter().zip(&ids).map(|(todo, id)| step(todo, id, &open, &ids)).collect();
+    let places: BTreeMap<&str, &String> =
+        open.iter().zip(&ids).filter_map(|(todo, id)| Some((todo.id.as_deref()?, id))).rev().collect();
+    let steps: Vec<Value> = open.iter().zip(&ids).map(|(todo, id)| step(todo, id, &places)).collect();
     let mut plan = json!({ "steps": steps });
     for (key, value) in [("title", frontmatter.name), ("goal", frontmatter.overview)] {
         if let Some(value) = value {
@@ -67,34 +69,36 @@ fn is_open(todo: &Todo) -> Result<bool, ReadPlanError> {
     }
 }
 
-/// The ids of the steps: those of the todos where they can be, else the number of the place.
+/// The ids of the steps: those of the todos where they can be, else the number of the place or the next that is free.
 fn ids(todos: &[Todo]) -> Vec<String> {
-    let mut taken: BTreeSet<String> = todos.iter().filter_map(|todo| todo.id.clone()).collect();
+    let taken: BTreeSet<&str> = todos.iter().filter_map(|todo| todo.id.as_deref()).collect();
     let mut seen = BTreeSet::new();
+    let mut next = 1;
     let mut ids = Vec::with_capacity(todos.len());
     for (index, todo) in todos.iter().enumerate() {
-        let own = todo.id.clone().filter(|id| id.parse::<StepId>().is_ok() && seen.insert(id.clone()));
-        let id = own.unwrap_or_else(|| {
-            let mut number = index + 1;
-            while !taken.insert(number.to_string()) {
-                number += 1;
-            }
-            number.to_string()
-        });
-        ids.push(id);
+        let own = todo.id.as_deref().filter(|id| id.parse::<StepId>().is_ok() && seen.insert(*id));
+        if let Some(own) = own {
+            ids.push(own.to_owned());
+            continue;
+        }
+        // The numbers only grow, so that no number is tried twice.
+        next = next.max(index + 1);
+        while taken.contains(next.to_string().as_str()) {
+            next += 1;
+        }
+        ids.push(next.to_string());
+        next += 1;
     }
     ids
 }
 
-fn step(todo: &Todo, id: &str, todos: &[Todo], ids: &[String]) -> Value {
+fn step(todo: &Todo, id: &str, places: &BTreeMap<&str, &String>) -> Value {
     let content = todo.content.trim();
     let title = content.lines().next().unwrap_or_default();
     // What it waits for may be done, and left out, already.
-    let dependencies = todo.dependencies.iter().flatten().filter_map(|dependency| {
-        let place = todos.iter().position(|other| other.id.as_ref() == Some(dependency))?;
-        ids.get(place)
-    });
-    let dependencies: Vec<&String> = dependencies.collect();
+    let dependencies = todo.dependencies.iter().flatten();
+    let dependencies: Vec<&&String> =
+        dependencies.filter_map(|dependency| places.get(dependency.as_str())).collect();
     json!({ "id": id, "title": title, "agent": { "instruction": content }, "dependsOn": dependencies })
 }
 

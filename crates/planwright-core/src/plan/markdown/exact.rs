@@ -8,7 +8,7 @@ use super::fence::{read_fence, write_fence};
 use super::text::{escape_line, escape_prose, shown_line, shown_prose};
 use crate::plan::{Code, Place, ReadPlanError};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The words after the fence of exact texts.
 pub(super) const INFO: &str = "json exact";
@@ -60,7 +60,9 @@ pub(super) fn prose_of(
     match read_fence(fence, line)? {
         Value::String(text) if shown_prose(&text) == prose => Ok(Exactly { value: text, edited: false }),
         Value::String(_) => Ok(Exactly { value: prose, edited: true }),
-        _ => Err(refuse(line, "a text in quotes")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(refuse(line, "a text in quotes"))
+        }
     }
 }
 
@@ -73,14 +75,13 @@ pub(super) fn list_of(
     let Ok(texts) = serde_json::from_value::<Vec<String>>(read_fence(fence, line)?) else {
         return Err(refuse(line, "a list of texts"));
     };
-    let mut places: std::collections::BTreeMap<String, std::collections::VecDeque<usize>> =
-        std::collections::BTreeMap::new();
+    let mut places: BTreeMap<String, VecDeque<usize>> = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
         places.entry(item.clone()).or_default().push_back(index);
     }
     let mut edited = false;
     for text in texts {
-        match places.get_mut(&shown_line(&text)).and_then(std::collections::VecDeque::pop_front) {
+        match places.get_mut(&shown_line(&text)).and_then(VecDeque::pop_front) {
             Some(index) => items[index] = text,
             None => edited = true,
         }

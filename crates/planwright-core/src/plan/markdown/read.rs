@@ -256,7 +256,7 @@ impl PlanFile<'_> {
         };
         let at = self.blocks.line(fence.start);
         if let Some(below) =
-            item.children.first().map(|child| child.start).or(item.rest.first().map(|rest| rest.0))
+            item.children.first().map(|child| child.start).or_else(|| item.rest.first().map(|rest| rest.0))
         {
             let hint = "a step with a block has no other text below its line";
             return Err(unexpected(self.blocks.line(below), hint));
@@ -291,7 +291,9 @@ impl PlanFile<'_> {
             return ReadPlanError { place: Place::Text { line: 1, column: 1 }, ..error };
         };
         let message = format!("{} ({pointer})", error.message);
-        ReadPlanError { place: Place::Text { line: *line, column: 1 }, message, ..error }
+        let hint = || "`planwright schema` describes what can stand there".to_owned();
+        let suggestion = Some(error.suggestion.unwrap_or_else(hint));
+        ReadPlanError { code: error.code, place: Place::Text { line: *line, column: 1 }, message, suggestion }
     }
 }
 

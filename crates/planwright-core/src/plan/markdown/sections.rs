@@ -57,7 +57,11 @@ impl Section<'_> {
         self.check_closed(blocks)?;
         let exact = self.blocks.iter().rev().find_map(|block| match &block.kind {
             BlockKind::Fence(fence) if is_exact(fence) => Some(fence),
-            _ => None,
+            BlockKind::Heading(..)
+            | BlockKind::Fence(_)
+            | BlockKind::List(_)
+            | BlockKind::Html
+            | BlockKind::Text => None,
         });
         let end = exact.map_or(self.range.end, |fence| fence.start);
         let prose = read_prose(&blocks.source[self.range.start..end]);

@@ -21,7 +21,7 @@ pub(super) fn read_tasks(
     let mut title = frontmatter.title;
     for block in &blocks.list {
         match &block.kind {
-            BlockKind::List(items) if items.iter().any(is_task) => tasks.take(items, blocks),
+            BlockKind::List(items) if items.iter().any(is_task) => tasks.take(items),
             BlockKind::Heading(1, text) if title.is_none() => title = Some(unescape(text)),
             BlockKind::Heading(..)
             | BlockKind::Fence(_)
@@ -75,7 +75,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn take(&mut self, items: &[Item], blocks: &Blocks<'_>) {
+    fn take(&mut self, items: &[Item]) {
         for item in items {
             if item.done == Some(true) {
                 // What is within a task that is done is done with it.
@@ -84,7 +84,7 @@ impl Tasks {
             }
             let has_tasks = item.children.iter().any(is_task);
             if has_tasks {
-                self.take(&item.children, blocks);
+                self.take(&item.children);
             }
             // An item without a box among tasks only groups what is below it.
             if item.done.is_none() && has_tasks {

@@ -64,6 +64,7 @@ async fn run_plan(
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
     let candidate = engine.runnable(&review, &options.variables).await?;
     options.approval = engine.consent_of_policy(&review, &candidate);
+    options.trace = trace.parse().ok();
     let run = http.supervisor.start_run(&id, options).await?;
     accepted(&http, &id, &run, trace).await
 }
@@ -265,6 +266,7 @@ pub(super) async fn fork(
     let from = from.iter().map(|step| find(step).ok_or_else(|| unknown(step)));
     let from = from.collect::<Answer<Vec<StepId>>>()?;
     options.approval = engine.consent_of_policy(&review, &candidate);
+    options.trace = trace.parse().ok();
     let handle = engine.fork(&source, &from, options).await?;
     let run = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
@@ -321,7 +323,8 @@ async fn undo_run(
             }
         };
     }
-    let mut options = RunOptions::new(caller.principal.clone());
+    let trace_id = trace.parse().ok();
+    let mut options = RunOptions { trace: trace_id, ..RunOptions::new(caller.principal.clone()) };
     if matches!(undo, Undo::Fresh { .. }) {
         let shown = Seen { version: None, digest }.shown()?;
         options.approval = Some(GivenApproval::new(shown, caller.principal, caller.assurance));

@@ -1,0 +1,172 @@
+//! Couriers, with an endpoint that does as it is told and a clock that is moved by hand.
+
+use planwright_core::plan::{Bounds, Document};
+use planwright_core::principal::Principal;
+use planwright_core::time::Timestamp;
+use planwright_core::tool::ToolDefinition;
+use planwright_engine::memory::{ManualClock, MemoryOutbox};
+use planwright_engine::notices::{Courier, MAX_ATTEMPTS, Notice};
+use planwright_engine::port::{BoxFuture, DeliveryState, Outbox, SendNoticeError, Webhook};
+use planwright_engine::{Engine, FunctionTools};
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Answers with what was put in, last one first; then with yes.
+#[derive(Debug, Default)]
+struct Endpoint {
+    answers: Mutex<Vec<SendNoticeError>>,
+    told: Mutex<Vec<(String, &'static str)>>,
+}
+
+impl Webhook for Endpoint {
+    fn name(&self) -> &str {
+        "a"
+    }
+
+    fn wants(&self, kind: &str) -> bool {
+        kind != "plan.deleted"
+    }
+
+    fn send<'a>(&'a self, notice: &'a Notice) -> BoxFuture<'a, Result<(), SendNoticeError>> {
+        self.told.lock().unwrap().push((notice.id.clone(), notice.kind));
+        let answer = self.answers.lock().unwrap().pop();
+        Box::pin(std::future::ready(answer.map_or(Ok(()), Err)))
+    }
+}
+
+impl Endpoint {
+    fn failing(times: usize) -> Self {
+        let no = || SendNoticeError::Failed { reason: "no".into(), retry_after: None };
+        Self { answers: Mutex::new((0..times).map(|_| no()).collect()), told: Mutex::default() }
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        self.told.lock().unwrap().iter().map(|(_, kind)| *kind).collect()
+    }
+}
+
+struct World {
+    engine: Engine,
+    clock: Arc<ManualClock>,
+    outbox: Arc<MemoryOutbox>,
+    endpoint: Arc<Endpoint>,
+}
+
+impl World {
+    fn new(endpoint: Endpoint) -> Self {
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_700_000_000_000)));
+        let echo = ToolDefinition::new("t", "echo", "Says it again.", json!({ "type": "object" }));
+        let tools = FunctionTools::new().with(echo, |_| async { Ok(json!("x")) });
+        let engine = Engine::builder(Arc::new(tools)).clock(clock.clone()).build();
+        Self { engine, clock, outbox: Arc::default(), endpoint: Arc::new(endpoint) }
+    }
+
+    fn courier(&self) -> Courier {
+        Courier::new(self.engine.clone(), self.outbox.clone(), self.endpoint.clone())
+    }
+
+    async fn propose(&self, id: &str) {
+        let text = json!({ "id": id, "title": "T", "steps": [{ "id": "a", "tool": "t.echo" }] }).to_string();
+        let document = Document::read(text.as_bytes(), &Bounds::default()).unwrap();
+        self.engine.propose(document, &Principal::person("ada")).await.unwrap();
+    }
+
+    async fn count(&self, state: DeliveryState) -> u64 {
+        self.outbox.count("a", state).await.unwrap()
+    }
+}
+
+async fn carry(courier: &mut Courier) {
+    courier.carry(&CancellationToken::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_new_endpoint_is_told_what_happens_from_then_on_in_order() {
+    let world = World::new(Endpoint::default());
+    for number in 0..40 {
+        world.propose(&format!("old-{number}")).await;
+    }
+    let mut courier = world.courier();
+    carry(&mut courier).await;
+    assert!(world.endpoint.kinds().is_empty());
+    world.propose("new").await;
+    carry(&mut courier).await;
+    carry(&mut courier).await;
+    assert_eq!(world.endpoint.kinds(), ["plan.proposed", "approval.requested"]);
+    assert_eq!(world.count(DeliveryState::Waiting).await, 0);
+}
+
+#[tokio::test]
+async fn two_couriers_of_one_endpoint_share_the_work() {
+    let world = World::new(Endpoint::default());
+    let (mut first, mut second) = (world.courier(), world.courier());
+    carry(&mut first).await;
+    for number in 0..20 {
+        world.propose(&format!("p-{number}")).await;
+    }
+    tokio::join!(carry(&mut first), carry(&mut second));
+    let mut ids: Vec<String> = world.endpoint.told.lock().unwrap().iter().map(|(id, _)| id.clone()).collect();
+    assert_eq!(ids.len(), 40);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 40, "nothing is told twice");
+}
+
+#[tokio::test]
+async fn a_notice_is_given_up_after_the_last_attempt_and_can_be_revived() {
+    let world = World::new(Endpoint::failing(1000));
+    let mut courier = world.courier();
+    carry(&mut courier).await;
+    world.propose("p").await;
+    for _ in 0..200 {
+        carry(&mut courier).await;
+        world.clock.advance(Duration::from_secs(60 * 60));
+    }
+    assert_eq!((world.count(DeliveryState::Waiting).await, world.count(DeliveryState::Dead).await), (0, 2));
+    let told = world.endpoint.told.lock().unwrap().clone();
+    let first = told.iter().filter(|(id, _)| *id == told[0].0).count();
+    assert_eq!(first, MAX_ATTEMPTS as usize, "always with the same id");
+
+    world.endpoint.answers.lock().unwrap().clear();
+    world.endpoint.told.lock().unwrap().clear();
+    assert_eq!(world.outbox.revive("a", world.engine.environment().clock.now()).await.unwrap(), 2);
+    let mut courier = world.courier();
+    carry(&mut courier).await;
+    assert_eq!(world.endpoint.kinds(), ["plan.proposed", "approval.requested"]);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_gone_is_told_nothing_more_until_somebody_says_so() {
+    let world =
+        World::new(Endpoint { answers: Mutex::new(vec![SendNoticeError::Gone]), ..Endpoint::default() });
+    let mut courier = world.courier();
+    carry(&mut courier).await;
+    world.propose("p").await;
+    carry(&mut courier).await;
+    world.propose("q").await;
+    world.clock.advance(Duration::from_secs(60 * 60));
+    carry(&mut courier).await;
+    assert_eq!(world.endpoint.kinds(), ["plan.proposed"]);
+    world.outbox.revive("a", world.engine.environment().clock.now()).await.unwrap();
+    carry(&mut courier).await;
+    assert_eq!(world.endpoint.kinds().len(), 1 + 4, "nothing of the time in between is lost");
+}
+
+#[tokio::test]
+async fn a_throttled_endpoint_is_left_alone_as_long_as_it_asks() {
+    let asks =
+        SendNoticeError::Throttled { reason: "busy".into(), retry_after: Some(Duration::from_secs(90)) };
+    let world = World::new(Endpoint { answers: Mutex::new(vec![asks]), ..Endpoint::default() });
+    let mut courier = world.courier();
+    carry(&mut courier).await;
+    world.propose("p").await;
+    carry(&mut courier).await;
+    world.clock.advance(Duration::from_secs(89));
+    carry(&mut courier).await;
+    assert_eq!(world.endpoint.kinds().len(), 1);
+    world.clock.advance(Duration::from_secs(2));
+    carry(&mut courier).await;
+    assert_eq!(world.endpoint.kinds(), ["plan.proposed", "plan.proposed", "approval.requested"]);
+}

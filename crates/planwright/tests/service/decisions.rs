@@ -1,0 +1,194 @@
+//! Approval over HTTP: what is asked, who answers, and what an answer covers.
+
+use crate::client::Service;
+use crate::workbench::{echo, effect, step, wait_until};
+use serde_json::{Value, json};
+
+fn gated() -> Value {
+    let mut b = effect("b", &["a"]);
+    b["approvalRequired"] = json!(true);
+    json!([echo("a", 1, &[]), b, echo("c", 3, &["b"])])
+}
+
+/// A service with a run of `gated` that waits for its step.
+fn waiting() -> (Service, String) {
+    let service = Service::new();
+    service.plan("p", gated());
+    service.approve("p");
+    let run = service.run("p");
+    service.wait_for("p", "waiting");
+    (service, run)
+}
+
+fn inbox(service: &Service) -> Vec<Value> {
+    service.get("/approvals").ends(200).json()["items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
+    let (service, run) = waiting();
+    assert_eq!(step(&service.result("p", &run), "b")["status"], "awaiting_approval");
+    assert_eq!(service.bench.read("effects.txt"), "");
+    let waits = inbox(&service);
+    assert_eq!((waits.len(), &waits[0]["kind"], &waits[0]["step"]), (1, &json!("step"), &json!("b")));
+    let digest = &waits[0]["digest"];
+    service.post("/plan/p/steps/b/approve", &json!({ "decision": "approve", "digest": digest })).ends(200);
+    service.wait_for("p", "completed");
+    assert_eq!(service.bench.read("effects.txt"), "b\n");
+    let by = service.bench.log("p");
+    let granted = by.iter().find(|entry| entry["kind"] == "approval_granted").unwrap();
+    assert_eq!((&granted["by"]["name"], &granted["assurance"]), (&json!("ada"), &json!("token")));
+    assert!(inbox(&service).is_empty());
+}
+
+#[test]
+fn a_rejected_step_is_never_called_its_dependants_are_blocked_and_the_reason_is_kept() {
+    let (service, run) = waiting();
+    let no = json!({ "decision": "reject", "version": 1, "reason": "not on a Friday" });
+    service.post("/plan/p/steps/b/reject", &no).ends(200);
+    service.wait_for("p", "failed");
+    let result = service.result("p", &run);
+    assert_eq!(
+        (step(&result, "b")["status"].as_str(), step(&result, "c")["status"].as_str()),
+        (Some("denied"), Some("blocked"))
+    );
+    assert!(step(&result, "b").to_string().contains("not on a Friday"), "{result}");
+    assert_eq!(service.bench.read("effects.txt"), "");
+}
+
+#[test]
+fn approving_when_nothing_waits_is_a_conflict_and_what_is_unknown_is_not_found() {
+    let service = Service::new();
+    service.plan("p", json!([echo("a", 1, &[])]));
+    let yes = json!({ "decision": "approve", "version": 1 });
+    service.approve("p");
+    service.post("/plan/p/approve", &yes).refuses(409, "approved already");
+    service.post("/plan/unknown/approve", &yes).refuses(404, "no plan `unknown`");
+    service.post("/plan/p/steps/a/approve", &yes).refuses(409, "has no run");
+    service.run("p");
+    service.wait_for("p", "completed");
+    service.post("/plan/p/steps/a/approve", &yes).refuses(409, "ended");
+    service.post("/plan/p/steps/nosuch/approve", &yes).refuses(404, "no step `nosuch`");
+}
+
+#[test]
+fn a_malformed_or_missing_decision_is_refused_and_never_an_approval() {
+    let (service, _) = waiting();
+    service.plan("q", json!([echo("a", 1, &[])]));
+    let digest = format!("sha256:{}", "0".repeat(64));
+    for body in [
+        json!({}),
+        json!({ "version": 1 }),
+        json!({ "decision": "approved", "version": 1 }),
+        json!({ "decision": "reject", "version": 1 }),
+        json!({ "decision": "Approve", "version": 1 }),
+        json!({ "decision": true, "version": 1 }),
+        json!({ "decision": null, "version": 1 }),
+        json!({ "decision": ["approve"], "version": 1 }),
+        json!({ "decision": "approve" }),
+        json!({ "decision": "approve", "version": "1" }),
+        json!({ "decision": "approve", "version": 1, "digest": digest }),
+        json!({ "decision": "approve", "digest": "sha256:0" }),
+        json!({ "decision": "approve", "version": 1, "force": true }),
+        json!("approve"),
+        json!([{ "decision": "approve", "version": 1 }]),
+    ] {
+        for path in ["/plan/q/approve", "/plan/p/steps/b/approve"] {
+            let answer = service.post(path, &body);
+            assert_eq!(answer.status, 400, "{path} {body}: {}", answer.text());
+        }
+    }
+    for text in
+        ["", "{", "{\"decision\":\"approve\",\"decision\":\"approve\",\"version\":1}", "decision=approve"]
+    {
+        let answer =
+            service.request("POST", "/plan/q/approve").body("application/json", text.as_bytes()).send();
+        assert_eq!(answer.status, 400, "{text}: {}", answer.text());
+    }
+    let form = service
+        .request("POST", "/plan/q/approve")
+        .body("text/plain", b"{\"decision\":\"approve\",\"version\":1}");
+    form.send().refuses(415, "application/json");
+    assert_eq!((service.status("q").as_str(), service.status("p").as_str()), ("proposed", "waiting"));
+    assert_eq!(service.bench.read("effects.txt"), "");
+}
+
+#[test]
+fn an_approval_of_something_else_than_what_is_current_is_a_conflict() {
+    let service = Service::new();
+    let shown = service.plan("p", json!([echo("a", 1, &[])]))["plan"]["digest"].clone();
+    let change = json!({ "steps": [echo("a", 2, &[])] });
+    service
+        .request("PATCH", "/plan/p")
+        .body("application/merge-patch+json", change.to_string().as_bytes())
+        .header("If-Match", "\"v1-1\"")
+        .send()
+        .ends(200);
+    service
+        .post("/plan/p/approve", &json!({ "decision": "approve", "digest": shown }))
+        .refuses(409, "what was shown");
+    service
+        .post("/plan/p/approve", &json!({ "decision": "approve", "version": 1 }))
+        .refuses(409, "what was shown");
+    assert_eq!(service.status("p"), "proposed");
+    service.post("/plan/p/approve", &json!({ "decision": "approve", "version": 2 })).ends(200);
+}
+
+#[test]
+fn the_agent_that_proposed_cannot_approve_and_neither_can_a_service() {
+    let service = Service::new();
+    for (kind, name) in [("agent", "bot"), ("service", "ci")] {
+        let token = service.token("author", kind, name);
+        let plan = json!({ "id": name, "goal": "g", "steps": [effect("a", &[])] });
+        service.bare("POST", "/plan").token(&token).json(&plan).send().ends(201);
+        let yes = json!({ "decision": "approve", "version": 1 });
+        let answer = service.bare("POST", &format!("/plan/{name}/approve")).token(&token).json(&yes).send();
+        answer.refuses(403, "may not approve");
+        assert_eq!(service.status(name), "proposed");
+    }
+}
+
+#[test]
+fn what_policy_approved_is_recorded_as_policys_and_never_as_a_persons() {
+    let service = Service::new();
+    service.plan("p", json!([echo("a", 1, &[])]));
+    service.run("p");
+    service.wait_for("p", "completed");
+    let plan = service.get("/plan/p").ends(200).json();
+    assert_eq!(plan["approvals"][0]["by"], json!({ "kind": "policy", "name": "read-only" }));
+    service.plan("q", json!([effect("a", &[])]));
+    service.request("POST", "/plan/q/run").send().refuses(409, "not approved");
+}
+
+#[test]
+fn an_approval_that_was_not_used_in_time_expires_and_is_not_called_denied() {
+    let service = Service::configured("[policy.approval]\nexpires_after = \"1s\"\n");
+    service.plan("p", json!([effect("a", &[])]));
+    service.approve("p");
+    let late = || service.get("/plan/p").ends(200).json()["approvals"][0]["state"] == "expired";
+    wait_until("the approval to expire", late);
+    service.request("POST", "/plan/p/run").send().refuses(409, "expired");
+    assert_eq!(service.bench.read("effects.txt"), "");
+}
+
+#[test]
+fn whoever_signs_in_from_the_terminal_is_known_to_have_done_so() {
+    let bench = crate::workbench::Bench::new();
+    let terminal = crate::workbench::Terminal::start(&bench, &["serve", "--listen", "127.0.0.1:0"]);
+    terminal.wait_for("#sign-in=");
+    let seen = terminal.seen();
+    let url = seen.split("within five minutes: ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let (origin, code) = url.split_once("/#sign-in=").unwrap();
+    let service = crate::client::Request::to(origin.strip_prefix("http://").unwrap());
+    let sign_in = |code: &str| service("POST", "/sign-in").json(&json!({ "code": code })).send();
+    sign_in("wrong").refuses(401, "never was one");
+    let session = sign_in(code).ends(200).json();
+    sign_in(code).refuses(401, "was used");
+    let token = session["token"].as_str().unwrap();
+    let me = service("GET", "/whoami").token(token).send().ends(200).json();
+    assert_eq!(
+        (&me["kind"], &me["assurance"], &me["role"]),
+        (&json!("person"), &json!("web_sign_in"), &json!("admin"))
+    );
+    terminal.interrupt();
+}

@@ -1,0 +1,16 @@
+//! The real `planwright serve` over real HTTP.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+
+mod client;
+mod contract;
+mod decisions;
+mod doors;
+mod lifecycle;
+mod overload;
+mod repeat;
+mod shutdown;
+mod tried;
+#[path = "../it/workbench.rs"]
+#[expect(dead_code, reason = "the other tests use the rest")]
+mod workbench;
