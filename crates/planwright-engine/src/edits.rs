@@ -1,11 +1,10 @@
 //! New versions of plans: drafts, edits, restored versions, and what has to be agreed to again.
 
 use crate::engine::Engine;
-use crate::journal::{LoadError, load_review};
+use crate::journal::load_review;
 use crate::plans::{Candidate, ReviewError};
 use crate::port::AppendError;
 use planwright_core::id::{PlanId, StepId};
-use planwright_core::journal::Head;
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
@@ -41,24 +40,8 @@ impl Engine {
         mut document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.permit(by, Action::Propose)?;
         document.id.get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()));
-        self.settle_context(&mut document).await?;
-        let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
-        let document = Arc::clone(plan.document());
-        let review = match load_review(&*self.env.store, plan.id()).await {
-            Ok((review, head)) => {
-                let command = Command::Draft { document, digest, by: by.clone() };
-                self.review(review, head, &command).await?
-            }
-            Err(LoadError::NoSuchPlan(id)) => {
-                let first = Review::draft_first(document, digest, by.clone());
-                let at = self.env.clock.now();
-                self.append_review(&id, None, Head::EMPTY, (at, vec![first])).await?
-            }
-            Err(error) => return Err(error.into()),
-        };
-        Ok((review, findings))
+        self.take_in(document, by, true, None).await
     }
 
     /// Puts a draft forward as it is.

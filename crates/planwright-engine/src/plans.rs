@@ -15,6 +15,7 @@ use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState};
 use planwright_core::run::{Run, Shown};
 use planwright_core::time::Timestamp;
+use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,25 +59,44 @@ impl Engine {
     /// document without an id gets one from its content, so that the same file is the same plan.
     pub async fn propose(
         &self,
+        document: Document,
+        by: &Principal,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.take_in(document, by, false, None).await
+    }
+
+    /// Stores a document that came with an order, as a proposal or as a draft.
+    pub async fn take_in(
+        &self,
         mut document: Document,
         by: &Principal,
+        draft: bool,
+        trace: Option<TraceId>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
-        let document = Arc::clone(plan.document());
-        let review = match load_review(&*self.env.store, plan.id()).await {
+        let (document, by, now) = (Arc::clone(plan.document()), by.clone(), self.env.clock.now());
+        let (id, review, head, events) = match load_review(&*self.env.store, plan.id()).await {
             Ok((review, head)) => {
-                let command = Command::Propose { document, digest, by: by.clone() };
-                self.review(review, head, &command).await?
+                let command = match draft {
+                    true => Command::Draft { document, digest, by },
+                    false => Command::Propose { document, digest, by },
+                };
+                let events = review.decide(&command, now)?;
+                (review.id().clone(), Some(review), head, events)
             }
             Err(LoadError::NoSuchPlan(id)) => {
-                let first = Review::propose_first(document, digest, by.clone());
-                let at = self.env.clock.now();
-                self.append_review(&id, None, Head::EMPTY, (at, vec![first])).await?
+                let first = match draft {
+                    true => Review::draft_first(document, digest, by),
+                    false => Review::propose_first(document, digest, by),
+                };
+                (id, None, Head::EMPTY, vec![first])
             }
             Err(error) => return Err(error.into()),
         };
+        let events = events.into_iter().map(|event| event.traced(trace)).collect();
+        let review = self.append_review(&id, review, head, (now, events)).await?;
         Ok((review, findings))
     }
 

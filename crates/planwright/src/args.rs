@@ -2,6 +2,7 @@
 
 use crate::command;
 use crate::exit::EXIT_CODES;
+use crate::passphrase::Unlock;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, env = "PLANWRIGHT_TRUST_PROJECT_SERVERS", hide_env_values = true)]
     #[arg(value_parser = FalseyValueParser::new())]
     pub(crate) trust_project_servers: bool,
+    #[command(flatten)]
+    pub(crate) unlock: Unlock,
     #[command(flatten)]
     pub(crate) log: crate::telemetry::LogArgs,
 }
@@ -99,6 +102,8 @@ pub(crate) enum Command {
     Replay(command::replay::Args),
     /// Show the journal of a run.
     Log(command::log::Args),
+    /// Show what happens to a plan, as it happens, also in other processes.
+    Watch(command::watch::Args),
     /// Check that nothing was lost or changed.
     Verify(command::verify::Args),
     /// Put away plans that are over: kept, and left out of lists.
@@ -120,6 +125,9 @@ pub(crate) enum Command {
     Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.
     Policy(command::policy::Args),
+    /// Encrypt, back up, restore and check the store.
+    #[command(subcommand)]
+    Store(command::store::Command),
     /// Give and take access to the service.
     #[command(subcommand)]
     Token(command::token::Command),

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name of the file, in the workspace.
@@ -38,6 +38,7 @@ pub(crate) struct Config {
     user: UserFile,
     bounds: BoundsTable,
     secrets: SecretTable,
+    store: StoreTable,
     /// What is recorded for operators, and where it goes.
     telemetry: TelemetryTable,
     /// The HTTP service.
@@ -62,6 +63,13 @@ struct PlansTable {
     stalled_after: Option<Span>,
     archive_after_days: Option<u32>,
     delete_after_days: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct StoreTable {
+    /// A file that holds the passphrase of an encrypted store and that only its owner can read.
+    passphrase_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -199,6 +207,11 @@ impl Config {
     /// Where secrets are kept. Relative paths start in the workspace.
     pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
         secret_table::configured(&self.secrets, workspace)
+    }
+
+    /// The file that holds the store's passphrase. Relative paths start in the workspace.
+    pub(crate) fn passphrase_file(&self, workspace: &Path) -> Option<PathBuf> {
+        self.store.passphrase_file.as_ref().map(|path| workspace.join(path))
     }
 
     pub(crate) fn telemetry(&self) -> &TelemetryTable {
@@ -415,6 +428,8 @@ mod tests {
             burst = 20
             [roles]
             approver = ["person:ada"]
+            [store]
+            passphrase_file = "/run/secrets/planwright"
         "#;
         let config = Config::parse(text).unwrap();
         assert_eq!(config.keeping().stalled_after, Duration::from_secs(300));

@@ -1,6 +1,7 @@
 //! How the program ends: one code per kind of ending, and the one place where errors get theirs.
 
 use planwright_adapters::sqlite::OpenStoreError;
+use planwright_adapters::vault::UnlockError;
 use planwright_core::plan::Finding;
 use planwright_core::policy::MatchedRule;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
@@ -18,6 +19,7 @@ Exit codes:
   3    refused: approval or policy
   4    waits for a person: approval, input, unknown outcome
   5    the store is damaged or unreachable
+  6    the store is encrypted, and its passphrase is missing or wrong
   130  interrupted";
 
 /// The endings other programs can tell apart.
@@ -29,6 +31,7 @@ pub(crate) enum Exit {
     Refused,
     Waits,
     Store,
+    Locked,
     Interrupted,
 }
 
@@ -41,6 +44,7 @@ impl Exit {
             Self::Refused => 3,
             Self::Waits => 4,
             Self::Store => 5,
+            Self::Locked => 6,
             Self::Interrupted => 130,
         }
     }
@@ -123,7 +127,19 @@ impl From<StoreError> for Failure {
 
 impl From<OpenStoreError> for Failure {
     fn from(error: OpenStoreError) -> Self {
-        Self::caused(Exit::Store, &error).hint("planwright doctor says what is wrong with the store")
+        match &error {
+            OpenStoreError::Encrypted => Self::caused(Exit::Locked, &error).hint(
+                "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml",
+            ),
+            OpenStoreError::Unlock(UnlockError::WrongPassphrase) => Self::caused(Exit::Locked, &error)
+                .hint("nothing was changed; without the passphrase nobody can read the store"),
+            OpenStoreError::NotEncrypted => Self::caused(Exit::Locked, &error)
+                .hint("planwright store encrypt encrypts it; else leave the passphrase out"),
+            OpenStoreError::Passphrase(_) => Self::caused(Exit::Usage, &error),
+            _ => {
+                Self::caused(Exit::Store, &error).hint("planwright doctor says what is wrong with the store")
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod editor;
 mod execution;
 mod exit;
 mod late;
+mod passphrase;
 mod plan_file;
 mod plan_source;
 mod printer;

@@ -12,7 +12,7 @@ use planwright_server::wire::LogLine;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Records read at a time: bounds memory whatever the length of a run.
@@ -23,6 +23,8 @@ const PAGE: usize = 1000;
 pub(crate) struct WorkspaceFiles {
     engine: Engine,
     plans: PathBuf,
+    /// An encrypted store has no plain files beside it.
+    encrypted: bool,
     /// Held while files are put in place, so that an older state never replaces a newer one.
     turn: Arc<Mutex<()>>,
 }
@@ -39,6 +41,9 @@ impl PlanFiles for WorkspaceFiles {
 
 /// Writes the plan's files as the journal has them, or removes them if the plan was deleted.
 pub(crate) async fn project(app: &App, review: &Review) {
+    if app.files.encrypted {
+        return tell_once(app);
+    }
     let turn = Arc::clone(&app.files.turn).lock_owned().await;
     if let Err(problem) = app.files.bring_up_to_date(review, turn).await {
         app.printer().warn(&format!("the files of plan `{}` are not up to date: {problem}", review.id()));
@@ -46,11 +51,14 @@ pub(crate) async fn project(app: &App, review: &Review) {
 }
 
 impl WorkspaceFiles {
-    pub(crate) fn new(engine: Engine, plans: PathBuf) -> Self {
-        Self { engine, plans, turn: Arc::default() }
+    pub(crate) fn new(engine: Engine, plans: PathBuf, encrypted: bool) -> Self {
+        Self { engine, plans, encrypted, turn: Arc::default() }
     }
 
     async fn bring_up_to_date(&self, review: &Review, turn: OwnedMutexGuard<()>) -> Result<(), String> {
+        if self.encrypted {
+            return Ok(());
+        }
         let kept = Projection::of(&self.plans, review.id());
         let Some((kept, archived)) = kept.zip(Projection::archived(&self.plans, review.id())) else {
             return Err("its id is the name of something else there".to_owned());
@@ -124,6 +132,13 @@ fn stored_files(review: &Review) -> BTreeSet<String> {
         .flat_map(|version| version.document.context.stored.keys())
         .map(|name| file_of_stored(name))
         .collect()
+}
+
+/// An encrypted store has no plain files beside it. Said once, to whoever may look for them.
+fn tell_once(app: &App) {
+    static TOLD: Once = Once::new();
+    let told = "the store is encrypted: no files are written to .plans (planwright export writes one)";
+    TOLD.call_once(|| app.printer().talk(told));
 }
 
 /// A version of the plan as Markdown, with what the journal knows about it.

@@ -5,6 +5,7 @@
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure};
+use crate::passphrase::{self, Unlock};
 use crate::printer::Printer;
 use crate::projections::WorkspaceFiles;
 use crate::quiet_panics;
@@ -14,8 +15,9 @@ use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
-use planwright_adapters::sqlite::SqliteStore;
+use planwright_adapters::sqlite::{OpenStoreError, Options, SqliteStore};
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
+use planwright_adapters::vault::Cipher;
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::MemoryStore;
@@ -62,6 +64,18 @@ impl Workspace {
         Ok(Self { root, plans, database, artifacts: artifacts.into() })
     }
 
+    /// The workspace in a directory, wherever the environment keeps the store of this one.
+    pub(crate) fn inside(directory: &Path) -> Result<Self, Failure> {
+        let root = std::path::absolute(directory)
+            .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
+        if !root.is_dir() {
+            return Err(Failure::usage(format!("{} is not a directory", root.display())));
+        }
+        let plans = root.join(PLANS);
+        let (database, artifacts) = (plans.join("planwright.db"), plans.join("planwright.db-artifacts"));
+        Ok(Self { root, plans, database, artifacts })
+    }
+
     /// Makes `.plans` for its owner only.
     pub(crate) fn create(&self) -> Result<(), Failure> {
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.plans);
@@ -86,13 +100,38 @@ pub(crate) struct Setting {
     pub(crate) config: Config,
     pub(crate) printer: Printer,
     pub(crate) servers: Servers,
+    /// Where the passphrase of an encrypted store comes from.
+    pub(crate) unlock: Unlock,
 }
 
 impl Setting {
     pub(crate) fn new(dir: Option<&Path>, printer: Printer, servers: Servers) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
-        Ok(Self { workspace, config, printer, servers })
+        Ok(Self { workspace, config, printer, servers, unlock: Unlock::default() })
+    }
+
+    pub(crate) fn unlocked_by(self, unlock: Unlock) -> Self {
+        Self { unlock, ..self }
+    }
+
+    /// Opens the store. A person is asked for a passphrase only when there is something to open.
+    fn open_store(&self) -> Result<SqliteStore, Failure> {
+        let path = &self.workspace.database;
+        let place = |error: OpenStoreError| {
+            let failure = Failure::from(error);
+            Failure { message: format!("{}: {}", path.display(), failure.message), ..failure }
+        };
+        let open = |passphrase| SqliteStore::open_with(Options { passphrase, ..Options::new(path) });
+        match self.unlock.given(self)? {
+            Some(passphrase) => open(Some(passphrase)).map_err(place),
+            None => match open(None) {
+                Err(OpenStoreError::Encrypted) if self.printer.can_ask() => {
+                    open(Some(passphrase::ask(self.printer, "Passphrase:")?)).map_err(place)
+                }
+                opened => opened.map_err(place),
+            },
+        }
     }
 
     pub(crate) fn toolbox(&self) -> Result<Toolbox, Failure> {
@@ -115,10 +154,12 @@ impl Setting {
         roster: &Roster,
         artifacts: &Arc<dyn Artifacts>,
         redaction: &Redaction,
+        keep_logs: bool,
     ) -> Result<AllTools, Failure> {
         let masked = RedactedArtifacts::new(Arc::clone(artifacts), redaction.clone());
         let mut options = McpOptions::new(Arc::new(masked), self.workspace.plans.join("logs"));
         options.redaction = redaction.clone();
+        options.keep_logs = keep_logs;
         options.tools = self.config.toolbox();
         options.workspace = Some(self.workspace.root.clone());
         let specs = roster.ready().cloned().collect();
@@ -130,26 +171,24 @@ impl Setting {
     /// Opens the store and builds the engine.
     pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
         let absent = !self.workspace.database.exists();
-        let artifacts: Arc<dyn Artifacts> = Arc::new(FileArtifacts::new(&self.workspace.artifacts));
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
         quiet_panics::install(redaction.clone());
         telemetry::mask(redaction.clone());
-        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction)?);
         let sqlite = if access == Access::Read && absent {
             None
         } else {
             if access == Access::Write {
                 self.workspace.create()?;
             }
-            Some(Arc::new(SqliteStore::open(&self.workspace.database).map_err(|error| {
-                let failure = Failure::from(error);
-                Failure {
-                    message: format!("{}: {}", self.workspace.database.display(), failure.message),
-                    ..failure
-                }
-            })?))
+            Some(Arc::new(self.open_store()?))
         };
+        let cipher =
+            sqlite.as_ref().map_or_else(|| Arc::new(Cipher::Plain), |store| Arc::clone(store.cipher()));
+        let keep_logs = !cipher.is_sealed();
+        let artifacts = FileArtifacts::with_cipher(&self.workspace.artifacts, cipher);
+        let artifacts: Arc<dyn Artifacts> = Arc::new(artifacts);
+        let tools = Arc::new(self.tools(&roster, &artifacts, &redaction, keep_logs)?);
         let store: Arc<dyn Store> = match &sqlite {
             Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
             None => Arc::new(MemoryStore::default()),
@@ -163,7 +202,7 @@ impl Setting {
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();
-        let files = Arc::new(WorkspaceFiles::new(engine.clone(), self.workspace.plans.clone()));
+        let files = Arc::new(WorkspaceFiles::new(engine.clone(), self.workspace.plans.clone(), !keep_logs));
         Ok(App { setting: self.clone(), engine, sqlite, tools, roster, files })
     }
 }

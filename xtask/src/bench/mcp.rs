@@ -137,6 +137,7 @@ fn call() -> Call {
         cancelled: CancellationToken::new(),
         answered: Vec::new(),
         progress: ProgressSink::default(),
+        trace: None,
     }
 }
 

@@ -33,6 +33,15 @@ impl FileArtifacts {
         Self { directory: directory.into(), cipher }
     }
 
+    pub(crate) fn cipher(&self) -> &Cipher {
+        &self.cipher
+    }
+
+    /// The same directory under another key.
+    pub(crate) fn under(&self, cipher: Arc<Cipher>) -> Self {
+        Self { directory: self.directory.clone(), cipher }
+    }
+
     /// Where an artifact is kept.
     pub fn path(&self, digest: &Digest) -> PathBuf {
         self.directory.join(self.name(digest))
@@ -141,6 +150,12 @@ impl FileArtifacts {
             tell(Progress { what: "large values", done, total });
         }
         Ok((total, problems))
+    }
+
+    /// The artifacts of other keys, or of none, and what was never finished.
+    pub fn foreign(&self) -> Result<Vec<PathBuf>, ArtifactError> {
+        let names = self.names()?.into_iter().filter(|name| !self.is_own(name));
+        Ok(names.map(|name| self.directory.join(name)).collect())
     }
 
     /// Removes the artifacts of other keys, or of none, and what was never finished.

@@ -15,6 +15,8 @@ pub struct McpOptions {
     pub artifacts: Arc<dyn Artifacts>,
     /// The directory of `<server>.log`: what the servers wrote to their standard error. Made when needed.
     pub logs: PathBuf,
+    /// Whether logs are kept at all. An encrypted workspace keeps none.
+    pub keep_logs: bool,
     /// The directory servers are told about when they ask for roots, and the one they are started in unless their
     /// specification names another.
     pub workspace: Option<PathBuf>,
@@ -28,6 +30,7 @@ impl McpOptions {
             tools: ToolboxOptions::default(),
             artifacts,
             logs: logs.into(),
+            keep_logs: true,
             workspace: None,
             redaction: Redaction::default(),
         }

@@ -77,7 +77,7 @@ impl Server {
         changes: Arc<AtomicU64>,
     ) -> Self {
         Self {
-            log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone()),
+            log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone()).kept(options.keep_logs),
             era: EraMemory::new(&options.logs, &spec),
             spec,
             options,

@@ -30,6 +30,8 @@ pub(super) struct StderrLog {
     path: PathBuf,
     tail: Arc<Mutex<VecDeque<u8>>>,
     redaction: Redaction,
+    /// Whether there is a file. In an encrypted workspace there is none.
+    kept: bool,
     /// How many pipes are still being emptied.
     open: watch::Sender<usize>,
 }
@@ -47,8 +49,14 @@ impl StderrLog {
             path: directory.join(format!("{server}.log")),
             tail: Arc::default(),
             redaction,
+            kept: true,
             open: watch::Sender::new(0),
         }
+    }
+
+    /// Keeps a file, or only the tail in memory.
+    pub(super) fn kept(self, kept: bool) -> Self {
+        Self { kept, ..self }
     }
 
     /// A pipe for a child's standard error. A thread of its own empties it, whatever the runtime does.
@@ -104,6 +112,9 @@ impl StderrLog {
     }
 
     fn open(&self) -> Option<File> {
+        if !self.kept {
+            return None;
+        }
         std::fs::create_dir_all(self.path.parent()?).ok()?;
         File::options().create(true).append(true).open(&self.path).ok()
     }

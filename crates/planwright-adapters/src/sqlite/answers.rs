@@ -1,8 +1,9 @@
 //! Answers of the service as rows.
 
 use super::fault::Stop;
+use super::sealing::{mask_request, open_answer, seal_answer};
 use super::store::SqliteStore;
-use crate::vault::{Cipher, Place};
+use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, StoreError};
@@ -12,26 +13,14 @@ use std::sync::Arc;
 /// Old answers are dropped a few at a time, so that no request pays for all of them.
 const DROPPED_AT_ONCE: usize = 100;
 
-/// What stands for a hash in an encrypted store: a hash of something that could be guessed would confirm the guess.
-fn hidden(cipher: &Cipher, hash: &Digest) -> Digest {
-    let name = cipher.name(&[b"answers", hash.as_bytes()]);
-    name.map_or(*hash, |name| Digest::of_bytes(name.as_bytes()))
-}
-
-/// Where an answer is kept. Its key is hidden already.
-fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
-    Place { table: "answers", column: "answer", row }
-}
-
 fn claim(
     connection: &Connection,
     cipher: &Cipher,
     asking: &Asking,
     now: Timestamp,
 ) -> Result<Claim, Stop<StoreError>> {
-    let [principal, key, request] =
-        [&asking.principal, &asking.key, &asking.request].map(|hash| hidden(cipher, hash));
-    let owner = &asking.owner;
+    let Asking { principal, key, request, owner } = asking;
+    let request = mask_request(cipher, key, *request);
     let oldest = now.as_millis().saturating_sub(i64::try_from(ANSWER_LIFE.as_millis()).unwrap_or(i64::MAX));
     let sql = "DELETE FROM answers WHERE key = ?1 AND at <= ?2";
     connection.prepare_cached(sql)?.execute(params![key.as_bytes(), oldest])?;
@@ -46,9 +35,9 @@ fn claim(
     match found {
         Some((other, _, _)) if other != *request.as_bytes() => return Ok(Claim::OtherRequest),
         Some((_, _, Some(answer))) => {
-            let opened = cipher.open(place(&[key.as_bytes()]), answer);
-            let changed = |_| Stop::failed("an answer that was kept was changed on disk".to_owned());
-            return opened.map(Claim::Answered).map_err(changed);
+            let opened = open_answer(cipher, key, answer);
+            let opened = opened.map_err(|_| Stop::failed("an answer was changed on disk".to_owned()))?;
+            return Ok(Claim::Answered(opened));
         }
         Some((_, by, None)) if by == owner.0 => return Ok(Claim::InFlight),
         Some((_, _, None)) => return Ok(Claim::Interrupted),
@@ -79,18 +68,18 @@ impl Answers for SqliteStore {
     }
 
     fn keep<'a>(&'a self, key: &'a Digest, answer: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
-        let (key, cipher) = (hidden(self.cipher(), key), Arc::clone(self.cipher()));
+        let (key, cipher) = (*key, Arc::clone(self.cipher()));
         Box::pin(self.write(move |connection| {
-            let kept = cipher.seal(place(&[key.as_bytes()]), &answer);
-            let kept = kept.map_err(|error| Stop::failed(error.to_string()))?;
+            let answer =
+                seal_answer(&cipher, &key, &answer).map_err(|error| Stop::failed(error.to_string()))?;
             let sql = "UPDATE answers SET answer = ?2 WHERE key = ?1";
-            connection.prepare_cached(sql)?.execute(params![key.as_bytes(), kept])?;
+            connection.prepare_cached(sql)?.execute(params![key.as_bytes(), answer])?;
             Ok(())
         }))
     }
 
     fn forget<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<(), StoreError>> {
-        let key = hidden(self.cipher(), key);
+        let key = *key;
         Box::pin(self.write(move |connection| {
             connection.prepare_cached("DELETE FROM answers WHERE key = ?1")?.execute([key.as_bytes()])?;
             Ok(())

@@ -115,9 +115,10 @@ impl IdleStore {
         &self.cipher
     }
 
-    /// Whether an earlier rewrite was broken off after its moment of change, so that old files may still lie around.
-    pub fn is_unfinished(&self) -> Result<bool, RewriteStoreError> {
-        Ok(vault::is_unfinished(&self.connection)?)
+    /// Whether an earlier rewrite was broken off, so that its files, or those from before it, may still lie around.
+    pub fn is_unfinished(&self, artifacts: &Path) -> Result<bool, RewriteStoreError> {
+        let left = leftovers(&self.options, artifacts, &self.cipher)?;
+        Ok(vault::is_unfinished(&self.connection)? || !left.is_empty())
     }
 
     /// Locks the same key under another passphrase. Nothing else changes.
@@ -150,21 +151,39 @@ impl IdleStore {
         }
         let (locked, cipher) = prepare(protection)?;
         let cipher = Arc::new(cipher);
-        let new_path = self.options.beside("-new");
-        let new = create_new(&new_path)?;
-        crash::point("rewrite: begun");
-        let Recoded { streams, entries } = self.write_new(new, locked.as_ref(), &cipher, tell)?;
-        crash::point("rewrite: written");
-        self.verify_new(&new_path, protection, tell)?;
-        crash::point("rewrite: verified");
-        let old_values = FileArtifacts::with_cipher(artifacts, Arc::clone(&self.cipher));
         let new_values = FileArtifacts::with_cipher(artifacts, Arc::clone(&cipher));
-        // Whatever a broken-off rewrite left behind was sealed with a key that nobody has.
+        // Whatever a broken-off rewrite left behind was sealed with a key that nobody has, or with none.
         new_values.remove_all()?;
-        let artifacts = old_values.copy_to(&new_values, tell)?;
+        let new_path = self.options.beside("-new");
+        match self.write_beside(&new_path, (protection, locked.as_ref()), &new_values, tell) {
+            Ok(written) => Ok((self.swap(&new_path, cipher)?, written)),
+            Err(error) => {
+                // Nothing of it is of use, and it may be plain text. What cannot be removed is found by `check`.
+                drop(new_values.remove_all());
+                drop(std::fs::remove_file(&new_path));
+                Err(error)
+            }
+        }
+    }
+
+    /// Everything up to the moment of change: the new database and the new files of large values.
+    fn write_beside(
+        &self,
+        new_path: &Path,
+        (protection, locked): (&Protection, Option<&LockedKey>),
+        new_values: &FileArtifacts,
+        tell: Tell<'_>,
+    ) -> Result<Rewritten, RewriteStoreError> {
+        let new = create_new(new_path)?;
+        crash::point("rewrite: begun");
+        let Recoded { streams, entries } = self.write_new(new, locked, new_values.cipher(), tell)?;
+        crash::point("rewrite: written");
+        self.verify_new(new_path, protection, tell)?;
+        crash::point("rewrite: verified");
+        let old_values = new_values.under(Arc::clone(&self.cipher));
+        let artifacts = old_values.copy_to(new_values, tell)?;
         crash::point("rewrite: values written");
-        let idle = self.swap(&new_path, cipher)?;
-        Ok((idle, Rewritten { streams, entries, artifacts }))
+        Ok(Rewritten { streams, entries, artifacts })
     }
 
     fn write_new(
@@ -223,11 +242,30 @@ impl IdleStore {
     /// Removes the files of large values that belong to another key, or to none, and notes that it is done.
     pub fn finish(self, artifacts: &Path) -> Result<u64, RewriteStoreError> {
         let removed = FileArtifacts::with_cipher(artifacts, Arc::clone(&self.cipher)).remove_foreign()?;
+        let new = self.options.beside("-new");
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(RewriteStoreError::File { path: new, source: error });
+            }
+            Ok(()) | Err(_) => {}
+        }
         crash::point("rewrite: old values removed");
         vault::finish(&self.connection)?;
         checkpoint(&self.connection, "TRUNCATE")?;
         Ok(removed)
     }
+}
+
+/// Files that a rewrite which was broken off left behind.
+pub(super) fn leftovers(
+    options: &Options,
+    artifacts: &Path,
+    cipher: &Arc<Cipher>,
+) -> Result<Vec<PathBuf>, ArtifactError> {
+    let new = options.beside("-new");
+    let mut left = FileArtifacts::with_cipher(artifacts, Arc::clone(cipher)).foreign()?;
+    left.extend(Some(new).filter(|new| new.exists()));
+    Ok(left)
 }
 
 fn prepare(protection: &Protection) -> Result<(Option<LockedKey>, Cipher), RewriteStoreError> {

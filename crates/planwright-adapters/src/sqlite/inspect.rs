@@ -4,10 +4,11 @@ use super::anchor::Loss;
 use super::fault::failed;
 use super::reader::read_remains;
 use super::store::SqliteStore;
-use super::{recode, vault};
+use super::{idle, recode, vault};
 use planwright_core::journal::{Record, StreamName};
-use planwright_engine::port::StoreError;
+use planwright_engine::port::{ArtifactError, StoreError};
 use rusqlite::Connection;
+use std::path::{Path, PathBuf};
 
 impl SqliteStore {
     /// The version of SQLite that is built in.
@@ -50,6 +51,11 @@ impl SqliteStore {
     /// Whether files from before the store was encrypted, or from an earlier key, may still lie around.
     pub async fn is_unfinished(&self) -> Result<bool, StoreError> {
         self.look(|reader| reader.with(|db| vault::is_unfinished(db).map_err(|error| failed(&error)))).await
+    }
+
+    /// Files that a rewrite of the store, broken off, left behind. `artifacts` is the directory of the large values.
+    pub fn leftovers(&self, artifacts: &Path) -> Result<Vec<PathBuf>, ArtifactError> {
+        idle::leftovers(self.options(), artifacts, self.cipher())
     }
 
     /// Reads what is left of a stream, even if its tail is lost.

@@ -3,7 +3,8 @@
 use super::fault::describe;
 use super::idle::{Progress, RewriteStoreError, Tell};
 use super::sealing::{
-    LabelRow, open_entry, open_message, open_refusal, seal_entry, seal_message, seal_refusal, token_mark,
+    LabelRow, mask_request, open_answer, open_entry, open_message, open_refusal, seal_answer, seal_entry,
+    seal_message, seal_refusal, token_mark,
 };
 use super::tokens::{check_all as check_tokens, find_by_id};
 use super::transaction::{SEQ_BITS, records_of};
@@ -142,6 +143,7 @@ impl Recoder<'_> {
             "messages" => self.message(row),
             "losses" => self.loss(row),
             "tokens" => self.token(row),
+            "answers" => self.answer(row),
             _ => Ok(()),
         }
     }
@@ -204,6 +206,19 @@ impl Recoder<'_> {
         let head = super::sealing::mask_head(self.from, &name, kept);
         let kept = super::sealing::mask_head(self.to, &name, head);
         row.set("hash", Value::Blob(kept.hash.as_bytes().to_vec()));
+        Ok(())
+    }
+
+    fn answer(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
+        let key = row.hash("key")?;
+        let request = mask_request(self.from, &key, row.hash("request")?);
+        let request = mask_request(self.to, &key, request);
+        row.set("request", Value::Blob(request.as_bytes().to_vec()));
+        if !matches!(row.value("answer")?, Value::Null) {
+            let answer = open_answer(self.from, &key, row.bytes("answer")?).map_err(|_| row.damaged())?;
+            let kept = seal_answer(self.to, &key, &answer).map_err(StoreError::from)?;
+            row.set("answer", Value::Blob(kept));
+        }
         Ok(())
     }
 

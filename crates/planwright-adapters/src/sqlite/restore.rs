@@ -86,7 +86,7 @@ fn is_expected(path: &str) -> bool {
 
 /// Puts a backup in place. Blocks.
 pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteStoreError> {
-    let Restore { from, to, artifacts, now, .. } = restore;
+    let Restore { from, to, artifacts, .. } = restore;
     let manifest = read_manifest(from)?;
     check_files(from, &manifest, tell)?;
     if to.path.exists() && !restore.replace {
@@ -95,17 +95,12 @@ pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteSto
     open::create_directory(&to.path)?;
     let (heads, _) = lock_alone(to)?;
     let new_path = to.beside("-new");
-    let (mut new, cipher) = copy_database(restore, &manifest, &new_path)?;
-    crash::point("restore: copied");
-    let cipher = Arc::new(cipher);
-    let counted = check_copy(&new, &cipher, tell)?;
-    if counted != (manifest.streams, manifest.entries) {
-        return Err(RewriteStoreError::BadBackup("it does not hold what it says".to_owned()));
+    let written = write_beside(restore, &manifest, &new_path, tell);
+    if written.is_err() {
+        // It is of no use, and may hold plain text.
+        drop(std::fs::remove_file(&new_path));
     }
-    let settled = settle(&mut new, &cipher, restore.keep_tokens, *now)?;
-    drop(new);
-    std::fs::File::open(&new_path).and_then(|file| file.sync_all()).map_err(failed(&new_path))?;
-    crash::point("restore: settled");
+    let (cipher, settled) = written?;
     copy_values(from, &manifest, artifacts, tell)?;
     crash::point("restore: values written");
     empty_log(to);
@@ -118,6 +113,26 @@ pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteSto
     open::checkpoint(&connection, "TRUNCATE")?;
     let (tokens_revoked, commands_refused) = settled;
     Ok(Restored { manifest, tokens_revoked, commands_refused })
+}
+
+/// Writes the database beside the store, checks all of it, and settles what must not go on.
+fn write_beside(
+    restore: &Restore,
+    manifest: &Manifest,
+    path: &Path,
+    tell: Tell<'_>,
+) -> Result<(Arc<Cipher>, (u64, u64)), RewriteStoreError> {
+    let (mut new, cipher) = copy_database(restore, manifest, path)?;
+    crash::point("restore: copied");
+    let counted = check_copy(&new, &cipher, tell)?;
+    if counted != (manifest.streams, manifest.entries) {
+        return Err(RewriteStoreError::BadBackup("it does not hold what it says".to_owned()));
+    }
+    let settled = settle(&mut new, &cipher, restore.keep_tokens, restore.now)?;
+    drop(new);
+    std::fs::File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))?;
+    crash::point("restore: settled");
+    Ok((Arc::new(cipher), settled))
 }
 
 fn check_files(from: &Path, manifest: &Manifest, tell: Tell<'_>) -> Result<(), RewriteStoreError> {

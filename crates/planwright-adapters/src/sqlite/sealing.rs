@@ -160,6 +160,21 @@ pub(super) fn open_refusal(cipher: &Cipher, id: i64, kept: String) -> Result<Str
     cipher.open_text(Place { table: "messages", column: "refusal", row: &[&id] }, kept)
 }
 
+/// An answer of the service that may be given again, sealed for its key.
+pub(super) fn seal_answer(cipher: &Cipher, key: &Digest, answer: &[u8]) -> Result<Vec<u8>, SealError> {
+    let place = Place { table: "answers", column: "answer", row: &[key.as_bytes()] };
+    Ok(cipher.seal(place, answer)?.into_owned())
+}
+
+pub(super) fn open_answer(cipher: &Cipher, key: &Digest, kept: Vec<u8>) -> Result<Vec<u8>, OpenSealedError> {
+    cipher.open(Place { table: "answers", column: "answer", row: &[key.as_bytes()] }, kept)
+}
+
+/// The hash of a request could confirm a guess of it. The same call hides it and shows it again.
+pub(super) fn mask_request(cipher: &Cipher, key: &Digest, request: Digest) -> Digest {
+    cipher.mask(&[b"request", key.as_bytes()], request)
+}
+
 /// Proves that a token's row was written by somebody who knows the key; `None` if there is none.
 pub(super) fn token_mark(cipher: &Cipher, token: &Token) -> Result<Option<Vec<u8>>, SealError> {
     if !cipher.is_sealed() {

@@ -4,12 +4,15 @@ use crate::scene::{Chain, LONG, Scene, passphrase, sealed};
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::sqlite::{OpenStoreError, Options, SqliteStore, is_encrypted};
 use planwright_adapters::vault::UnlockError;
+use planwright_core::digest::Digest;
 use planwright_core::journal::Record;
 use planwright_core::policy::{Role, Roles};
 use planwright_core::principal::Principal;
 use planwright_core::time::Timestamp;
 use planwright_engine::access::{Grant, create};
-use planwright_engine::port::{Append, Artifacts as _, LeaseRule, Store, StreamStatus, Tokens};
+use planwright_engine::port::{
+    Answers as _, Append, Artifacts as _, Asking, Claim, LeaseRule, Store, StreamStatus, Tokens,
+};
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -117,7 +120,7 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Things nobody may find: in bodies, keys, labels, commands, refusals, large values, a growing journal.
-const CANARIES: [&str; 12] = [
+const CANARIES: [&str; 13] = [
     "canary-body-1",
     "canary-body-2",
     "canary-key",
@@ -130,6 +133,7 @@ const CANARIES: [&str; 12] = [
     "canary-plan",
     "canary-late",
     "canary-answered",
+    "canary-answer-of-the-service",
 ];
 
 async fn plant(scene: &Scene) {
@@ -162,6 +166,16 @@ async fn plant(scene: &Scene) {
     let answers = vec![(message, Err(CANARIES[6].to_owned()))];
     store.append(vec![Append { answers, ..run.grow(CANARIES[11].as_bytes()) }]).await.unwrap();
     assert_eq!(store.answer(message).await.unwrap(), Some(Err(CANARIES[6].to_owned())));
+    let asking = Asking {
+        principal: Digest::of_bytes(b"ada"),
+        key: Digest::of_bytes(b"key"),
+        request: Digest::of_bytes(CANARIES[12].as_bytes()),
+        owner: crate::scene::owner("owner"),
+    };
+    assert_eq!(store.claim(&asking, Timestamp::from_millis(1)).await.unwrap(), Claim::Fresh);
+    store.keep(&asking.key, CANARIES[12].into()).await.unwrap();
+    let again = store.claim(&asking, Timestamp::from_millis(2)).await.unwrap();
+    assert_eq!(again, Claim::Answered(CANARIES[12].into()));
     let mut plan = Chain::of("plan/p");
     plan.put(&store, &CANARIES[9].repeat(2_000)).await;
     let artifacts = FileArtifacts::with_cipher(scene.file("-artifacts"), Arc::clone(store.cipher()));
@@ -179,7 +193,7 @@ async fn nothing_that_was_kept_is_found_in_stolen_files() {
     let stolen = files(scene.directory.path());
     assert!(stolen.iter().any(|(path, bytes)| path.ends_with("-wal") && !bytes.is_empty()));
     for canary in CANARIES {
-        let digest = planwright_core::digest::Digest::of_bytes(canary.as_bytes());
+        let digest = Digest::of_bytes(canary.as_bytes());
         for (path, bytes) in &stolen {
             let found = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
             assert!(!found(canary.as_bytes()), "{canary} in {path}");

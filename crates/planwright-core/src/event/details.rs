@@ -48,6 +48,7 @@ impl StepDetails {
 
 /// Whole seconds are written as a whole number.
 #[expect(clippy::cast_possible_truncation, reason = "only whole numbers of that size are cast")]
+#[expect(clippy::ref_option, reason = "serde hands the field over like this")]
 fn seconds<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match *seconds {
         Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => serializer.serialize_i64(whole as i64),

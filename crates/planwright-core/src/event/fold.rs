@@ -9,6 +9,7 @@ use crate::journal::{DecodeEntryError, Entry, Record, StreamName, decode};
 use crate::plan::{Bounds, Document, Finding};
 use crate::review::ReviewEvent;
 use crate::run::{Corrupt, RunEvent};
+use crate::trace::TraceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub enum FoldEventsError {
 #[derive(Debug, Clone)]
 pub struct PlanEvents {
     plan: PlanId,
+    /// Of the order that brought the current version.
+    trace: TraceId,
     bounds: Bounds,
     last: u64,
     versions: BTreeMap<u32, Arc<Document>>,
@@ -42,6 +45,7 @@ pub struct PlanEvents {
 impl PlanEvents {
     pub fn new(plan: PlanId, bounds: Bounds) -> Self {
         Self {
+            trace: trace_of_plan(&plan),
             plan,
             bounds,
             last: 0,
@@ -73,10 +77,7 @@ impl PlanEvents {
             StreamName::Plan(plan) if *plan == self.plan => {
                 let entry = decode::<ReviewEvent>(record)?;
                 let stories = self.review(&entry);
-                stories
-                    .into_iter()
-                    .map(|story| (story, entry.at, trace_of_plan(plan), None))
-                    .collect::<Vec<_>>()
+                stories.into_iter().map(|story| (story, entry.at, self.trace, None)).collect::<Vec<_>>()
             }
             StreamName::Plan(_) => return Err(FoldEventsError::OtherPlan(stream.clone())),
             StreamName::Run(id) => {
@@ -94,7 +95,8 @@ impl PlanEvents {
     }
 
     fn review(&mut self, entry: &Entry<ReviewEvent>) -> Vec<Story> {
-        if let ReviewEvent::PlanProposed { version, document, .. } = &entry.event {
+        if let ReviewEvent::PlanProposed { version, document, trace, .. } = &entry.event {
+            self.trace = trace.unwrap_or_else(|| trace_of_plan(&self.plan));
             self.versions.insert(*version, Arc::clone(document));
         }
         self.deleted |= matches!(entry.event, ReviewEvent::PlanDeleted { .. });

@@ -14,7 +14,16 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
     use EventName as N;
     let by = |name, by: &Principal, words: String| Story::new(name, format!("{by} {words}")).by(by);
     let story = match event {
-        ReviewEvent::PlanProposed { version, document, digest, by, reason, draft, restored_from: _ } => {
+        ReviewEvent::PlanProposed {
+            version,
+            document,
+            digest,
+            by,
+            reason,
+            draft,
+            restored_from: _,
+            trace: _,
+        } => {
             let told = |name, words| Story {
                 reason: reason.as_deref().map(|reason| cut(reason, MAX_TEXT)),
                 ..of_version(Story::new(name, words).by(by), *version, Some(*digest))

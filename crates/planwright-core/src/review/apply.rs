@@ -1,6 +1,6 @@
 //! Noting what happened to a plan.
 
-use super::{Approval, OpenedRun, Rejection, Review, ReviewEvent, ReviewState, Version};
+use super::{Approval, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent, ReviewState, Version};
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::journal::Entry;
@@ -39,7 +39,16 @@ impl Review {
             status: state.as_str(),
         };
         match &entry.event {
-            ReviewEvent::PlanProposed { version, document, digest, by, reason, restored_from, draft } => {
+            ReviewEvent::PlanProposed {
+                version,
+                document,
+                digest,
+                by,
+                reason,
+                restored_from,
+                draft,
+                trace: _,
+            } => {
                 let restores = restored_from.is_none_or(|earlier| (1..*version).contains(&earlier));
                 if *version as usize != self.versions.len() + 1 || !restores {
                     return Err(cannot_follow("plan_proposed", self.state));
@@ -138,13 +147,43 @@ impl Review {
                 self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
                 self.state = ReviewState::ChangesRequested;
             }
-            ReviewEvent::PlanExpired { .. }
-            | ReviewEvent::ApprovalExpired { .. }
-            | ReviewEvent::PlanArchived { .. }
-            | ReviewEvent::PlanUnarchived { .. } => self.note_keeping(entry)?,
-            ReviewEvent::CommentAdded { .. }
-            | ReviewEvent::CommentResolved { .. }
-            | ReviewEvent::CommentReopened { .. } => self.note_comment(entry)?,
+            ReviewEvent::PlanExpired { version, .. } => {
+                if !self.note_expired(*version) {
+                    return Err(cannot_follow("plan_expired", self.state));
+                }
+            }
+            ReviewEvent::ApprovalExpired { version, .. } => {
+                if !self.note_approval_expired(*version) {
+                    return Err(cannot_follow("approval_expired", self.state));
+                }
+            }
+            ReviewEvent::PlanArchived { .. } => {
+                if !self.note_archived(true) {
+                    return Err(cannot_follow("plan_archived", self.state));
+                }
+            }
+            ReviewEvent::PlanUnarchived { .. } => {
+                if !self.note_archived(false) {
+                    return Err(cannot_follow("plan_unarchived", self.state));
+                }
+            }
+            ReviewEvent::CommentAdded { comment, on, version, reply_to, by, text } => {
+                let (id, by, text) = (comment.clone(), by.clone(), text.clone());
+                let said = Comment { id, by, text, version: *version, at: entry.at };
+                if !self.note_comment(said, on.as_ref(), reply_to.as_ref()) {
+                    return Err(cannot_follow("comment_added", self.state));
+                }
+            }
+            ReviewEvent::CommentResolved { comment, by } => {
+                if !self.note_settled(comment, Some(Resolved { by: by.clone(), at: entry.at })) {
+                    return Err(cannot_follow("comment_resolved", self.state));
+                }
+            }
+            ReviewEvent::CommentReopened { comment, .. } => {
+                if !self.note_settled(comment, None) {
+                    return Err(cannot_follow("comment_reopened", self.state));
+                }
+            }
         }
         self.seq = entry.seq;
         self.updated_at = entry.at;

@@ -4,10 +4,8 @@
 
 use super::{Review, ReviewEvent, ReviewState};
 use crate::id::{CommentId, StepId};
-use crate::journal::Entry;
 use crate::plan::Document;
 use crate::principal::{Principal, PrincipalKind};
-use crate::run::Corrupt;
 use crate::time::Timestamp;
 
 /// One thing somebody said.
@@ -208,39 +206,34 @@ impl Review {
         self.threads.iter().map(|thread| 1 + thread.replies.len()).sum()
     }
 
-    /// Notes an entry about comments.
-    pub(super) fn note_comment(&mut self, entry: &Entry<ReviewEvent>) -> Result<(), Corrupt> {
-        let (seq, status, at) = (entry.seq, self.state.as_str(), entry.at);
-        let cannot_follow = |event| Corrupt::RunTransition { seq, event, status };
-        match &entry.event {
-            ReviewEvent::CommentAdded { comment, on, version, reply_to, by, text } => {
-                let (id, by, text) = (comment.clone(), by.clone(), text.clone());
-                let comment = Comment { id, by, text, version: *version, at };
-                match reply_to {
-                    Some(root) => {
-                        let thread = self.thread_mut(root).ok_or_else(|| cannot_follow("comment_added"))?;
-                        thread.replies.push(comment);
-                    }
-                    None => self.threads.push(Thread {
-                        on: on.clone(),
-                        first: comment,
-                        replies: Vec::new(),
-                        resolved: None,
-                    }),
-                }
+    /// Notes a comment. Returns whether the thread it answers is there.
+    pub(super) fn note_comment(
+        &mut self,
+        comment: Comment,
+        on: Option<&StepId>,
+        reply_to: Option<&CommentId>,
+    ) -> bool {
+        match reply_to {
+            Some(root) => match self.thread_mut(root) {
+                Some(thread) => thread.replies.push(comment),
+                None => return false,
+            },
+            None => {
+                let (on, replies) = (on.cloned(), Vec::new());
+                self.threads.push(Thread { on, first: comment, replies, resolved: None });
             }
-            ReviewEvent::CommentResolved { comment, by } => {
-                let thread = self.thread_mut(comment).filter(|thread| thread.is_open());
-                let thread = thread.ok_or_else(|| cannot_follow("comment_resolved"))?;
-                thread.resolved = Some(Resolved { by: by.clone(), at });
-            }
-            ReviewEvent::CommentReopened { comment, .. } => {
-                let thread = self.thread_mut(comment).filter(|thread| !thread.is_open());
-                thread.ok_or_else(|| cannot_follow("comment_reopened"))?.resolved = None;
-            }
-            _ => return Err(cannot_follow("comment")),
         }
-        Ok(())
+        true
+    }
+
+    /// Notes that a thread was settled, or is open again. Returns whether that can be.
+    pub(super) fn note_settled(&mut self, root: &CommentId, resolved: Option<Resolved>) -> bool {
+        let Some(thread) = self.thread_mut(root) else { return false };
+        if thread.resolved.is_some() == resolved.is_some() {
+            return false;
+        }
+        thread.resolved = resolved;
+        true
     }
 
     fn thread_mut(&mut self, root: &CommentId) -> Option<&mut Thread> {

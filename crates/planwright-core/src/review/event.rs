@@ -6,6 +6,7 @@ use crate::id::{CommentId, RunId, StepId};
 use crate::journal::Journaled;
 use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
+use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -27,6 +28,9 @@ pub enum ReviewEvent {
         /// Not put forward yet: nobody is asked about it and nothing of it runs.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         draft: bool,
+        /// The trace of the order that brought it, if it came with one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<TraceId>,
     },
     /// The draft is put forward as it is.
     DraftProposed {

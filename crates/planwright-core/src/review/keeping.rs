@@ -1,9 +1,7 @@
 //! What time does to a plan that nobody touches, and putting plans away.
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
-use crate::journal::Entry;
 use crate::principal::Principal;
-use crate::run::Corrupt;
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -78,45 +76,41 @@ impl Review {
         Ok(vec![ReviewEvent::PlanArchived { by: by.clone() }])
     }
 
-    /// Notes an entry about time and the archive.
-    pub(super) fn note_keeping(&mut self, entry: &Entry<ReviewEvent>) -> Result<(), Corrupt> {
-        let (seq, status) = (entry.seq, self.state.as_str());
-        let cannot_follow = |event| Err(Corrupt::RunTransition { seq, event, status });
-        let deleted = self.state == ReviewState::Deleted;
-        match &entry.event {
-            ReviewEvent::PlanExpired { version, .. } => {
-                if !self.may_run() || *version != self.current().number {
-                    return cannot_follow("plan_expired");
-                }
-                // What is proposed again one day is agreed to again.
-                self.take_back();
-                self.state = ReviewState::Expired;
-            }
-            ReviewEvent::ApprovalExpired { version, .. } => {
-                if self.state != ReviewState::Approved || *version != self.current().number {
-                    return cannot_follow("approval_expired");
-                }
-                self.state = ReviewState::Proposed;
-            }
-            ReviewEvent::PlanArchived { .. } if deleted || self.archived => {
-                return cannot_follow("plan_archived");
-            }
-            ReviewEvent::PlanArchived { .. } => self.archived = true,
-            ReviewEvent::PlanUnarchived { .. } if deleted || !self.archived => {
-                return cannot_follow("plan_unarchived");
-            }
-            ReviewEvent::PlanUnarchived { .. } => self.archived = false,
-            _ => return cannot_follow("keeping"),
+    /// Notes that nobody touched this version for too long. Returns whether that can be.
+    pub(super) fn note_expired(&mut self, version: u32) -> bool {
+        let waits = self.may_run() && version == self.current().number;
+        if waits {
+            // What is proposed again one day is agreed to again.
+            self.take_back();
+            self.state = ReviewState::Expired;
         }
-        Ok(())
+        waits
+    }
+
+    /// Notes that nobody used the approval in time. Returns whether that can be.
+    pub(super) fn note_approval_expired(&mut self, version: u32) -> bool {
+        let approved = self.state == ReviewState::Approved && version == self.current().number;
+        if approved {
+            self.state = ReviewState::Proposed;
+        }
+        approved
+    }
+
+    /// Notes that the plan was put away or taken back. Returns whether that can be.
+    pub(super) fn note_archived(&mut self, archived: bool) -> bool {
+        let changes = self.archived != archived && self.state != ReviewState::Deleted;
+        self.archived = if changes { archived } else { self.archived };
+        changes
     }
 
     pub(super) fn decide_unarchive(&self, by: &Principal) -> Result<Vec<ReviewEvent>, Refusal> {
-        match self.state {
-            ReviewState::Deleted => Err(Refusal::Deleted),
-            _ if !self.archived => Err(Refusal::NotArchived),
-            _ => Ok(vec![ReviewEvent::PlanUnarchived { by: by.clone() }]),
+        if self.state == ReviewState::Deleted {
+            return Err(Refusal::Deleted);
         }
+        if !self.archived {
+            return Err(Refusal::NotArchived);
+        }
+        Ok(vec![ReviewEvent::PlanUnarchived { by: by.clone() }])
     }
 }
 

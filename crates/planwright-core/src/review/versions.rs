@@ -4,6 +4,7 @@ use super::{Refusal, Review, ReviewEvent, ReviewState};
 use crate::digest::Digest;
 use crate::plan::{Document, PlanDiff};
 use crate::principal::Principal;
+use crate::trace::TraceId;
 use std::sync::Arc;
 
 /// A change to a plan, made while looking at one version of it.
@@ -17,6 +18,17 @@ pub struct Revision {
     pub reason: Option<String>,
     /// The earlier version whose content this is.
     pub restored_from: Option<u32>,
+}
+
+impl ReviewEvent {
+    /// Names the trace of the order that brought a new version.
+    #[must_use]
+    pub fn traced(mut self, order: Option<TraceId>) -> Self {
+        if let Self::PlanProposed { trace, .. } = &mut self {
+            *trace = order;
+        }
+        self
+    }
 }
 
 impl Review {
@@ -152,7 +164,8 @@ impl Review {
 }
 
 fn first(document: Arc<Document>, digest: Digest, by: Principal, draft: bool) -> ReviewEvent {
-    ReviewEvent::PlanProposed { version: 1, document, digest, by, reason: None, restored_from: None, draft }
+    let (reason, restored_from, trace) = (None, None, None);
+    ReviewEvent::PlanProposed { version: 1, document, digest, by, reason, restored_from, draft, trace }
 }
 
 fn numbered(mut event: ReviewEvent, number: u32) -> ReviewEvent {

@@ -52,7 +52,7 @@ fn step(millis: u64) -> u16 {
         millis
     } else {
         let power = u64::from(millis.ilog2());
-        let part = (millis >> (power - PARTS.ilog2() as u64)) & (PARTS - 1);
+        let part = (millis >> (power - u64::from(PARTS.ilog2()))) & (PARTS - 1);
         (power - 2) * PARTS + part
     };
     u16::try_from(scaled).expect("there are fewer than 64 powers of two in milliseconds")

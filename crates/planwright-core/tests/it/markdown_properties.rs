@@ -199,6 +199,7 @@ fn any_step() -> impl Strategy<Value = Value> {
         ("constraints", texts().boxed()),
         ("critical", any::<bool>().prop_map(Value::from).boxed()),
         ("optional", any::<bool>().prop_map(Value::from).boxed()),
+        ("skip", any::<bool>().prop_map(Value::from).boxed()),
         ("expect", text().boxed()),
         ("undo", undo.boxed()),
         ("capability", text().boxed()),

@@ -299,7 +299,16 @@ fn an_edit_voids_the_approval_and_names_both_digests() {
 
 fn proposed(version: u32, restored_from: Option<u32>) -> ReviewEvent {
     let (document, digest, by) = (document(2), digest(2, 0), ada());
-    ReviewEvent::PlanProposed { version, document, digest, by, reason: None, restored_from, draft: false }
+    ReviewEvent::PlanProposed {
+        version,
+        document,
+        digest,
+        by,
+        reason: None,
+        restored_from,
+        draft: false,
+        trace: None,
+    }
 }
 
 #[test]

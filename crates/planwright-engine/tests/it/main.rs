@@ -4,6 +4,7 @@
 mod commands;
 mod consent;
 mod crash;
+mod edits;
 mod execution;
 mod faults;
 mod flow;

@@ -39,6 +39,8 @@ pub(super) struct PlanQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
+    ticket: Option<String>,
 }
 
 /// Which events of all plans are wanted.
@@ -57,6 +59,8 @@ pub(super) struct GlobalQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
+    ticket: Option<String>,
 }
 
 /// Names of events that are wanted; all if none is named.

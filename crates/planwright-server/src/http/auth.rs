@@ -70,6 +70,7 @@ pub(super) async fn layer(State(http): State<Http>, mut request: Request, next: 
     match enter(&http, door).await {
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller);
+            forget_ticket(&mut request);
             next.run(request).await
         }
         Ok(None) => next.run(request).await,
@@ -138,6 +139,23 @@ fn ticket(request: &Request) -> Option<&str> {
         return None;
     }
     request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="))
+}
+
+/// A ticket that was used is nobody else's business: neither the route nor a log sees it.
+fn forget_ticket(request: &mut Request) {
+    if ticket(request).is_none() {
+        return;
+    }
+    let uri = request.uri();
+    let rest: Vec<&str> =
+        uri.query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("ticket=")).collect();
+    let rest = match rest.as_slice() {
+        [] => uri.path().to_owned(),
+        rest => format!("{}?{}", uri.path(), rest.join("&")),
+    };
+    if let Ok(rest) = rest.parse() {
+        *request.uri_mut() = rest;
+    }
 }
 
 async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Problem> {

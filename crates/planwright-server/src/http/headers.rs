@@ -7,7 +7,7 @@ use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use http::{HeaderValue, StatusCode};
+use http::HeaderValue;
 
 /// What is set unless a route said something else.
 const DEFAULTS: [(HeaderName, &str); 6] = [
@@ -22,25 +22,11 @@ const DEFAULTS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Longer addresses than this are a mistake or an attack.
-const MAX_URI: usize = 8 << 10;
-
 pub(super) async fn layer(request: Request, next: Next) -> Response {
-    let mut response = if uri_length(&request) > MAX_URI {
-        let mut response = Response::default();
-        *response.status_mut() = StatusCode::URI_TOO_LONG;
-        response
-    } else {
-        next.run(request).await
-    };
+    let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in DEFAULTS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
-}
-
-fn uri_length(request: &Request) -> usize {
-    let uri = request.uri();
-    uri.path().len() + uri.query().map_or(0, str::len)
 }

@@ -14,6 +14,9 @@ use http::{HeaderMap, StatusCode, Uri};
 use std::net::SocketAddr;
 use std::str::FromStr;
 
+/// Longer addresses than this are a mistake or an attack.
+const MAX_URI: usize = 8 << 10;
+
 /// A host, with a port if only that one is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
@@ -112,6 +115,10 @@ fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
 }
 
 fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI {
+        let words = format!("the address has more than {MAX_URI} characters");
+        return Err(Problem::new(StatusCode::URI_TOO_LONG, words));
+    }
     let host = host_of(uri, headers);
     if !host.is_some_and(|host| allows_host(settings, host)) {
         return Err(Problem::new(

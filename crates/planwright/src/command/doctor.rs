@@ -2,6 +2,7 @@
 
 use crate::config::{self, Config};
 use crate::exit::{Exit, Failure, chain};
+use crate::passphrase::Unlock;
 use crate::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::servers::Servers;
 use crate::wire_up::{Access, App, Setting, Workspace};
@@ -50,7 +51,7 @@ impl Diagnosis {
     }
 }
 
-pub(crate) async fn run(printer: Printer, dir: Option<&Path>) -> Result<Exit, Failure> {
+pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) -> Result<Exit, Failure> {
     let mut diagnosis = Diagnosis { ok: true, checks: Vec::new() };
     let mut exit = Exit::Usage;
     match Workspace::find(dir) {
@@ -59,7 +60,7 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>) -> Result<Exit, Fa
             permissions(&mut diagnosis, &workspace);
             free_space(&mut diagnosis, &workspace);
             if let Some(config) = configuration(&mut diagnosis, &workspace) {
-                let setting = Setting { workspace, config, printer, servers: Servers::default() };
+                let setting = Setting { workspace, config, printer, servers: Servers::default(), unlock };
                 secrets(&mut diagnosis, &setting).await;
                 servers(&mut diagnosis, &setting);
                 exit = store(&mut diagnosis, &setting).await;
@@ -173,7 +174,7 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
         Ok(app) => app,
         Err(failure) => {
             let exit = failure.exit;
-            let name = if exit == Exit::Store { "store" } else { "tools" };
+            let name = if matches!(exit, Exit::Store | Exit::Locked) { "store" } else { "tools" };
             diagnosis.note(name, Verdict::Fail, failure.message, None);
             return exit;
         }
@@ -184,7 +185,8 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
     };
     match sqlite.damage().await {
         Ok(losses) if losses.is_empty() => {
-            let message = format!("{} opens, and no entry is missing", sqlite.path().display());
+            let kept = if sqlite.cipher().is_sealed() { "encrypted" } else { "not encrypted" };
+            let message = format!("{} ({kept}) opens, and no entry is missing", sqlite.path().display());
             diagnosis.note("store", Verdict::Ok, message, None);
         }
         Ok(losses) => {

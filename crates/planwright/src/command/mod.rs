@@ -35,6 +35,7 @@ pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod store;
 pub(crate) mod template;
 pub(crate) mod token;
 pub(crate) mod tools;
@@ -42,6 +43,7 @@ pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 pub(crate) mod versions;
+pub(crate) mod watch;
 pub(crate) mod webhooks;
 
 use crate::args::{Cli, Command};
@@ -60,14 +62,14 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
-        Command::Doctor => return on_runtime(doctor::run(printer, dir)),
+        Command::Doctor => return on_runtime(doctor::run(printer, dir, cli.global.unlock)),
         Command::Policy(policy::Args { command: PolicyCommand::Check { file } }) => {
             return policy::check(printer, dir, file.as_deref());
         }
         other => other,
     };
     let servers = Servers::new(cli.global.trust_project_servers);
-    let setting = Setting::new(dir, printer, servers.clone())?;
+    let setting = Setting::new(dir, printer, servers.clone())?.unlocked_by(cli.global.unlock);
     // Dropped last: it sends what was recorded.
     let service = matches!(command, Command::Serve(_));
     let _telemetry = telemetry::start(&cli.global.log, service, setting.config.telemetry())?;
@@ -124,12 +126,14 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,
         Command::Log(args) => log::run(&setting, &args).await,
+        Command::Watch(args) => watch::run(&setting, &args).await,
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,
         Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
+        Command::Store(command) => store::run(&setting, &command).await,
         Command::Token(command) => token::run(&setting, &command).await,
         Command::Policy(policy::Args { command: PolicyCommand::Explain(args) }) => {
             policy::explain(&setting, &args).await

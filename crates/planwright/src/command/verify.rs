@@ -24,19 +24,19 @@ pub(crate) struct Args {
 
 /// What `verify --json` prints.
 #[derive(Debug, Default, Serialize)]
-struct Verification {
-    ok: bool,
-    streams: usize,
-    entries: u64,
-    findings: Vec<Damage>,
+pub(crate) struct Verification {
+    pub(crate) ok: bool,
+    pub(crate) streams: usize,
+    pub(crate) entries: u64,
+    pub(crate) findings: Vec<Damage>,
 }
 
 /// One thing that is not as it was recorded.
 #[derive(Debug, Serialize)]
-struct Damage {
+pub(crate) struct Damage {
     /// The stream, the file or the artifact.
-    place: String,
-    message: String,
+    pub(crate) place: String,
+    pub(crate) message: String,
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
@@ -74,11 +74,16 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 impl Verification {
-    fn note(&mut self, place: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn note(&mut self, place: impl Into<String>, message: impl Into<String>) {
         self.findings.push(Damage { place: place.into(), message: message.into() });
     }
 
-    async fn check(&mut self, app: &App, sqlite: &SqliteStore, only: Option<&PlanId>) -> Result<(), Failure> {
+    pub(crate) async fn check(
+        &mut self,
+        app: &App,
+        sqlite: &SqliteStore,
+        only: Option<&PlanId>,
+    ) -> Result<(), Failure> {
         match sqlite.integrity().await {
             Ok(problems) => problems.into_iter().for_each(|problem| self.note("database", problem)),
             Err(error) => self.note("database", error.to_string()),

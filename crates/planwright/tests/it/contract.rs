@@ -120,7 +120,7 @@ fn import_show_and_list_have_the_promised_keys() {
     let shown = bench.run(&["show", "p", "--json"]).ends(0).json();
     assert_eq!(
         keys(&shown),
-        ["approvals", "digest", "id", "policy", "runs", "status", "steps", "title", "version"]
+        ["approvals", "comments", "digest", "id", "policy", "runs", "status", "steps", "title", "version"]
     );
     assert_eq!(shown["digest"], imported["digest"]);
     assert_eq!(keys(&shown["runs"][0]), ["id", "startedAt", "status", "version"]);

@@ -107,7 +107,7 @@ fn only_json_is_read_and_not_too_much_of_it() {
     post("application/json", "[".repeat(100_000).as_bytes()).ends(400);
     post("application/json", &vec![b' '; (1 << 20) + 1]).refuses(413, "larger");
     let long = format!("/plan?cursor={}", "x".repeat(9_000));
-    service.get(&long).refuses(414, "URI");
+    service.get(&long).refuses(414, "characters");
     let answer = service.request("GET", "/plan").header("X-Large", &"x".repeat(60_000)).send();
     assert_eq!(answer.status, 431);
 }

@@ -10,6 +10,7 @@ mod lifecycle;
 mod overload;
 mod repeat;
 mod shutdown;
+mod tried;
 #[path = "../it/workbench.rs"]
 #[expect(dead_code, reason = "the other tests use the rest")]
 mod workbench;

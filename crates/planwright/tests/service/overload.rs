@@ -12,10 +12,13 @@ fn decisions_are_admitted_while_others_are_told_to_come_again() {
     service.plan("p", json!([effect("a", &[])]));
     service.plan("q", json!([sleep("a", 60_000, &[])]));
     service.run("q");
-    let held: Vec<TcpStream> = (0..2)
-        .map(|_| service.request("POST", "/plan").header("Content-Type", "application/json").hang(100))
-        .collect();
-    wait_until("the service to be full", || service.get("/plan").status == 503);
+    let mut held: Vec<TcpStream> = Vec::new();
+    // Those that came when there was no room are answered; the others are waited for.
+    wait_until("the service to be full", || {
+        let request = service.request("POST", "/plan").header("Content-Type", "application/json");
+        held.push(request.hang(100));
+        service.get("/plan").status == 503
+    });
     let refused = service.get("/plan").refuses(503, "too much");
     assert!(refused.header("retry-after").is_some());
     service.approve("p");

@@ -59,11 +59,7 @@ async fn create_plan(
         Some(id) => refuse_known(&http, id).await?,
         None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
     }
-    let (review, _) = if only_a_goal {
-        engine.draft(document, &caller.principal).await?
-    } else {
-        engine.propose(document, &caller.principal).await?
-    };
+    let (review, _) = engine.take_in(document, &caller.principal, only_a_goal, trace.parse().ok()).await?;
     http.service.write_files(review.id()).await;
     let (id, current) = (review.id().to_string(), review.current());
     let status = engine.status(&review).await?;

@@ -62,7 +62,6 @@ async fn run_plan(
     let review = super::load(&http, &id).await?;
     let engine = &http.service.engine;
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
-    options.trace = trace.parse().ok();
     let candidate = engine.runnable(&review, &options.variables).await?;
     options.approval = engine.consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
@@ -261,7 +260,6 @@ pub(super) async fn fork(
     let source = super::load_run(http, &review, run.as_deref()).await?.id().clone();
     let engine = &http.service.engine;
     let mut options = options(caller, variables, None)?;
-    options.trace = trace.parse().ok();
     let candidate = engine.runnable(&review, &options.variables).await?;
     let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
     let find = |step: &String| candidate.plan.find(step).map(|ix| candidate.plan.step_id(ix).clone());

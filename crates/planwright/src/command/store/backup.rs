@@ -1,0 +1,43 @@
+//! `store backup`.
+
+use super::at_length;
+use crate::exit::{Exit, Failure};
+use crate::printer::line;
+use crate::wire_up::{Access, Setting};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory to make. It must not be there yet.
+    #[arg(value_name = "PATH")]
+    to: PathBuf,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    let Some(store) = app.sqlite.as_ref().map(Arc::clone) else {
+        return Err(Failure::usage("there is no store in this workspace"));
+    };
+    let (artifacts, to, now) = (setting.workspace.artifacts.clone(), args.to.clone(), app.now());
+    let manifest = at_length(setting.printer, move |tell| store.backup(&artifacts, &to, now, tell)).await?;
+    let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
+    if setting.printer.json {
+        setting.printer.document(&json!({
+            "path": args.to, "createdAt": manifest.created_at, "encrypted": manifest.encrypted,
+            "streams": manifest.streams, "entries": manifest.entries, "files": manifest.files.len(),
+            "bytes": bytes,
+        }))?;
+    } else {
+        setting.printer.data(&format!(
+            "{}: {} streams, {} entries, {} files, {} KiB",
+            line(&args.to.display().to_string()),
+            manifest.streams,
+            manifest.entries,
+            manifest.files.len(),
+            bytes.div_ceil(1024)
+        ))?;
+    }
+    Ok(Exit::Done)
+}

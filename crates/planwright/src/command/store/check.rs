@@ -1,0 +1,98 @@
+//! `store check`: that the store is whole, and that nothing lies around that should not.
+
+use super::at_length;
+use super::plain_files::PlainFiles;
+use crate::command::verify::{Damage, Verification};
+use crate::exit::{Exit, Failure};
+use crate::printer::{GREEN, RED, line};
+use crate::wire_up::{Access, App, Setting};
+use planwright_adapters::files::FileArtifacts;
+use planwright_adapters::sqlite::{RewriteStoreError, SqliteStore};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What `store check --json` prints.
+#[derive(Debug, Serialize)]
+struct Checked {
+    ok: bool,
+    encrypted: bool,
+    streams: usize,
+    entries: u64,
+    artifacts: u64,
+    findings: Vec<Damage>,
+}
+
+pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    let Some(store) = &app.sqlite else {
+        return Err(Failure::usage("there is no store in this workspace"));
+    };
+    let mut found = Verification::default();
+    found.check(&app, store, None).await?;
+    for problem in store.odd_rows().await? {
+        found.note("database", problem);
+    }
+    let artifacts = values(&app, store, &mut found).await?;
+    if store.cipher().is_sealed() {
+        left_behind(&app, store, &mut found).await?;
+    }
+    let Verification { streams, entries, findings, .. } = found;
+    let ok = findings.is_empty();
+    let encrypted = store.cipher().is_sealed();
+    let checked = Checked { ok, encrypted, streams, entries, artifacts, findings };
+    tell(&app, &checked)?;
+    if checked.ok {
+        return Ok(Exit::Done);
+    }
+    Err(Failure::new(Exit::Store, format!("the store has {} finding(s)", checked.findings.len())))
+}
+
+/// Every large value holds what its name says.
+async fn values(app: &App, store: &Arc<SqliteStore>, found: &mut Verification) -> Result<u64, Failure> {
+    let values = FileArtifacts::with_cipher(&app.setting.workspace.artifacts, Arc::clone(store.cipher()));
+    let checked =
+        at_length(app.printer(), move |tell| values.check(tell).map_err(RewriteStoreError::from)).await?;
+    for problem in checked.1 {
+        found.note("artifacts", problem);
+    }
+    Ok(checked.0)
+}
+
+/// An encrypted store has nothing in plain text beside it.
+async fn left_behind(app: &App, store: &SqliteStore, found: &mut Verification) -> Result<(), Failure> {
+    if store.is_unfinished().await? {
+        found.note("store", "encrypting it was broken off: planwright store encrypt finishes it");
+    }
+    for path in store.leftovers(&app.setting.workspace.artifacts)? {
+        let message = "it was left behind: planwright store encrypt removes it";
+        found.note(path.display().to_string(), message);
+    }
+    match PlainFiles::find(&app.setting.workspace) {
+        Ok(plain) => {
+            for path in plain.ours {
+                let message = "it holds plain text: planwright store encrypt removes it";
+                found.note(path.display().to_string(), message);
+            }
+        }
+        Err(error) => found.note(".plans", error.to_string()),
+    }
+    Ok(())
+}
+
+fn tell(app: &App, checked: &Checked) -> Result<(), Failure> {
+    let printer = app.printer();
+    if printer.json {
+        return printer.document(checked);
+    }
+    let Checked { ok, encrypted, streams, entries, artifacts, findings } = checked;
+    for Damage { place, message } in findings {
+        printer.data(&format!("{} {}: {}", printer.out(RED, "✗"), line(place), line(message)))?;
+    }
+    if *ok {
+        let (sign, kept) = (printer.out(GREEN, "●"), if *encrypted { "encrypted" } else { "not encrypted" });
+        printer.data(&format!(
+            "{sign} {streams} streams, {entries} entries, {artifacts} large values, {kept}: all is well"
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `store`: how the store is kept.
+
+mod backup;
+mod check;
+mod encrypt;
+mod plain_files;
+mod rekey;
+mod restore;
+
+use crate::exit::{Exit, Failure, chain};
+use crate::printer::Printer;
+use crate::wire_up::Setting;
+use indicatif::{ProgressBar, ProgressStyle};
+use planwright_adapters::sqlite::{Options, Progress, RewriteStoreError};
+use planwright_adapters::vault::Passphrase;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Encrypt the store under a passphrase, and remove the plain files beside it.
+    Encrypt(encrypt::Args),
+    /// Take the encryption back.
+    Decrypt(encrypt::Args),
+    /// Set a new passphrase, or a new key under it.
+    Rekey(rekey::Args),
+    /// Copy the store into a new directory, also while runs go on.
+    Backup(backup::Args),
+    /// Make a store from a backup. Nothing is replaced unless told so.
+    Restore(restore::Args),
+    /// Check the file, every journal, what was acknowledged, and the large values.
+    Check,
+}
+
+pub(crate) async fn run(setting: &Setting, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Encrypt(args) => encrypt::encrypt(setting, args).await,
+        Command::Decrypt(args) => encrypt::decrypt(setting, args).await,
+        Command::Rekey(args) => rekey::run(setting, args).await,
+        Command::Backup(args) => backup::run(setting, args).await,
+        Command::Restore(args) => restore::run(setting, args).await,
+        Command::Check => check::run(setting).await,
+    }
+}
+
+impl From<RewriteStoreError> for Failure {
+    fn from(error: RewriteStoreError) -> Self {
+        match error {
+            RewriteStoreError::Open(error) => error.into(),
+            RewriteStoreError::Store(error) => error.into(),
+            RewriteStoreError::NoStore(_) | RewriteStoreError::NoBackup(_) => {
+                Self::caused(Exit::Usage, &error)
+            }
+            RewriteStoreError::Exists(_) => Self::caused(Exit::Refused, &error)
+                .hint("name another place, or say --replace to restore over it"),
+            RewriteStoreError::InUse => Self::caused(Exit::Refused, &error)
+                .hint("stop planwright serve and wait for runs to end, then repeat the command"),
+            RewriteStoreError::Damaged(_)
+            | RewriteStoreError::Differs(_)
+            | RewriteStoreError::Artifact(_) => Self::caused(Exit::Store, &error)
+                .hint("planwright store check lists everything that is damaged"),
+            RewriteStoreError::BadBackup(_) | RewriteStoreError::File { .. } => {
+                Self::caused(Exit::Store, &error)
+            }
+        }
+    }
+}
+
+/// How the store of this workspace is opened with this passphrase.
+fn options(setting: &Setting, passphrase: Option<Passphrase>) -> Options {
+    Options { passphrase, ..Options::new(&setting.workspace.database) }
+}
+
+/// Does work that takes long on a thread of its own, and shows how far it has come.
+async fn at_length<T: Send + 'static>(
+    printer: Printer,
+    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, RewriteStoreError> + Send + 'static,
+) -> Result<T, Failure> {
+    let bar = if printer.is_live() && !printer.json { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{msg:14} {wide_bar} {pos}/{len}") {
+        bar.set_style(style);
+    }
+    let shown = bar.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        work(&mut |Progress { what, done, total }| {
+            shown.set_message(what);
+            shown.set_length(total);
+            shown.set_position(done);
+        })
+    });
+    let done = done.await;
+    bar.finish_and_clear();
+    match done {
+        Ok(done) => Ok(done?),
+        Err(error) => Err(Failure::new(Exit::Store, format!("broken off: {}", chain(&error)))),
+    }
+}

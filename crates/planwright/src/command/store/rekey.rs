@@ -1,0 +1,61 @@
+//! `store rekey`: another passphrase, or another key under it.
+
+use super::{at_length, options};
+use crate::exit::{Exit, Failure};
+use crate::passphrase::ask_new;
+use crate::wire_up::Setting;
+use planwright_adapters::sqlite::{IdleStore, Protection};
+use planwright_adapters::vault::{Cost, Passphrase};
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Encrypt everything anew under a new key. Needed if somebody may know the old one.
+    #[arg(long)]
+    data_key: bool,
+    /// A file with the new passphrase, readable by its owner only.
+    #[arg(long, value_name = "PATH", conflicts_with = "new_passphrase_fd")]
+    new_passphrase_file: Option<PathBuf>,
+    /// The number of an open descriptor to read the new passphrase from.
+    #[arg(long, value_name = "N")]
+    new_passphrase_fd: Option<u32>,
+}
+
+impl Args {
+    fn new_passphrase(&self, setting: &Setting) -> Result<Passphrase, Failure> {
+        let new = match (self.new_passphrase_fd, &self.new_passphrase_file) {
+            (Some(number), _) => Passphrase::from_descriptor(number)?,
+            (None, Some(path)) => Passphrase::from_file(path)?,
+            (None, None) => ask_new(setting.printer)?,
+        };
+        new.check_strength()?;
+        Ok(new)
+    }
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let old = setting.unlock.existing(setting)?;
+    // Opened before anybody is asked for a new passphrase: the old one may be wrong.
+    let idle = IdleStore::open(options(setting, Some(old.clone())))?;
+    let new = args.new_passphrase(setting)?;
+    if args.data_key {
+        let artifacts = setting.workspace.artifacts.clone();
+        let protection = Protection::Sealed { passphrase: new, cost: Cost::DEFAULT };
+        at_length(setting.printer, move |tell| {
+            let (idle, _) = idle.rewrite(&protection, &artifacts, tell)?;
+            idle.finish(&artifacts)
+        })
+        .await?;
+    } else {
+        idle.relock(&old, &new, Cost::DEFAULT)?;
+    }
+    let what = if args.data_key { "passphrase and key" } else { "passphrase" };
+    if setting.printer.json {
+        setting.printer.document(&json!({ "store": setting.workspace.database, "changed": what }))?;
+    } else {
+        setting.printer.data(&format!("{what} changed"))?;
+        setting.printer.hint("backups made before still open with the old passphrase");
+    }
+    Ok(Exit::Done)
+}

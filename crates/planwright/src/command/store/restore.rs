@@ -1,0 +1,103 @@
+//! `store restore`.
+
+use super::{at_length, options};
+use crate::exit::{Exit, Failure};
+use crate::printer::line;
+use crate::wire_up::{Access, App, Setting, Workspace, user};
+use planwright_adapters::sqlite::{Options, Restore, Restored, read_manifest, restore};
+use planwright_engine::memory::SystemClock;
+use planwright_engine::port::Clock as _;
+use planwright_engine::{CommandError, RunCommand};
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory that `store backup` made.
+    #[arg(value_name = "PATH")]
+    from: PathBuf,
+    /// Another workspace to restore into; default: this one.
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+    /// Replace the store that is there. What was recorded since the backup is lost.
+    #[arg(long)]
+    replace: bool,
+    /// Let tokens of the backup open the service again, also those that were revoked since.
+    #[arg(long)]
+    keep_tokens: bool,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let setting = target(setting, args)?;
+    let manifest = read_manifest(&args.from)?;
+    let passphrase = match setting.unlock.given(&setting)? {
+        Some(passphrase) => Some(passphrase),
+        None if manifest.encrypted => Some(setting.unlock.existing(&setting)?),
+        None => None,
+    };
+    let what = Restore {
+        from: args.from.clone(),
+        to: Options { ..options(&setting, passphrase) },
+        artifacts: setting.workspace.artifacts.clone(),
+        replace: args.replace,
+        keep_tokens: args.keep_tokens,
+        now: SystemClock::default().now(),
+    };
+    let restored = at_length(setting.printer, move |tell| restore(&what, tell)).await?;
+    let app = setting.open(Access::Write)?;
+    let paused = pause_all(&app).await?;
+    tell(&app, &restored, &paused)?;
+    Ok(Exit::Done)
+}
+
+/// The workspace it is restored into.
+fn target(setting: &Setting, args: &Args) -> Result<Setting, Failure> {
+    let Some(into) = &args.into else { return Ok(setting.clone()) };
+    let workspace = Workspace::inside(into)?;
+    Ok(Setting { workspace, ..setting.clone() })
+}
+
+/// What went on when the backup was made has gone on without it. Nobody goes on with it before a person looked.
+async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
+    let mut paused = Vec::new();
+    for plan in app.engine.store().plans().await? {
+        for run in app.engine.store().runs(&plan.status.plan).await? {
+            let planwright_core::journal::StreamName::Run(id) = &run.stream else { continue };
+            if !matches!(run.status.status.as_str(), "executing" | "waiting") {
+                continue;
+            }
+            match app.engine.command(id, RunCommand::Pause { by: user() }).await {
+                Ok(_) => paused.push(id.to_string()),
+                // It pauses already, or waits for a person: then it goes on by nobody anyhow.
+                Err(CommandError::Refused(_)) => {}
+                Err(error) => app.printer().warn(&format!("{id} could not be paused: {error}")),
+            }
+        }
+    }
+    Ok(paused)
+}
+
+fn tell(app: &App, restored: &Restored, paused: &[String]) -> Result<(), Failure> {
+    let printer = app.printer();
+    let Restored { manifest, tokens_revoked, commands_refused } = restored;
+    if printer.json {
+        return printer.document(&json!({
+            "store": app.setting.workspace.database, "createdAt": manifest.created_at,
+            "encrypted": manifest.encrypted, "streams": manifest.streams, "entries": manifest.entries,
+            "runsPaused": paused, "tokensRevoked": tokens_revoked, "commandsRefused": commands_refused,
+        }));
+    }
+    printer.data(&format!(
+        "restored to {}: {} streams, {} entries",
+        manifest.created_at, manifest.streams, manifest.entries
+    ))?;
+    if !paused.is_empty() {
+        printer.talk(&format!("paused, because they may have gone on since: {}", line(&paused.join(", "))));
+        printer.hint("look at what they did, then planwright resume or planwright cancel");
+    }
+    if *tokens_revoked > 0 {
+        printer
+            .talk(&format!("{tokens_revoked} tokens were revoked: planwright token create makes new ones"));
+    }
+    Ok(())
+}

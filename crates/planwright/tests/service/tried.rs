@@ -1,0 +1,104 @@
+//! Somebody else's program reads the OpenAPI document and tries everything it allows and forbids.
+
+use crate::client::Service;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+
+/// Fewer requests prove little.
+const LEAST: u64 = 10_000;
+
+/// Limits that one impatient client does not reach.
+const UNHURRIED: &str = "[serve]\nrequests_per_second = 100000\nburst = 100000\n";
+
+/// How often each operation is tried with data of its own.
+fn examples() -> String {
+    std::env::var("PLANWRIGHT_TRIES").unwrap_or_else(|_| "160".to_owned())
+}
+
+/// Plans in many states, so that not everything ends at "there is no such plan".
+fn furnish(service: &Service) -> (Vec<String>, Vec<String>) {
+    let note = json!({ "id": "note", "tool": "demo.echo", "args": { "value": 1 } });
+    let gate =
+        json!({ "id": "gate", "tool": "demo.echo", "args": { "value": 2 }, "approvalRequired": true });
+    let ask = json!({ "id": "ask", "input": { "message": "How many?", "schema":
+        { "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] } } });
+    let draft = service.post("/plan", &json!({ "goal": "Ship it" })).ends(201).json();
+    let mut plans = vec![draft["plan"]["id"].as_str().unwrap().to_owned()];
+    service.plan("proposed", json!([note]));
+    service.plan("approved", json!([note]));
+    service.approve("approved");
+    let mut runs = Vec::new();
+    for (id, step, status) in
+        [("over", &note, "completed"), ("gated", &gate, "waiting"), ("asking", &ask, "waiting")]
+    {
+        service.plan(id, json!([step]));
+        service.approve(id);
+        runs.push(service.run(id));
+        service.wait_for(id, status);
+    }
+    plans.extend(["proposed", "approved", "over", "gated", "asking"].map(str::to_owned));
+    (plans, runs)
+}
+
+/// What schemathesis is told besides the document.
+fn configuration(plans: &[String], runs: &[String]) -> String {
+    // Data that fits its schema can still be refused for what it says: a cycle, a plan that is not there, a plan that
+    // was decided about a moment ago. What must never happen is a broken promise or a failure of ours.
+    let refused = json!(["2xx", 400, 401, 403, 404, 406, 409, 410, 412, 413, 415, 422, 428, 429]);
+    let rejected = json!([400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 428, 429, 431]);
+    let dictionary = |name: &str| json!({ "dictionary": name, "probability": 0.7 });
+    let lines = [
+        // Threads of one process get into each other's way while they make up data.
+        "workers = 1".to_owned(),
+        format!("checks.positive_data_acceptance.expected-statuses = {refused}"),
+        format!("checks.negative_data_rejection.expected-statuses = {rejected}"),
+        format!("dictionaries.plans.values = {}", json!(plans)),
+        format!("dictionaries.runs.values = {}", json!(runs)),
+        "dictionaries.steps.values = [\"note\", \"gate\", \"ask\"]".to_owned(),
+        format!("parameters.id = {}", inline(&dictionary("plans"))),
+        format!("parameters.run = {}", inline(&dictionary("runs"))),
+        format!("parameters.step = {}", inline(&dictionary("steps"))),
+        // Until models can be asked, this is what the operation promises.
+        "[[operations]]\ninclude-path = \"/chat\"\nchecks.not_a_server_error.expected-statuses = [503]"
+            .to_owned(),
+    ];
+    lines.join("\n")
+}
+
+/// An object as TOML writes it in a line.
+fn inline(object: &Value) -> String {
+    let pairs = object.as_object().unwrap().iter().map(|(key, value)| format!("{key} = {value}"));
+    format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+}
+
+#[test]
+fn nothing_that_schemathesis_tries_breaks_a_promise() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let program = target.join("peers/py-http/bin/schemathesis");
+    assert!(program.exists(), "{} is not installed: run `cargo xtask peers` first", program.display());
+    let service = Service::configured(UNHURRIED);
+    let (plans, runs) = furnish(&service);
+    service.bench.write("schemathesis.toml", &configuration(&plans, &runs));
+    let tried = Command::new(program)
+        .current_dir(service.bench.root())
+        .args(["--config-file", "schemathesis.toml", "run"])
+        .arg(format!("http://{}/openapi.json", service.host))
+        .args(["--header", &format!("Authorization: Bearer {}", service.admin)])
+        .args(["--checks", "all", "--max-examples", &examples(), "--no-shrink", "--continue-on-failure"])
+        .args(["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all"])
+        .args(["--report", "json", "--report-json-path", "report.json"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&tried.stdout);
+    let report: Value = serde_json::from_str(&service.bench.read("report.json")).expect("it writes a report");
+    assert_eq!(report["failures"], json!([]), "{said}");
+    assert!(tried.status.success(), "{said}\n{}", String::from_utf8_lossy(&tried.stderr));
+    let sent = report["test_cases"]["generated"].as_u64().unwrap();
+    assert!(sent >= LEAST, "only {sent} requests were made");
+    println!("{sent} requests");
+    // It is still there, and nothing was lost on the way.
+    service.get("/readyz").ends(200);
+    let verified = service.bench.run(&["verify"]);
+    assert_eq!(verified.code, 0, "{}", verified.err);
+}
