@@ -1,8 +1,10 @@
 //! How fast runs are, next to what the disk allows. Every figure comes from the same run on the same file system.
 
+mod client;
 mod disk;
 mod mcp;
 mod measure;
+mod service;
 mod shapes;
 
 use anyhow::{Context as _, Result, ensure};
@@ -52,7 +54,41 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     table.bar("one-step plan: time / (3 commits + 30 ms)", ratio, Bar::AtMost(1.0));
 
     calls_of_a_server(&mut table, work.path())?;
+    service_under_load(&mut table, work.path(), limit)?;
     table.finish()
+}
+
+/// Only the service, for whoever works on it.
+pub(crate) fn run_service() -> Result<()> {
+    let work = tempfile::tempdir_in(".")?;
+    let limit = disk::commits_per_second(work.path(), 1000)?;
+    let mut table = Table::default();
+    table.note("disk: SQLite WAL FULL single-row commits", format!("{limit:.0}/s"));
+    service_under_load(&mut table, work.path(), limit)?;
+    table.finish()
+}
+
+fn service_under_load(table: &mut Table, dir: &Path, commits_per_second: f64) -> Result<()> {
+    let measured = service::measure(&program()?, dir)?;
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let commit = 1e3 / commits_per_second;
+    table.bar("200 listeners of 100 runs: p99 ms to be told", millis(measured.told), Bar::AtMost(50.0));
+    let above = (millis(measured.approved) - commit).max(0.0);
+    table.bar("approval to running: p99 ms above one commit", above, Bar::AtMost(20.0));
+    let name = format!("{} runs that wait: bytes each", service::PARKED);
+    table.bar(&name, measured.parked_bytes, Bar::AtMost(2048.0));
+    Ok(())
+}
+
+/// The program as it is shipped, or as it was built with this one.
+fn program() -> Result<PathBuf> {
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "-p", "planwright"]);
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
+    ensure!(build.status()?.success(), "the binary does not build");
+    Ok(std::env::current_exe()?.with_file_name("planwright"))
 }
 
 /// Only what an MCP server's calls cost, for whoever works on them.

@@ -312,7 +312,7 @@ pub(super) fn replace(options: &Options, heads: &Heads, new: &Path) -> Result<()
     std::fs::rename(new, &options.path).map_err(failed(&options.path))?;
     crash::point("rewrite: renamed");
     let directory = options.path.parent().filter(|path| !path.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
+    let directory = directory.unwrap_or_else(|| Path::new("."));
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed(directory))?;
     crash::point("rewrite: synced");
     Ok(())

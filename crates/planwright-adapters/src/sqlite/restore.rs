@@ -160,7 +160,7 @@ fn copy_database(
     }
     let copied = copy_file(&restore.from.join(DATABASE), to)?;
     let told = manifest.files.iter().find(|file| file.path == DATABASE);
-    if !told.is_some_and(|file| (file.bytes, file.digest) == copied) {
+    if told.is_none_or(|file| (file.bytes, file.digest) != copied) {
         return Err(RewriteStoreError::BadBackup(format!("{DATABASE} was changed")));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

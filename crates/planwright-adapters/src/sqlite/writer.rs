@@ -60,7 +60,7 @@ pub(super) enum Request {
         reply: Reply<MessageId, StoreError>,
     },
     /// A small change beside the journal.
-    Other(Box<dyn FnOnce(&mut Writer, Turn) -> Finish + Send>),
+    Other(Work),
 }
 
 impl Request {
@@ -74,6 +74,9 @@ impl Request {
         }))
     }
 }
+
+/// Work that is not the journal's.
+type Work = Box<dyn FnOnce(&mut Writer, Turn) -> Finish + Send>;
 
 /// How a request's turn has come: whether it is alone in its group, and whether the transaction has begun.
 pub(super) struct Turn {

@@ -83,7 +83,7 @@ impl Cipher {
     pub const OVERHEAD: usize = NONCE_BYTES + 16;
 
     pub(crate) fn sealed(key: &DataKey) -> Self {
-        let derive = |use_of_it: &str| Zeroizing::new(prf(&*key.0, &[b"planwright", use_of_it.as_bytes()]));
+        let derive = |use_of_it: &str| Zeroizing::new(prf(&key.0, &[b"planwright", use_of_it.as_bytes()]));
         let id = Digest::from_bytes(*derive("id")).short();
         Self::Sealed(Box::new(Keys { seal: derive("seal"), mask: derive("mask"), name: derive("name"), id }))
     }
@@ -144,7 +144,7 @@ impl Cipher {
     /// Hides the hash of something that could be guessed, or shows it again: the same call does both.
     pub fn mask(&self, row: &[&[u8]], hash: Digest) -> Digest {
         let Self::Sealed(keys) = self else { return hash };
-        let mut bytes = prf(&*keys.mask, row);
+        let mut bytes = prf(&keys.mask, row);
         for (byte, other) in bytes.iter_mut().zip(hash.as_bytes()) {
             *byte ^= other;
         }
@@ -155,7 +155,7 @@ impl Cipher {
     pub fn name(&self, parts: &[&[u8]]) -> Option<String> {
         match self {
             Self::Plain => None,
-            Self::Sealed(keys) => Some(Digest::from_bytes(prf(&*keys.name, parts)).hex()),
+            Self::Sealed(keys) => Some(Digest::from_bytes(prf(&keys.name, parts)).hex()),
         }
     }
 }

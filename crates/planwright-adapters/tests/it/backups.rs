@@ -186,7 +186,8 @@ async fn a_backup_that_was_changed_replaces_nothing() {
     back_up(&scene, &store, &backup);
     let value = std::fs::read_dir(backup.join("artifacts")).unwrap().next().unwrap().unwrap().path();
     let (database, manifest) = (backup.join("planwright.db"), backup.join("manifest.json"));
-    let changes: [(&Path, Box<dyn Fn(&mut Vec<u8>)>); 5] = [
+    type Change = Box<dyn Fn(&mut Vec<u8>)>;
+    let changes: [(&Path, Change); 5] = [
         (&database, Box::new(|bytes| bytes[5000] ^= 1)),
         (&database, Box::new(|bytes| bytes.truncate(4096))),
         (&value, Box::new(|bytes| bytes[0] ^= 1)),

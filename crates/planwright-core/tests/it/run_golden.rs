@@ -304,7 +304,7 @@ fn write_edited_review() -> (Vec<Record>, Review) {
         approve("read"),
         Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest("read") },
     ];
-    let first = Review::draft_first(document("Take 1", &[]), digest("nothing"), agent.clone());
+    let first = Review::draft_first(document("Take 1", &[]), digest("nothing"), agent);
     let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, &first)];
     let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
     for command in commands {

@@ -1,6 +1,7 @@
 //! Following the journal: whenever a person has decided something in a run, that run is looked at.
 
 use super::crew::Order;
+use super::unfinished;
 use crate::engine::Engine;
 use crate::port::{FeedOf, Placed, Position, Store, StoreError};
 use planwright_core::id::RunId;
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const PAGE: usize = 500;
 
 /// How long to wait before asking a store again that failed.
-const FAILED_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const FAILED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Sub-plans nest less deep than this.
 const MAX_DEPTH: usize = 64;
@@ -41,6 +42,8 @@ pub(super) async fn follow(engine: Engine, orders: mpsc::Sender<Order>, stopping
                 Err(error) => failed(&error).await,
             }
         };
+        // Only now: what was decided before is found there, what is decided from here on is read below.
+        tokio::spawn(unfinished::find(engine.clone(), orders.clone(), stopping.clone()));
         loop {
             changes.mark_unchanged();
             match store.feed(&FeedOf::All, after, PAGE).await {

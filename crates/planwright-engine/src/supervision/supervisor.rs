@@ -1,7 +1,7 @@
 //! The supervisor as the service holds it.
 
 use super::crew::{Crew, Order};
-use super::{follow, keep, unfinished};
+use super::{follow, keep};
 use crate::engine::Engine;
 use crate::port::PlanFiles;
 use crate::run_handle::RunHandle;
@@ -76,7 +76,6 @@ impl Supervisor {
         let crew = crew.with_files(options.files.clone());
         let crew = tokio::spawn(crew.work(inbox));
         tokio::spawn(follow::follow(engine.clone(), orders.clone(), stopping.clone()));
-        tokio::spawn(unfinished::find(engine.clone(), orders.clone(), stopping.clone()));
         tokio::spawn(keep::keep(engine.clone(), options.files.clone(), stopping.clone()));
         Self {
             engine,

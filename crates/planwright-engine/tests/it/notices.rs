@@ -6,7 +6,7 @@ use planwright_core::time::Timestamp;
 use planwright_core::tool::ToolDefinition;
 use planwright_engine::memory::{ManualClock, MemoryOutbox};
 use planwright_engine::notices::{Courier, MAX_ATTEMPTS, Notice};
-use planwright_engine::port::{BoxFuture, DeliveryState, Outbox, SendNoticeError, Webhook};
+use planwright_engine::port::{BoxFuture, DeliveryState, Outbox as _, SendNoticeError, Webhook};
 use planwright_engine::{Engine, FunctionTools};
 use serde_json::json;
 use std::sync::{Arc, Mutex};

@@ -47,11 +47,13 @@ impl Http {
         health.require("service", move || {
             if stopping.is_cancelled() { Err("it is shutting down".to_owned()) } else { Ok(()) }
         });
+        let background =
+            SupervisorOptions { files: Some(Arc::clone(&service.files)), ..SupervisorOptions::default() };
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
-            supervisor: Supervisor::start(service.engine.clone(), &SupervisorOptions::default()),
+            supervisor: Supervisor::start(service.engine.clone(), &background),
             health,
             events: Events::start(service.engine.clone(), settings.events.clone(), stop.clone()),
             stop,

@@ -273,7 +273,7 @@ async fn finish(app: &App, review: &Review, mut document: Document, args: &Args)
         return Err(Failure::refused("not stored"));
     }
     let editing = Editing {
-        based_on: args.base.unwrap_or(review.current().number),
+        based_on: args.base.unwrap_or_else(|| review.current().number),
         by: user(),
         reason: args.reason.clone().filter(|reason| !reason.trim().is_empty()),
     };

@@ -22,7 +22,7 @@ use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 use tracing::{Metadata, Span, Subscriber};
 use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt as _};
-use tracing_subscriber::Layer;
+use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterFn, Filtered};
 use tracing_subscriber::registry::LookupSpan;
 

@@ -19,8 +19,7 @@ fn examples() -> String {
 /// Plans in many states, so that not everything ends at "there is no such plan".
 fn furnish(service: &Service) -> (Vec<String>, Vec<String>) {
     let note = json!({ "id": "note", "tool": "demo.echo", "args": { "value": 1 } });
-    let gate =
-        json!({ "id": "gate", "tool": "demo.echo", "args": { "value": 2 }, "approvalRequired": true });
+    let gate = json!({ "id": "gate", "tool": "demo.echo", "args": { "value": 2 }, "approvalRequired": true });
     let ask = json!({ "id": "ask", "input": { "message": "How many?", "schema":
         { "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] } } });
     let draft = service.post("/plan", &json!({ "goal": "Ship it" })).ends(201).json();

@@ -71,16 +71,15 @@ impl Path {
         target: &'v mut Value,
         part: &str,
     ) -> Result<&'v mut Value, EditError> {
-        if !matches!(target, Value::Object(_) | Value::Array(_)) {
-            return Err(self.no_container(at, target));
-        }
         match target {
             Value::Object(map) => Ok(map.entry(part.to_owned()).or_insert_with(|| Value::Object(Map::new()))),
             Value::Array(list) => {
                 let index = self.index(at, part, list.len())?;
                 Ok(&mut list[index])
             }
-            other => Ok(other),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                Err(self.no_container(at, target))
+            }
         }
     }
 
