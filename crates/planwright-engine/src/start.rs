@@ -422,7 +422,7 @@ impl Engine {
             match &ended {
                 Ok(Ended { run }) => telemetry::run_left(&span, run),
                 Err(error) => {
-                    tracing::error!(parent: &span, %error, "the run could not be executed any more")
+                    tracing::error!(parent: &span, %error, "the run could not be executed any more");
                 }
             }
             observers.left(&id);

@@ -29,7 +29,7 @@ impl Dice {
 async fn follow(world: Arc<World>, number: usize) -> Vec<Event> {
     let path = format!("/plan/plan-{}/events", number % PLANS);
     let mut dice = Dice(number as u64 * 7_919 + 1);
-    let slow = number % 10 == 0;
+    let slow = number.is_multiple_of(10);
     let mut events: Vec<Event> = Vec::new();
     loop {
         let last = events.last().map(|event| event.seq().to_string());

@@ -2,6 +2,7 @@
 
 use crate::workbench::{Bench, Running, wait_until};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -157,10 +158,10 @@ impl Request {
     fn head(&self, length: Option<usize>) -> String {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            write!(head, "{name}: {value}\r\n").unwrap();
         }
         if let Some(length) = length {
-            head.push_str(&format!("Content-Length: {length}\r\n"));
+            write!(head, "Content-Length: {length}\r\n").unwrap();
         }
         head.push_str("Connection: close\r\n\r\n");
         head
@@ -178,7 +179,7 @@ impl Request {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let posts = self.method != "GET" && self.method != "HEAD";
-        let length = self.body.as_ref().map(Vec::len).or(posts.then_some(0));
+        let length = self.body.as_ref().map(Vec::len).or_else(|| posts.then_some(0));
         stream.write_all(self.head(length).as_bytes()).unwrap();
         // The service may have said no before it has read everything.
         drop(stream.write_all(self.body.as_deref().unwrap_or_default()));

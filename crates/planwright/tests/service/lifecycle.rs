@@ -93,7 +93,7 @@ fn every_edit_makes_a_version_and_only_whoever_saw_the_current_one_may_edit() {
         { "op": "test", "path": "/title", "value": "Two" },
         { "op": "replace", "path": "/steps/0/args/value", "value": 5 },
     ]);
-    patch("application/json-patch+json", Some("\"v2-2\""), operations.clone()).ends(200);
+    patch("application/json-patch+json", Some("\"v2-2\""), operations).ends(200);
     patch(
         "application/json-patch+json",
         Some("\"v3-3\""),
