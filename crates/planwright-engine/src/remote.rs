@@ -42,6 +42,10 @@ pub enum RunCommand {
     Pause {
         by: Principal,
     },
+    /// Go on, while whoever executes the paused run still waits for calls in flight.
+    Resume {
+        by: Principal,
+    },
     Cancel {
         by: Principal,
     },
@@ -91,6 +95,7 @@ impl RunCommand {
             }
             Self::LeaveOut { step, by, reason } => Command::LeaveOut { step, by, reason },
             Self::Pause { by } => Command::Pause { by },
+            Self::Resume { by } => Command::Resume { by },
             Self::Cancel { by } => Command::Cancel { by },
             Self::GiveUp { by, reason } => Command::GiveUp { by, reason },
         }

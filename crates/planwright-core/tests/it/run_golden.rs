@@ -25,7 +25,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// The stories whose journals are kept.
-const KEPT: [&str; 31] = [
+const KEPT: [&str; 32] = [
     "chain",
     "diamond",
     "retry",
@@ -57,6 +57,7 @@ const KEPT: [&str; 31] = [
     "tool_asks",
     "stall_resume",
     "stall_given_up",
+    "left_out",
 ];
 
 /// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong to another.

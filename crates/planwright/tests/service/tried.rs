@@ -59,8 +59,9 @@ fn configuration(plans: &[String], runs: &[String]) -> String {
         format!("parameters.run = {}", inline(&dictionary("runs"))),
         format!("parameters.step = {}", inline(&dictionary("steps"))),
         // Until models can be asked, this is what the operation promises.
-        "[[operations]]\ninclude-path = \"/chat\"\nchecks.not_a_server_error.expected-statuses = [503]"
-            .to_owned(),
+        "[[operations]]\ninclude-path = \"/chat\"".to_owned(),
+        "checks.not_a_server_error.expected-statuses = [\"2xx\", \"4xx\", 503]".to_owned(),
+        "checks.positive_data_acceptance.expected-statuses = [\"2xx\", \"4xx\", 503]".to_owned(),
     ];
     lines.join("\n")
 }

@@ -14,7 +14,8 @@ use http::StatusCode;
 use http::header::LOCATION;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::run::{Kept, Run};
-use planwright_engine::{GivenApproval, RunCommand, RunOptions, Undo, UndoCandidate};
+use planwright_engine::port::AcquireError;
+use planwright_engine::{GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -209,8 +210,16 @@ async fn resume_run(
 ) -> Answer<Response> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, run.as_deref()).await?.id().clone();
-    let handle = http.service.engine.resume_run(&run, RunOptions::new(caller.principal)).await?;
-    http.supervisor.adopt(handle).await;
+    let engine = &http.service.engine;
+    match engine.resume_run(&run, RunOptions::new(caller.principal.clone())).await {
+        Ok(handle) => http.supervisor.adopt(handle).await,
+        // A paused run has an owner for as long as its last calls are in flight: the owner goes on with it.
+        Err(StartRunError::Acquire(AcquireError::Held { .. })) => {
+            engine.command(&run, RunCommand::Resume { by: caller.principal }).await?;
+            http.supervisor.go_on(run.clone()).await;
+        }
+        Err(error) => return Err(error.into()),
+    }
     accepted(&http, &id, &run, trace).await
 }
 
