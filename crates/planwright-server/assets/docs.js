@@ -80,6 +80,58 @@ function show(api) {
   }
 }
 
+// The token of this tab. Unlike a cookie, another port of this machine never sees it.
+const SESSION = "planwright-token";
+
+async function ask(path, options = {}) {
+  const token = sessionStorage.getItem(SESSION);
+  const headers = { ...options.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  const answer = await fetch(path, { ...options, headers });
+  const text = await answer.text();
+  const json = (answer.headers.get("content-type") || "").includes("json");
+  return { ok: answer.ok, status: answer.status, value: json ? JSON.parse(text) : text };
+}
+
+// The code of the link is good once. It leaves the address bar before anything else happens.
+async function signIn() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("sign-in");
+  if (!code) return;
+  history.replaceState(null, "", location.pathname);
+  const body = JSON.stringify({ code });
+  const answer = await ask("/sign-in", { method: "POST", headers: { "content-type": "application/json" }, body });
+  if (!answer.ok) throw new Error(answer.value.detail || `the service answered ${answer.status}`);
+  sessionStorage.setItem(SESSION, answer.value.token);
+}
+
+async function session() {
+  const part = document.getElementById("session");
+  try {
+    await signIn();
+  } catch (error) {
+    part.append(element("p", `You are not signed in: ${error.message}`));
+    return;
+  }
+  if (!sessionStorage.getItem(SESSION)) return;
+  const who = await ask("/whoami");
+  if (!who.ok) {
+    sessionStorage.removeItem(SESSION);
+    return;
+  }
+  part.append(element("p", `Signed in as ${who.value.kind} ${who.value.name}, ${who.value.role}.`));
+  const shown = element("pre");
+  shown.hidden = true;
+  for (const path of ["/approvals", "/plan", "/tools", "/stats"]) {
+    const button = element("button", `GET ${path}`);
+    button.addEventListener("click", async () => {
+      const answer = await ask(path);
+      shown.hidden = false;
+      shown.textContent = schemaText(answer.value);
+    });
+    part.append(button);
+  }
+  part.append(shown);
+}
+
 function filter(words) {
   for (const part of document.querySelectorAll("details")) {
     part.hidden = !part.querySelector("summary").textContent.toLowerCase().includes(words.toLowerCase());
@@ -92,4 +144,5 @@ fetch("/openapi.json")
   .catch((error) => {
     document.getElementById("operations").textContent = `openapi.json cannot be read: ${error}`;
   });
+session();
 document.getElementById("filter").addEventListener("input", (event) => filter(event.target.value));

@@ -122,7 +122,7 @@ fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Prob
     let host = host_of(uri, headers);
     if !host.is_some_and(|host| allows_host(settings, host)) {
         return Err(Problem::new(
-            StatusCode::MISDIRECTED_REQUEST,
+            StatusCode::FORBIDDEN,
             "the service does not answer to the host that the request names",
         )
         .hint("start it with --allow-host NAME, if that is its name"));

@@ -96,7 +96,7 @@ fn named<T: utoipa::ToSchema>(schemas: &mut Map<String, Value>) {
 
 /// Adds what every route shares: the token, and the answers of the layers in front of it.
 fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) {
-    let mut statuses = vec!["400", "403", "404", "414", "421", "500", "503"];
+    let mut statuses = vec!["400", "403", "404", "414", "500", "503"];
     match entry {
         Entry::Public => drop(operation.insert("security".to_owned(), json!([]))),
         Entry::May(_) => {

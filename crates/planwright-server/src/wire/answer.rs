@@ -81,6 +81,9 @@ pub struct Waiting {
     /// The concrete call that is asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCallWire>,
+    /// The step as the plan has it, where it waits before its arguments are resolved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenCall>,
     /// What is asked, each with the schema of its answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
@@ -88,6 +91,16 @@ pub struct Waiting {
     /// Why the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A call as the plan has it, references and all.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WrittenCall {
+    pub title: String,
+    pub tool: String,
+    #[schema(value_type = Object)]
+    pub args: Value,
 }
 
 /// A tool that plans can use.

@@ -16,7 +16,7 @@ mod undo;
 mod validation;
 mod version;
 
-pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting};
+pub use answer::{Page, PlanDecided, RunAccepted, StepDecided, ToolLine, Waiting, WrittenCall};
 pub use comment::{CommentLine, ThreadLine};
 pub use created::{Created, CreatedPlan, StepMetadata};
 pub use log::LogLine;

@@ -37,7 +37,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 pub(crate) fn summary(review: &Review) -> Option<String> {
     let (open, all) = (review.open_threads().count(), review.threads().len());
     let id = review.id();
-    (all > 0).then(|| format!("{all} threads of comments, {open} open: planwright comments {id}"))
+    let threads = if all == 1 { "thread" } else { "threads" };
+    (all > 0).then(|| format!("{all} {threads} of comments, {open} open: planwright comments {id}"))
 }
 
 fn show(printer: Printer, threads: &[ThreadLine]) -> Result<(), Failure> {

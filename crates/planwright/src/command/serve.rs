@@ -140,7 +140,7 @@ fn announce(app: &App, http: &Http, args: &Args, address: SocketAddr) -> Result<
     if printer.is_live() && by.kind == PrincipalKind::Person {
         let code = secret("").map_err(|problem| Failure::new(Exit::RunFailed, problem.detail))?;
         http.sign_in.offer(&code, by, Role::Admin, app.now());
-        printer.talk(&format!("sign in once, within five minutes: {url}/#sign-in={code}"));
+        printer.talk(&format!("sign in once, within five minutes: {url}/docs#sign-in={code}"));
     }
     if printer.json { printer.document(&json!({ "url": url })) } else { Ok(()) }
 }

@@ -86,7 +86,7 @@ impl Canaries {
 
     /// Looks at every file below a directory, and says how many there are.
     #[track_caller]
-    fn are_not_below(&self, directory: &Path, hit: fn(&Self, &[u8]) -> Option<String>) -> usize {
+    pub(crate) fn are_not_below(&self, directory: &Path, hit: fn(&Self, &[u8]) -> Option<String>) -> usize {
         let mut files = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();

@@ -92,3 +92,54 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
     canaries.are_not_in("the spans of the service", &collector.bytes());
     assert!(canaries.hit(PASSWORD.as_bytes()).is_some(), "a hit is seen");
 }
+
+#[test]
+fn no_spelling_of_a_secret_is_in_what_the_service_answers() {
+    let http = echoing_server();
+    let bench = bench(&http.to_string());
+    let canaries = Canaries::new();
+    let collector = Collector::start();
+    let mut steps = echoes(&bench, http);
+    steps.extend(workers());
+    let count = steps.len();
+    let plan = json!({ "id": "p", "title": "Canaries", "limits": { "maxConcurrency": 8 }, "steps": steps });
+    let token =
+        bench.run(&["token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json"]);
+    let bearer = format!("Bearer {}", token.json()["token"].as_str().unwrap());
+    let mut command = bench.command(&["serve", "--listen", ":0", "--json", "--log-format", "json"]);
+    command.env("SOME_TOKEN", TOKEN).env("PLANWRIGHT_LOG", "trace").env("OTEL_BSP_SCHEDULE_DELAY", "100");
+    let served = Served::start(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()));
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let post = |path: &str, body: &serde_json::Value| {
+        let answer = served.ask("POST", path, &headers, &body.to_string());
+        assert!(answer.status < 300, "{path}: {answer:?}");
+        canaries.are_not_in(path, answer.body.as_bytes());
+    };
+    post("/plan", &plan);
+    post("/plan/p/approve", &json!({ "decision": "approve", "version": 1 }));
+    post("/plan/p/run", &json!({}));
+
+    // The stream ends with the run.
+    let stream = served.get("/plan/p/events", &[headers[0], ("accept", "text/event-stream")]);
+    assert!(stream.body.contains("run.completed"), "{}", stream.body);
+    assert!(
+        stream.body.matches("\"state\":\"completed\"").count() >= count
+            && stream.body.contains("[secret TOKEN]")
+    );
+    canaries.are_not_in("the stream of events", stream.body.as_bytes());
+    let runs = served.get("/plan/p/runs", &[headers[0]]);
+    let run = serde_json::from_str::<serde_json::Value>(&runs.body).unwrap();
+    let run = format!("/plan/p/runs/{}", run["items"][0]["id"].as_str().unwrap());
+    for path in
+        ["/plan/p/events", "/events", "/plan/p", "/plan", run.as_str(), "/approvals", "/stats", "/metrics"]
+    {
+        let answer = served.get(path, &[headers[0], ("accept", "application/json, text/plain")]);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        canaries.are_not_in(path, answer.body.as_bytes());
+    }
+    canaries.are_not_in("the log of the service", served.logs().as_bytes());
+    wait_until("the spans", || collector.bytes().len() > 1_000);
+    canaries.are_not_in("the spans of the service", &collector.bytes());
+    let files = canaries.are_not_below(&bench.path(".plans"), Canaries::hit);
+    assert!(files >= 4, "{files} files were looked at");
+}

@@ -31,6 +31,7 @@ fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
     assert_eq!(service.bench.read("effects.txt"), "");
     let waits = inbox(&service);
     assert_eq!((waits.len(), &waits[0]["kind"], &waits[0]["step"]), (1, &json!("step"), &json!("b")));
+    assert_eq!(waits[0]["written"]["tool"], "append_file", "{waits:?}");
     let digest = &waits[0]["digest"];
     service.post("/plan/p/steps/b/approve", &json!({ "decision": "approve", "digest": digest })).ends(200);
     service.wait_for("p", "completed");
@@ -178,7 +179,7 @@ fn whoever_signs_in_from_the_terminal_is_known_to_have_done_so() {
     terminal.wait_for("#sign-in=");
     let seen = terminal.seen();
     let url = seen.split("within five minutes: ").nth(1).unwrap().split_whitespace().next().unwrap();
-    let (origin, code) = url.split_once("/#sign-in=").unwrap();
+    let (origin, code) = url.split_once("/docs#sign-in=").unwrap();
     let service = crate::client::Request::to(origin.strip_prefix("http://").unwrap());
     let sign_in = |code: &str| service("POST", "/sign-in").json(&json!({ "code": code })).send();
     sign_in("wrong").refuses(401, "never was one");

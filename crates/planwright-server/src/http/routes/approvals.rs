@@ -5,7 +5,7 @@ use crate::http::page::{Filling, PageParams};
 use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use crate::wire::{AskedCallWire, Page, Waiting};
+use crate::wire::{AskedCallWire, Page, Waiting, WrittenCall};
 use axum::Json;
 use axum::extract::State;
 use planwright_core::id::{PlanId, RunId};
@@ -97,6 +97,7 @@ fn empty(review: &Review, version: u32, digest: String) -> Waiting {
         step: None,
         expires_at: None,
         call: None,
+        written: None,
         questions: Vec::new(),
         reason: None,
     }
@@ -108,6 +109,15 @@ async fn of_run(http: &Http, review: &Review, id: &RunId, waiting: &mut Vec<Wait
         waiting.extend(of_step(http, review, &run, ix).await?);
     }
     Ok(())
+}
+
+fn written(run: &Run, ix: StepIx) -> WrittenCall {
+    let step = run.definition(ix);
+    WrittenCall {
+        title: step.title.clone().unwrap_or_default(),
+        tool: step.action_label().to_owned(),
+        args: Value::Object(step.args.clone()),
+    }
 }
 
 /// What one step waits for; nothing if it waits for the run of a sub-plan, which is listed itself.
@@ -125,9 +135,10 @@ async fn of_step(http: &Http, review: &Review, run: &Run, ix: StepIx) -> Result<
                 Some(asked) => Some(AskedCallWire::read(asked, &**artifacts).await?),
                 None => None,
             };
+            let written = call.is_none().then(|| written(run, ix));
             let digest = call.as_ref().map_or(common.digest, |call| call.digest.clone());
-            let expires_at = expires_at.map(|at| at.to_string());
-            Some(Waiting { kind: "step", since: asked_at.to_string(), digest, call, expires_at, ..common })
+            let (since, expires_at) = (asked_at.to_string(), expires_at.map(|at| at.to_string()));
+            Some(Waiting { kind: "step", since, digest, call, written, expires_at, ..common })
         }
         StepState::AwaitingInput { asked_at, asked, .. } => {
             let questions = asked.questions.iter();
