@@ -19,6 +19,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How far long work has come.
 #[derive(Debug, Clone, Copy)]
@@ -279,15 +280,25 @@ fn prepare(protection: &Protection) -> Result<(Option<LockedKey>, Cipher), Rewri
     }
 }
 
+/// How long somebody who is about to let go of the store is waited for: a process that ends, or one that was forked and
+/// has not become another program yet.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Takes the lock that everybody who opens the store shares.
 pub(super) fn lock_alone(
     options: &Options,
 ) -> Result<(Heads, std::collections::HashMap<String, planwright_core::journal::Head>), RewriteStoreError> {
     let path = options.beside("-heads");
-    match Heads::open(&path, Share::Alone) {
-        Ok(opened) => Ok(opened),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(RewriteStoreError::InUse),
-        Err(source) => Err(RewriteStoreError::File { path, source }),
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match Heads::open(&path, Share::Alone) {
+            Ok(opened) => return Ok(opened),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Err(RewriteStoreError::File { path, source: error });
+            }
+            Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+            Err(_) => return Err(RewriteStoreError::InUse),
+        }
     }
 }
 

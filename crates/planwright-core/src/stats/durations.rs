@@ -66,7 +66,7 @@ fn upper(step: u16) -> u64 {
     }
     let (power, part) = (step / PARTS + 2, step % PARTS);
     let width = 1_u64 << (power - 3);
-    (1_u64 << power).saturating_add((part + 1).saturating_mul(width)).saturating_sub(1)
+    (1_u64 << power).saturating_add((part + 1) * width - 1)
 }
 
 #[cfg(test)]

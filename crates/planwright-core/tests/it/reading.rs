@@ -216,3 +216,17 @@ fn absent_and_null_are_the_same() {
     let plan = document(json!({"id": null, "steps": [{"tool": "t", "dependsOn": null, "result": null}]}));
     assert_eq!(plan, document(json!([{"tool": "t"}])));
 }
+
+#[test]
+fn what_has_named_fields_is_never_a_list() {
+    for (text, at) in [
+        (r#"{"steps": [{"input": [null, {"type": "object"}]}]}"#, "/steps/0/input"),
+        (r#"{"steps": [{"tool": "t", "retry": [3, 1.0]}]}"#, "/steps/0/retry"),
+        (r#"{"steps": [["1", "a title"]]}"#, "/steps/0"),
+        (r#"{"steps": [], "limits": [4]}"#, "/limits"),
+        (r#"{"steps": [], "context": []}"#, "/context"),
+    ] {
+        let error = Document::read(text.as_bytes(), &Bounds::default()).unwrap_err().into_finding();
+        assert_eq!(error.pointer, at, "{text}: {error}");
+    }
+}

@@ -20,8 +20,18 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
         "description": "Why it is done. A goal alone makes a draft without steps.",
     });
     new["anyOf"] = json!([{ "required": ["goal"] }, { "required": ["steps"] }]);
-    new["examples"] = json!([{ "goal": "Ship the next milestone" }]);
-    schemas.insert("NewPlan".to_owned(), new);
+    also(&mut new, "context", &json!({ "type": "string", "description": "Notes." }));
+    let steps = json!({ "type": "array", "items": { "$ref": "#/components/schemas/NewStep" } });
+    new["properties"]["steps"] = json!({ "anyOf": [steps, { "type": "null" }] });
+    schemas.insert("NewStep".to_owned(), new_step(&schemas["DocumentStep"]));
+    schemas.insert(
+        "NewPlan".to_owned(),
+        json!({
+            "description": "A plan, or a bare list of steps. Other common spellings of its keys are understood too.",
+            "anyOf": [new, steps],
+            "examples": [{ "goal": "Ship the next milestone" }],
+        }),
+    );
     schemas.insert("Plan".to_owned(), plan(&document));
     schemas.insert("Document".to_owned(), document);
     let edit = lifted::<Edit>("Edit", schemas);
@@ -38,6 +48,35 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
             "examples": [{ "title": "A better title" }],
         }),
     );
+}
+
+/// A step as it may be written, which is more than how it is kept.
+fn new_step(kept: &Value) -> Value {
+    let text = json!({ "type": "string" });
+    let mut step = kept.clone();
+    step["description"] = json!("A step as it may be written: short forms are understood.");
+    also(&mut step, "id", &json!({ "type": "integer" }));
+    let id = json!({ "type": ["string", "integer"] });
+    also(&mut step, "dependsOn", &json!({ "type": "array", "items": id }));
+    also(&mut step, "dependsOn", &id);
+    also(
+        &mut step,
+        "result",
+        &json!({ "type": "object", "description": "What came out of it earlier: left out." }),
+    );
+    also(&mut step, "retry", &json!({ "type": "integer", "minimum": 0, "description": "So many retries." }));
+    also(&mut step, "timeoutSeconds", &json!({ "type": "string", "description": "As `90s` or `5m`." }));
+    for action in ["think", "agent", "plan"] {
+        also(&mut step, action, &text);
+    }
+    also(&mut step, "input", &json!({ "type": "object", "description": "The schema itself." }));
+    step
+}
+
+/// Lets a property be something else as well.
+fn also(schema: &mut Value, property: &str, other: &Value) {
+    let said = schema["properties"][property].take();
+    schema["properties"][property] = json!({ "anyOf": [said, other] });
 }
 
 /// A schema whose parts are components too.

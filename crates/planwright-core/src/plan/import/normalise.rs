@@ -18,17 +18,23 @@ pub(super) fn plan(value: Value) -> Result<Object, ReadPlanError> {
     }
     if let Some(context) = plan.get_mut("context") {
         context_object(context, &format!("{at}/context"))?;
+        no_lists(context.as_object(), &["toolOutputs", "template"], &format!("{at}/context"))?;
     }
+    no_lists(Some(&plan), &["context", "limits", "variables"], &at)?;
     if let Some(Value::Object(limits)) = plan.get_mut("limits") {
         *limits = rename(std::mem::take(limits), dialect::NONE, &format!("{at}/limits"))?;
+        no_lists(Some(limits), &["budget"], &format!("{at}/limits"))?;
         if let Some(Value::Object(budget)) = limits.get_mut("budget") {
             *budget = rename(std::mem::take(budget), dialect::NONE, &format!("{at}/limits/budget"))?;
         }
     }
     if let Some(Value::Array(steps)) = plan.get_mut("steps") {
         for (index, step) in steps.iter_mut().enumerate() {
-            if let Value::Object(object) = step {
-                *object = self::step(std::mem::take(object), &format!("{at}/steps/{index}"))?;
+            let at = format!("{at}/steps/{index}");
+            match step {
+                Value::Object(object) => *object = self::step(std::mem::take(object), &at)?,
+                Value::Array(_) => return Err(ReadPlanError::at(Code::Shape, at, NO_LIST)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
     }
@@ -95,7 +101,19 @@ fn step(object: Object, at: &str) -> Result<Object, ReadPlanError> {
     if let Some(Value::Object(undo)) = step.get_mut("undo") {
         *undo = rename(std::mem::take(undo), dialect::UNDO, &format!("{at}/undo"))?;
     }
+    no_lists(Some(&step), &["args", "think", "agent", "input", "plan", "retry", "undo"], at)?;
     Ok(step)
+}
+
+const NO_LIST: &str = "this is an object with named fields, not a list";
+
+/// Fields that are objects are never written as lists: serde would fill their fields in order.
+fn no_lists(object: Option<&Object>, keys: &[&str], at: &str) -> Result<(), ReadPlanError> {
+    match keys.iter().find(|key| object.is_some_and(|object| object.get(**key).is_some_and(Value::is_array)))
+    {
+        Some(key) => Err(ReadPlanError::at(Code::Shape, format!("{at}/{key}"), NO_LIST)),
+        None => Ok(()),
+    }
 }
 
 /// Gives every key its canonical spelling. Keys without a value are as good as absent.
