@@ -51,6 +51,7 @@ fn a_step_is_answered_with_all_its_metadata() {
 fn an_empty_over_long_or_misspelt_goal_is_refused() {
     let service = Service::new();
     for (body, words) in [
+        (json!({}), "goal"),
         (json!({ "goal": "" }), "empty"),
         (json!({ "goal": " \n" }), "empty"),
         (json!({ "goal": "x".repeat(10_001) }), "10000"),

@@ -13,7 +13,7 @@ const UNHURRIED: &str = "[serve]\nrequests_per_second = 100000\nburst = 100000\n
 
 /// How often each operation is tried with data of its own.
 fn examples() -> String {
-    std::env::var("PLANWRIGHT_TRIES").unwrap_or_else(|_| "170".to_owned())
+    std::env::var("PLANWRIGHT_TRIES").unwrap_or_else(|_| "190".to_owned())
 }
 
 /// The same data every time, so that a change is blamed for what it broke. The long proofs use other data every night.
@@ -30,6 +30,7 @@ fn furnish(service: &Service) -> (Vec<String>, Vec<String>) {
     let draft = service.post("/plan", &json!({ "goal": "Ship it" })).ends(201).json();
     let mut plans = vec![draft["plan"]["id"].as_str().unwrap().to_owned()];
     service.plan("proposed", json!([note]));
+    service.plan("doomed", json!([note]));
     service.plan("approved", json!([note]));
     service.approve("approved");
     let mut runs = Vec::new();
@@ -63,6 +64,12 @@ fn configuration(plans: &[String], runs: &[String]) -> String {
         format!("parameters.id = {}", inline(&dictionary("plans"))),
         format!("parameters.run = {}", inline(&dictionary("runs"))),
         format!("parameters.step = {}", inline(&dictionary("steps"))),
+        // What is deleted is gone for all that follow.
+        "dictionaries.doomed.values = [\"doomed\"]".to_owned(),
+        format!(
+            "[[operations]]\ninclude-method = \"DELETE\"\nparameters.id = {}",
+            inline(&dictionary("doomed"))
+        ),
         // Until models can be asked, this is what the operation promises.
         "[[operations]]\ninclude-path = \"/chat\"".to_owned(),
         "checks.not_a_server_error.expected-statuses = [\"2xx\", \"4xx\", 503]".to_owned(),

@@ -52,8 +52,13 @@ async fn create_plan(
 ) -> Answer<Response> {
     let value = json(&bytes)?;
     check_goal(&value)?;
+    let says = |key: &&str| value.get(*key).is_some();
+    let says_something = value.is_array() || ["goal", "steps", "plan"].iter().any(|key| says(key));
     let only_a_goal = value.as_object().is_some_and(|plan| plan.len() == 1 && plan.contains_key("goal"));
     let mut document = Document::from_json(value, &Bounds::untrusted())?;
+    if !says_something {
+        return Err(Problem::bad_request("a plan has a `goal`, `steps`, or both"));
+    }
     let engine = &http.service.engine;
     match &document.id {
         Some(id) => refuse_known(&http, id).await?,
