@@ -108,7 +108,8 @@ fn no_spelling_of_a_secret_is_in_what_the_service_answers() {
     let bearer = format!("Bearer {}", token.json()["token"].as_str().unwrap());
     let mut command = bench.command(&["serve", "--listen", ":0", "--json", "--log-format", "json"]);
     command.env("SOME_TOKEN", TOKEN).env("PLANWRIGHT_LOG", "trace").env("OTEL_BSP_SCHEDULE_DELAY", "100");
-    let served = Served::start(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()));
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url());
+    let served = Served::start(command);
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let post = |path: &str, body: &serde_json::Value| {
         let answer = served.ask("POST", path, &headers, &body.to_string());
@@ -122,14 +123,14 @@ fn no_spelling_of_a_secret_is_in_what_the_service_answers() {
     // The stream ends with the run.
     let stream = served.get("/plan/p/events", &[headers[0], ("accept", "text/event-stream")]);
     assert!(stream.body.contains("run.completed"), "{}", stream.body);
-    assert!(
-        stream.body.matches("\"state\":\"completed\"").count() >= count
-            && stream.body.contains("[secret TOKEN]")
-    );
+    let completed = stream.body.matches("\"state\":\"completed\"").count();
+    // Some are there to fail: what they say is looked at too.
+    assert!(completed > count / 2 && stream.body.contains("\"state\":\"failed\""), "{completed} of {count}");
+    assert!(stream.body.contains("[secret TOKEN]"), "{}", stream.body);
     canaries.are_not_in("the stream of events", stream.body.as_bytes());
     let runs = served.get("/plan/p/runs", &[headers[0]]);
     let run = serde_json::from_str::<serde_json::Value>(&runs.body).unwrap();
-    let run = format!("/plan/p/runs/{}", run["items"][0]["id"].as_str().unwrap());
+    let run = format!("/plan/p/runs/{}", run[0]["id"].as_str().unwrap());
     for path in
         ["/plan/p/events", "/events", "/plan/p", "/plan", run.as_str(), "/approvals", "/stats", "/metrics"]
     {

@@ -52,8 +52,8 @@ async fn create_plan(
 ) -> Answer<Response> {
     let value = json(&bytes)?;
     check_goal(&value)?;
-    let says = |key: &&str| value.get(*key).is_some();
-    let says_something = value.is_array() || ["goal", "steps", "plan"].iter().any(|key| says(key));
+    let says = |key: &&str| value.get(key).is_some();
+    let says_something = value.is_array() || ["goal", "steps", "plan"].iter().any(says);
     let only_a_goal = value.as_object().is_some_and(|plan| plan.len() == 1 && plan.contains_key("goal"));
     let mut document = Document::from_json(value, &Bounds::untrusted())?;
     if !says_something {
