@@ -41,6 +41,11 @@ const PROVE: &[Step] = &[
         environment: &[("PLANWRIGHT_CONSENT_HISTORIES", "1000000")],
     },
     Step {
+        name: "requests",
+        args: &["test", "-p", "planwright", "--test", "service", "tried", "--", "--nocapture"],
+        environment: &[("PLANWRIGHT_TRIES", "4000"), ("PLANWRIGHT_TRY_SEED", "new")],
+    },
+    Step {
         name: "kills",
         args: &["test", "-p", "planwright", "--test", "kill", "--", "--nocapture"],
         environment: &[("PLANWRIGHT_KILL_CYCLES", "20000")],
@@ -55,6 +60,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// Runs the long proofs: hours, not minutes.
 pub(crate) fn prove() -> Result<()> {
+    crate::peers::install()?;
     PROVE.iter().try_for_each(Step::run)
 }
 
