@@ -1,8 +1,9 @@
 //! The one task that knows which runs are executed, which wait for their turn, and which are in trouble.
 
+use super::files::DueFiles;
 use super::supervisor::Standing;
 use crate::engine::Engine;
-use crate::port::{AcquireError, PlanFiles, StoreError};
+use crate::port::{AcquireError, StoreError};
 use crate::resume::Continued;
 use crate::run_handle::RunHandle;
 use crate::start::StartRunError;
@@ -64,7 +65,7 @@ pub(super) struct Crew {
     /// How often in a row a run could not be executed.
     tries: BTreeMap<RunId, u32>,
     tasks: JoinSet<(RunId, Ending)>,
-    files: Option<Arc<dyn PlanFiles>>,
+    files: DueFiles,
 }
 
 impl Crew {
@@ -73,6 +74,7 @@ impl Crew {
         slots: Arc<Semaphore>,
         standing: watch::Sender<Standing>,
         stopping: CancellationToken,
+        files: DueFiles,
     ) -> Self {
         Self {
             engine,
@@ -86,13 +88,8 @@ impl Crew {
             later: BTreeSet::new(),
             tries: BTreeMap::new(),
             tasks: JoinSet::new(),
-            files: None,
+            files,
         }
-    }
-
-    pub(super) fn with_files(mut self, files: Option<Arc<dyn PlanFiles>>) -> Self {
-        self.files = files;
-        self
     }
 
     /// Works until told to stop, and then until nothing is in flight any more.
@@ -170,7 +167,7 @@ impl Crew {
             *self.executing.entry(run.clone()).or_default() += 1;
             let (engine, files) = (self.engine.clone(), self.files.clone());
             self.tasks.spawn(async move {
-                let executed = AssertUnwindSafe(go_on(&engine, &run, files.as_deref())).catch_unwind().await;
+                let executed = AssertUnwindSafe(go_on(&engine, &run, &files)).catch_unwind().await;
                 drop(slot);
                 (run, executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())))
             });
@@ -181,7 +178,7 @@ impl Crew {
         let (run, files) = (handle.run_id().clone(), self.files.clone());
         *self.executing.entry(run.clone()).or_default() += 1;
         self.tasks.spawn(async move {
-            let executed = AssertUnwindSafe(watch_over(&mut handle, files.as_deref())).catch_unwind().await;
+            let executed = AssertUnwindSafe(watch_over(&mut handle, &files)).catch_unwind().await;
             drop(slot);
             (run, executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())))
         });
@@ -251,7 +248,7 @@ fn backoff(tries: u32) -> Duration {
     FIRST_BACKOFF.saturating_mul(4_u32.saturating_pow(tries)).min(LONGEST_BACKOFF)
 }
 
-async fn go_on(engine: &Engine, run: &RunId, files: Option<&dyn PlanFiles>) -> Ending {
+async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
     match engine.carry_on(run).await {
         Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
         Ok(Continued::Nothing) => Ending::Left,
@@ -261,14 +258,10 @@ async fn go_on(engine: &Engine, run: &RunId, files: Option<&dyn PlanFiles>) -> E
     }
 }
 
-async fn watch_over(handle: &mut RunHandle, files: Option<&dyn PlanFiles>) -> Ending {
+async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> Ending {
     match handle.wait().await {
         Ok(run) => {
-            if let Some(files) = files
-                && let Err(problem) = files.write(run.plan().id()).await
-            {
-                tracing::warn!(plan = %run.plan().id(), problem, "the files of the plan are not up to date");
-            }
+            files.note(run.plan().id());
             Ending::Left
         }
         Err(error) => Ending::Failed(error.to_string()),

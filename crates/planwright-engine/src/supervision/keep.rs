@@ -1,9 +1,8 @@
 //! Noting what time brings about, for as long as the service runs.
 
+use super::files::DueFiles;
 use crate::engine::Engine;
 use crate::keeper::Tended;
-use crate::port::PlanFiles;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -14,14 +13,14 @@ const SHORTEST: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_mins(5);
 
 /// Looks again and again, when the next thing is due.
-pub(super) async fn keep(engine: Engine, files: Option<Arc<dyn PlanFiles>>, stopping: CancellationToken) {
+pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: CancellationToken) {
     let keeping = async {
         loop {
             let now = engine.env.clock.now();
             // Not at once: first what was going on may go on.
             engine.env.clock.sleep_until(now.plus(SHORTEST)).await;
             let next_at = match engine.tend().await {
-                Ok(tended) => tell(files.as_deref(), tended).await,
+                Ok(tended) => tell(&files, &tended),
                 Err(error) => {
                     tracing::warn!(%error, "what is due cannot be found");
                     None
@@ -37,14 +36,10 @@ pub(super) async fn keep(engine: Engine, files: Option<Arc<dyn PlanFiles>>, stop
     }
 }
 
-async fn tell(files: Option<&dyn PlanFiles>, tended: Tended) -> Option<planwright_core::time::Timestamp> {
+fn tell(files: &DueFiles, tended: &Tended) -> Option<planwright_core::time::Timestamp> {
     for notice in &tended.notices {
         tracing::info!(plan = %notice.plan(), %notice, "noted");
-        if let Some(files) = files
-            && let Err(problem) = files.write(notice.plan()).await
-        {
-            tracing::warn!(plan = %notice.plan(), problem, "the files of the plan are not up to date");
-        }
+        files.note(notice.plan());
     }
     tended.next_at
 }

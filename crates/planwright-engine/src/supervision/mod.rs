@@ -5,6 +5,7 @@
 //! somebody decided.
 
 mod crew;
+mod files;
 mod follow;
 mod keep;
 mod supervisor;

@@ -1,6 +1,7 @@
 //! The supervisor as the service holds it.
 
 use super::crew::{Crew, Order};
+use super::files::DueFiles;
 use super::{follow, keep};
 use crate::engine::Engine;
 use crate::port::PlanFiles;
@@ -56,6 +57,7 @@ pub struct Stopped {
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     engine: Engine,
+    files: DueFiles,
     orders: mpsc::Sender<Order>,
     slots: Arc<Semaphore>,
     standing: watch::Receiver<Standing>,
@@ -72,13 +74,15 @@ impl Supervisor {
         let slots = Arc::new(Semaphore::new(options.max_runs.max(1)));
         let (standing, watched) = watch::channel(Standing::default());
         let stopping = CancellationToken::new();
-        let crew = Crew::new(engine.clone(), Arc::clone(&slots), standing, stopping.clone());
-        let crew = crew.with_files(options.files.clone());
+        let files = DueFiles::new(options.files.clone());
+        let crew = Crew::new(engine.clone(), Arc::clone(&slots), standing, stopping.clone(), files.clone());
         let crew = tokio::spawn(crew.work(inbox));
         tokio::spawn(follow::follow(engine.clone(), orders.clone(), stopping.clone()));
-        tokio::spawn(keep::keep(engine.clone(), options.files.clone(), stopping.clone()));
+        tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
+        tokio::spawn(files.clone().keep(stopping.clone()));
         Self {
             engine,
+            files,
             orders,
             slots,
             standing: watched,
@@ -117,6 +121,11 @@ impl Supervisor {
         self.order(Order::GoOn(run)).await;
     }
 
+    /// Has the files of a plan written soon, because somebody decided something about it.
+    pub fn files_are_due(&self, plan: &PlanId) {
+        self.files.note(plan);
+    }
+
     pub fn standing(&self) -> Standing {
         *self.standing.borrow()
     }
@@ -127,13 +136,17 @@ impl Supervisor {
         self.engine.drain();
         self.stopping.cancel();
         let crew = self.crew.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut cut_off = 0;
         if let Some(mut crew) = crew
             && tokio::time::timeout(grace, &mut crew).await.is_err()
         {
             crew.abort();
-            return Stopped { cut_off: self.standing().executing };
+            cut_off = self.standing().executing;
         }
-        Stopped { cut_off: 0 }
+        if tokio::time::timeout(grace, self.files.write()).await.is_err() {
+            tracing::warn!("there was no time to bring the files of all plans up to date");
+        }
+        Stopped { cut_off }
     }
 
     async fn order(&self, order: Order) {

@@ -5,9 +5,10 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
 use planwright_core::run::RunEvent;
-use planwright_engine::port::{OwnerId, Store as _};
+use planwright_engine::port::{BoxFuture, OwnerId, PlanFiles, Store as _};
 use planwright_engine::{Engine, RunCommand, ShownText, Supervisor, SupervisorOptions};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn supervise(engine: &Engine) -> Supervisor {
@@ -231,4 +232,74 @@ async fn a_run_that_cannot_go_on_is_tried_again_with_growing_pauses_and_harms_no
     after(600_000).await;
     assert_eq!(status(&world, &run).await, "completed");
     assert_eq!(supervisor.standing().troubled, 0);
+}
+
+/// Files on a disk that does not answer until it is let go of.
+#[derive(Debug)]
+struct SlowFiles {
+    answers: tokio::sync::Semaphore,
+    written: std::sync::Mutex<Vec<PlanId>>,
+}
+
+impl SlowFiles {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { answers: tokio::sync::Semaphore::new(0), written: std::sync::Mutex::default() })
+    }
+
+    fn written(&self) -> Vec<PlanId> {
+        self.written.lock().unwrap().clone()
+    }
+}
+
+impl PlanFiles for SlowFiles {
+    fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            self.answers.acquire().await.unwrap().forget();
+            self.written.lock().unwrap().push(plan.clone());
+            Ok(())
+        })
+    }
+}
+
+fn supervise_with_files(engine: &Engine, files: &Arc<SlowFiles>) -> Supervisor {
+    let files: Arc<dyn PlanFiles> = Arc::clone(files) as Arc<dyn PlanFiles>;
+    Supervisor::start(
+        engine.clone(),
+        &SupervisorOptions { files: Some(files), ..SupervisorOptions::default() },
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_decided_on_does_not_wait_for_files() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let files = SlowFiles::new();
+    let supervisor = supervise_with_files(&engine, &files);
+    let plan = approved(&engine, gated("p")).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "waiting");
+    approve(&engine, &run, "write").await;
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert!(files.written().is_empty(), "the disk has not answered yet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_writes_the_files_that_are_due() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let files = SlowFiles::new();
+    let supervisor = supervise_with_files(&engine, &files);
+    let mut plans = Vec::new();
+    for id in ["a", "b", "c"] {
+        let plan = approved_as(&engine, chain(1, "r.read", 10), id).await;
+        supervisor.start_run(&plan, options()).await.unwrap();
+        plans.push(plan);
+    }
+    // The first is being written, the others are due.
+    after(1000).await;
+    files.answers.add_permits(3);
+    supervisor.stop(Duration::from_secs(5)).await;
+    assert_eq!(files.written(), plans);
 }

@@ -40,7 +40,6 @@ impl Http {
     pub fn new(service: Service, settings: Settings) -> Self {
         let figures = Figures::of_this_process();
         figures.watch(&service.engine);
-        service.keep_files();
         let stop = CancellationToken::new();
         let health = Health::new(service.engine.clone(), figures);
         let stopping = stop.clone();

@@ -76,7 +76,7 @@ async fn decide(
     // The journal says so too; this is sooner.
     http.supervisor.go_on(run.id().clone()).await;
     let (run, _) = engine.load_run(run.id(), &review).await?;
-    http.service.write_files_soon(review.id());
+    http.supervisor.files_are_due(review.id());
     Ok(Json(StepDecided {
         plan_id: review.id().to_string(),
         run_id: run.id().to_string(),
