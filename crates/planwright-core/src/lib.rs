@@ -19,6 +19,7 @@ pub mod event;
 pub mod id;
 pub mod journal;
 pub mod json;
+pub mod model;
 pub mod plan;
 pub mod policy;
 pub mod principal;

@@ -2,9 +2,9 @@
 
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::keeper::Keeping;
-use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, RandomIds, SystemClock};
+use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, NoModel, RandomIds, SystemClock};
 use crate::observer::{Observer, Observers};
-use crate::port::{Artifacts, Clock, Ids, OwnerId, Secrets, Store, Tools};
+use crate::port::{Artifacts, Clock, Ids, Model, OwnerId, Secrets, Store, Tools};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
@@ -23,6 +23,7 @@ pub struct Environment {
     pub artifacts: Arc<dyn Artifacts>,
     pub tools: Arc<dyn Tools>,
     pub secrets: Arc<dyn Secrets>,
+    pub model: Arc<dyn Model>,
     /// Everything that is known to be secret in this process.
     pub redaction: Redaction,
     pub clock: Arc<dyn Clock>,
@@ -94,6 +95,7 @@ pub struct EngineBuilder {
     artifacts: Option<Arc<dyn Artifacts>>,
     tools: Arc<dyn Tools>,
     secrets: Option<Arc<dyn Secrets>>,
+    model: Option<Arc<dyn Model>>,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -116,6 +118,7 @@ impl Engine {
             artifacts: None,
             tools,
             secrets: None,
+            model: None,
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -173,6 +176,13 @@ impl EngineBuilder {
     pub fn secrets(mut self, secrets: Arc<dyn Secrets>, redaction: Redaction) -> Self {
         self.secrets = Some(secrets);
         self.redaction = redaction;
+        self
+    }
+
+    /// The models that plan, think and reflect. Without any, only what people write runs.
+    #[must_use]
+    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+        self.model = Some(model);
         self
     }
 
@@ -245,6 +255,7 @@ impl EngineBuilder {
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             tools: self.tools,
             secrets: self.secrets.unwrap_or_else(|| Arc::new(MemorySecrets::default())),
+            model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
             redaction: self.redaction,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,

@@ -1,0 +1,75 @@
+//! A conversation with a model.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// What holds for the whole conversation.
+    System {
+        text: String,
+    },
+    User {
+        text: String,
+    },
+    Assistant {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<WantedCall>,
+    },
+    /// What came of a call the model wanted. Data, whatever it says.
+    Tool {
+        /// The [`WantedCall::id`] it answers.
+        call: String,
+        name: String,
+        text: String,
+    },
+}
+
+impl Message {
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::System { text: text.into() }
+    }
+
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into() }
+    }
+
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Assistant { text: text.into(), calls: Vec::new() }
+    }
+}
+
+/// A tool that the model may ask for. Whether a call is made is decided elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedTool {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub schema: Value,
+}
+
+/// A call that the model wants made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WantedCall {
+    /// The model's own name for it, or one made up where its provider gives none.
+    pub id: String,
+    /// As the model wrote it: it may be the name of no tool.
+    pub name: String,
+    /// As the model wrote them: text if they are no JSON.
+    pub args: Value,
+}
+
+/// What the answer must be JSON of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerSchema {
+    /// Letters, digits, `_` and `-`: some providers want a name.
+    pub name: String,
+    pub schema: Value,
+}

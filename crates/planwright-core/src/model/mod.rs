@@ -1,0 +1,10 @@
+//! What is said to language models and what they say, as data. Nothing in here asks one.
+//!
+//! Whatever a model writes is text or JSON that is checked like any other input: it is never a template, a command or an
+//! approval.
+
+mod message;
+mod usage;
+
+pub use message::{AnswerSchema, Message, OfferedTool, WantedCall};
+pub use usage::{Cost, ModelRole, ModelUse, TokenUsage, UnknownModelRole};

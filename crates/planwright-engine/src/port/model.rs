@@ -1,0 +1,134 @@
+//! Asking language models.
+
+use super::BoxFuture;
+use planwright_core::model::{AnswerSchema, Message, ModelRole, ModelUse, OfferedTool, WantedCall};
+use std::fmt;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// One question to a model.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    pub role: ModelRole,
+    /// A configured model by name; the one of the role when absent.
+    pub model: Option<String>,
+    pub messages: Vec<Message>,
+    /// What the model may ask for. Empty: it can only answer.
+    pub tools: Vec<OfferedTool>,
+    /// The answer must be JSON of this schema. The adapter asks for it in the way the provider knows; the caller still
+    /// checks.
+    pub schema: Option<AnswerSchema>,
+    /// The longest answer, in tokens; the adapter's own limit when absent.
+    pub max_tokens: Option<u32>,
+    /// Told every piece of text as it comes. It never waits.
+    pub told: TextSink,
+    /// Cancelled when the answer is no longer wanted.
+    pub cancelled: CancellationToken,
+}
+
+impl ModelRequest {
+    pub fn new(role: ModelRole, messages: Vec<Message>) -> Self {
+        Self {
+            role,
+            model: None,
+            messages,
+            tools: Vec::new(),
+            schema: None,
+            max_tokens: None,
+            told: TextSink::default(),
+            cancelled: CancellationToken::new(),
+        }
+    }
+}
+
+/// Takes the text of an answer piece by piece.
+#[derive(Clone)]
+pub struct TextSink(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl TextSink {
+    pub fn new(sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    pub fn tell(&self, piece: &str) {
+        (self.0)(piece);
+    }
+}
+
+impl Default for TextSink {
+    fn default() -> Self {
+        Self::new(|_| {})
+    }
+}
+
+impl fmt::Debug for TextSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TextSink")
+    }
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelAnswer {
+    pub text: String,
+    pub calls: Vec<WantedCall>,
+    pub used: ModelUse,
+    /// The answer was cut off at the limit of tokens: it counts as no answer where a whole one is needed.
+    pub cut: bool,
+}
+
+/// Why a model gave no answer. The message never repeats the prompt or a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    #[error("no model is configured for the {role}")]
+    NotConfigured { role: ModelRole },
+    #[error("there is no model `{name}`")]
+    Unknown { name: String, known: Vec<String> },
+    #[error("there is no key for `{model}`: {hint}")]
+    NoKey { model: String, hint: String },
+    /// The provider understood the request and will not answer it: a wrong key, an unknown model, a bad request.
+    #[error("`{model}` refused: {message}")]
+    Refused { model: String, status: u16, message: String },
+    /// Retries included, the provider did not answer: it is down, overloaded or limits the rate.
+    #[error("`{model}` is not available: {message}")]
+    Unavailable { model: String, message: String },
+    #[error("`{model}` did not answer within {seconds} s")]
+    TimedOut { model: String, seconds: u64 },
+    /// The answer broke off or makes no sense.
+    #[error("the answer of `{model}` cannot be read: {message}")]
+    Unreadable { model: String, message: String },
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// What is known about a configured model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// As it is configured, `provider/name`.
+    pub name: String,
+    pub roles: Vec<ModelRole>,
+    /// Where it is reached.
+    pub endpoint: String,
+    /// Where its key comes from, and whether it is there. Never the key.
+    pub key: Option<KeyState>,
+    /// How many tokens it reads at most, if that is known.
+    pub context_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyState {
+    pub source: String,
+    pub present: bool,
+}
+
+/// All models that can be asked, behind one door.
+pub trait Model: Send + Sync + fmt::Debug {
+    /// The configured models.
+    fn models(&self) -> Vec<ModelInfo>;
+
+    /// The model that would be asked.
+    fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError>;
+
+    /// Asks, with retries where they can help, until there is a whole answer or a reason why there is none.
+    fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>>;
+}
