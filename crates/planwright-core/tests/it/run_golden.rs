@@ -344,6 +344,7 @@ fn write_undo_run() -> (Document, History) {
         }),
         document: Some(Arc::new(undo.document.clone())),
         trace: None,
+        reflection: None,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {
