@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod model;
 mod peers;
 
 use anyhow::{Result, bail};
@@ -14,6 +15,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
        cargo xtask peers          install the MCP servers that the tests call; check does it by itself
+       cargo xtask model [--port N]
+                                  a small language model on this machine, which needs no key
        cargo xtask prove          the kill test and the simulations, at a length for nights
        cargo run --release -p xtask -- bench [--dir DIR]
                                   speed, next to the disk's own limit, on DIR's file system
@@ -29,6 +32,8 @@ fn main() -> Result<()> {
     match args.as_slice() {
         ["check"] => check::run(),
         ["peers"] => peers::install(),
+        ["model"] => model::serve(None),
+        ["model", "--port", port] => model::serve(Some(port)),
         ["prove"] => check::prove(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
