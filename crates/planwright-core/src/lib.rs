@@ -14,6 +14,7 @@
 //! * [`secret`]: texts that are sent but never written down, and how they are found again in what comes back.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod adjust;
 pub mod digest;
 pub mod event;
 pub mod id;

@@ -179,6 +179,7 @@ impl Engine {
             parent: Some(order.parent.clone()),
             document: None,
             trace: None,
+            reflection: None,
         };
         let opened = self.open_run(id, &plan, started, Vec::new(), None, options(order)).await;
         opened.map_err(|error: StartRunError| Answer::Lost { reason: error.to_string() })
@@ -200,6 +201,9 @@ impl Engine {
                     |error| format!("{}: {}", error.code, error.message),
                 );
                 failed(format!("plan `{plan}` failed ({id}) in step `{}`: {why}", report.id))
+            }
+            RunState::Adjusted { version } => {
+                failed(format!("the plan `{plan}` was adjusted to version {version} while it ran ({id})"))
             }
             RunState::GivenUp => failed(format!("the run of plan `{plan}` was given up ({id})")),
             RunState::Cancelled if on_request => (Answer::NotMade, None),

@@ -300,6 +300,7 @@ impl Engine {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::GivenUp
+            | RunState::Adjusted { .. }
             | RunState::Cancelled => return Ok(()),
         };
         let noted = self.write_due(run, &commands).await?;

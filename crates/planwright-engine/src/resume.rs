@@ -148,6 +148,7 @@ fn can_go_on(run: &Run) -> bool {
         | RunState::Completed
         | RunState::Failed { .. }
         | RunState::GivenUp
+        | RunState::Adjusted { .. }
         | RunState::Cancelled => false,
     }
 }

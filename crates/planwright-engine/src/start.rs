@@ -258,6 +258,7 @@ impl Engine {
             parent: None,
             document: None,
             trace: options.trace.map(Box::new),
+            reflection: None,
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let first = self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());

@@ -131,6 +131,7 @@ impl Engine {
             parent: None,
             document: Some(Arc::clone(plan.document())),
             trace: options.trace.map(Box::new),
+            reflection: None,
         };
         Ok(self.open_run(&undo_id, &plan, started, vec![opened], Some(mirror), options).await?)
     }

@@ -59,7 +59,7 @@ impl Exit {
             | RunState::Cancelled
             | RunState::Stopping { .. }
             | RunState::Cancelling => Self::RunFailed,
-            RunState::Running | RunState::Paused => Self::Waits,
+            RunState::Running | RunState::Paused | RunState::Adjusted { .. } => Self::Waits,
         }
     }
 }

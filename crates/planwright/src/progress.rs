@@ -167,6 +167,11 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         | RunEvent::RunFailed { .. }
         | RunEvent::RunCancelled { .. }
         | RunEvent::ChildResumed { .. }
+        | RunEvent::ModelUsed { .. }
+        | RunEvent::AgentTurn { .. }
+        | RunEvent::RunReflected { .. }
+        | RunEvent::RunAdjusted { .. }
+        | RunEvent::CriteriaChecked { .. }
         | RunEvent::UndoOpened { .. }
         | RunEvent::StepUndone { .. } => return None,
     })

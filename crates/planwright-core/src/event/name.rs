@@ -32,10 +32,14 @@ pub enum EventName {
     RunCompleted,
     RunFailed,
     RunCancelled,
+    /// Somebody looked at how a run goes.
+    PlanReflected,
+    /// The plan was adjusted: the work goes on in another run.
+    PlanAdjusted,
 }
 
 impl EventName {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::PlanCreated,
         Self::PlanProposed,
         Self::PlanEdited,
@@ -60,6 +64,8 @@ impl EventName {
         Self::RunCompleted,
         Self::RunFailed,
         Self::RunCancelled,
+        Self::PlanReflected,
+        Self::PlanAdjusted,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -88,6 +94,8 @@ impl EventName {
             Self::RunCompleted => "run.completed",
             Self::RunFailed => "run.failed",
             Self::RunCancelled => "run.cancelled",
+            Self::PlanReflected => "plan.reflected",
+            Self::PlanAdjusted => "plan.adjusted",
         }
     }
 
@@ -115,7 +123,9 @@ impl EventName {
             | Self::RunResumed
             | Self::RunStalled
             | Self::RunCancelling
-            | Self::RunUndoing => false,
+            | Self::RunUndoing
+            | Self::PlanReflected
+            | Self::PlanAdjusted => false,
         }
     }
 }

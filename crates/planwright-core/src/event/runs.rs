@@ -182,6 +182,14 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
             Some(Story { reason: Some(cut(reason, MAX_TEXT)), ..told })
         }
         RunEvent::CancelRequested { by } => story_by(N::RunCancelling, by, "cancels"),
+        RunEvent::RunReflected { assessment, reasoning, .. } => {
+            let told = Story::new(N::PlanReflected, format!("{id} was looked at: {assessment}"));
+            Some(Story { reason: Some(cut(reasoning, MAX_TEXT)), ..told })
+        }
+        RunEvent::RunAdjusted { version, .. } => {
+            let told = Story::new(N::PlanAdjusted, format!("{id} goes on with version {version}"));
+            Some(Story { version: Some(*version), ..told })
+        }
         RunEvent::RunCompleted { .. } => story(N::RunCompleted, format!("{id} completed")),
         RunEvent::RunFailed { .. } => story(N::RunFailed, format!("{id} failed")),
         RunEvent::RunCancelled { .. } => story(N::RunCancelled, format!("{id} was cancelled")),
@@ -205,6 +213,9 @@ fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
         | RunEvent::LoopClosed { .. }
         | RunEvent::InputRequested { .. }
         | RunEvent::InputGiven { .. }
+        | RunEvent::ModelUsed { .. }
+        | RunEvent::AgentTurn { .. }
+        | RunEvent::CriteriaChecked { .. }
         | RunEvent::UndoOpened { .. }
         | RunEvent::StepUndone { .. } => None,
     }

@@ -34,6 +34,7 @@ impl Run {
             variables: _,
             document: _,
             trace,
+            reflection,
         } = &first.event
         else {
             return Err(Corrupt::NoStart);
@@ -53,6 +54,7 @@ impl Run {
             undoes: undoes.clone(),
             parent: parent.clone(),
             trace: trace.as_deref().copied(),
+            reflection: reflection.as_deref().cloned(),
         };
         let steps = plan.indices().map(|ix| initial_state(&plan, ix)).collect();
         let mut run = Self {
@@ -180,6 +182,19 @@ impl Run {
             }
             E::RunCancelled { steps_digest } => {
                 self.end(entry, "run_cancelled", RunSignal::Cancelled, *steps_digest)
+            }
+            E::ModelUsed { .. } | E::AgentTurn { .. } | E::RunReflected { .. } => {
+                if self.state.is_terminal() { Err(self.cannot_follow(entry, "model_used")) } else { Ok(()) }
+            }
+            E::RunAdjusted { version, steps_digest } => {
+                self.end(entry, "run_adjusted", RunSignal::Adjusted(*version), *steps_digest)
+            }
+            E::CriteriaChecked { .. } => {
+                if self.state.is_terminal() {
+                    Ok(())
+                } else {
+                    Err(self.cannot_follow(entry, "criteria_checked"))
+                }
             }
             E::UndoOpened { run, .. } => self.note_undo(entry, run),
             E::StepUndone { step, run } => self.note_undone(entry, step, run),
@@ -355,6 +370,7 @@ impl Run {
             | RunSignal::Completed
             | RunSignal::Stalled(_)
             | RunSignal::GivenUp
+            | RunSignal::Adjusted(_)
             | RunSignal::Cancelled => {
                 given_up(&entry.event).unwrap_or_else(|| "not run: the run was cancelled".to_owned())
             }
@@ -378,6 +394,7 @@ impl Run {
             | RunSignal::Cancelled
             | RunSignal::Stalled(_)
             | RunSignal::GivenUp
+            | RunSignal::Adjusted(_)
             | RunSignal::Paused
             | RunSignal::Resumed
             | RunSignal::CancelRequested

@@ -1,9 +1,11 @@
 //! What can be written into the journal of a run.
 
-use super::{Asked, AskedCall, Consent, Reply, StoredValue};
+use super::{AgentCall, Asked, AskedCall, Consent, CriterionCheck, Reflection, Reply, StoredValue};
+use crate::adjust::{Adjustment, Assessment};
 use crate::digest::Digest;
 use crate::id::{AttemptNo, PlanId, RunId, StepId};
 use crate::journal::Journaled;
+use crate::model::ModelUse;
 use crate::plan::Document;
 use crate::principal::{Assurance, Principal};
 use crate::time::Timestamp;
@@ -45,6 +47,9 @@ pub enum RunEvent {
         /// The trace of the order that started it, if it came with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<Box<TraceId>>,
+        /// It is looked at before it ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reflection: Option<Box<Reflection>>,
     },
     /// A fork takes this value over from another run.
     ResultReused {
@@ -168,6 +173,33 @@ pub enum RunEvent {
         /// One per question.
         replies: Vec<Reply>,
     },
+    /// A model was asked, and this is what it took.
+    ModelUsed {
+        /// The step it was for; absent when it was for the run as a whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<StepId>,
+        used: ModelUse,
+    },
+    /// The model of an agent step said something, and what it wants called was decided on.
+    AgentTurn {
+        step: StepId,
+        attempt: AttemptNo,
+        /// Counts from 1.
+        turn: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<StoredValue>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<AgentCall>,
+    },
+    /// Before the run ends somebody looked at how it went.
+    RunReflected {
+        /// Counts from 1, over all runs of the same work.
+        cycle: u32,
+        assessment: Assessment,
+        reasoning: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        adjustments: Vec<Adjustment>,
+    },
     RunPaused {
         by: Principal,
     },
@@ -196,6 +228,15 @@ pub enum RunEvent {
     },
     RunCancelled {
         steps_digest: Digest,
+    },
+    /// The plan was adjusted: the work goes on with this version of it, in another run.
+    RunAdjusted {
+        version: u32,
+        steps_digest: Digest,
+    },
+    /// After the end: the success criteria of the plan were held against what happened.
+    CriteriaChecked {
+        checks: Vec<CriterionCheck>,
     },
     /// After the end: a person ordered that the run is taken back, and agreed to exactly these calls.
     UndoOpened {
@@ -302,7 +343,10 @@ impl Journaled for RunEvent {
             Self::RunCompleted { .. }
             | Self::RunFailed { .. }
             | Self::RunGivenUp { .. }
+            | Self::RunAdjusted { .. }
             | Self::RunCancelled { .. } => Some("end".into()),
+            Self::RunReflected { cycle, .. } => Some(format!("reflected {cycle}")),
+            Self::AgentTurn { step, turn, .. } => Some(format!("{step} turn {turn}")),
             Self::StepUndone { step, .. } => Some(format!("{step} undone")),
             Self::UndoOpened { run, .. } => Some(format!("undo {run}")),
             Self::AttemptFailed { retry_at: Some(_), .. }
@@ -318,6 +362,8 @@ impl Journaled for RunEvent {
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::RunStalled { .. }
+            | Self::ModelUsed { .. }
+            | Self::CriteriaChecked { .. }
             | Self::CancelRequested { .. } => None,
         }
     }

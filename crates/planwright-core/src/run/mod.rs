@@ -4,6 +4,7 @@
 //! `decide` changes nothing and `apply` is the only mutation, so that a live run and one read back from its
 //! journal go through the same code. All costs are per event, never per step of the plan.
 
+mod agent;
 mod apply;
 mod consent;
 mod decide;
@@ -15,6 +16,7 @@ mod index;
 mod instances;
 mod preview;
 mod question;
+mod reflection;
 mod refusal;
 mod report;
 mod scope;
@@ -23,6 +25,7 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
+pub use agent::{AgentCall, CallFate};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
@@ -32,6 +35,7 @@ pub use guard::GuardBlock;
 pub use instances::{Instance, Loop};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
 pub use question::{Answered, Asked, Question, Reply};
+pub use reflection::{CriterionCheck, Reflection};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};
@@ -97,6 +101,8 @@ pub struct Start {
     pub parent: Option<Parent>,
     /// The trace of the order that started it.
     pub trace: Option<TraceId>,
+    /// The run is looked at before it ends.
+    pub reflection: Option<Reflection>,
 }
 
 /// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision has to look
@@ -187,6 +193,7 @@ impl Run {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::GivenUp
+            | RunState::Adjusted { .. }
             | RunState::Cancelled => 0,
         }
     }
@@ -262,6 +269,7 @@ impl Run {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::GivenUp
+            | RunState::Adjusted { .. }
             | RunState::Cancelled => false,
         }
     }
@@ -275,6 +283,7 @@ impl Run {
             RunState::Stalled { .. } => "stalled",
             RunState::Completed => "completed",
             RunState::Failed { .. } | RunState::GivenUp => "failed",
+            RunState::Adjusted { .. } => "adjusted",
             RunState::Cancelled => "cancelled",
         }
     }

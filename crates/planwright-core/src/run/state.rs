@@ -30,6 +30,10 @@ pub enum RunState {
     },
     /// A person declared it failed, although no step of it was why.
     GivenUp,
+    /// The plan was adjusted: the work goes on with this version of it.
+    Adjusted {
+        version: u32,
+    },
     Cancelled,
 }
 
@@ -45,12 +49,17 @@ pub(super) enum RunSignal {
     Cancelled,
     Stalled(Timestamp),
     GivenUp,
+    Adjusted(u32),
 }
 
 impl RunState {
     pub fn is_terminal(&self) -> bool {
         match self {
-            Self::Completed | Self::Failed { .. } | Self::GivenUp | Self::Cancelled => true,
+            Self::Completed
+            | Self::Failed { .. }
+            | Self::GivenUp
+            | Self::Adjusted { .. }
+            | Self::Cancelled => true,
             Self::Running
             | Self::Paused
             | Self::Stalled { .. }
@@ -80,6 +89,9 @@ impl RunState {
             (Self::Running | Self::Paused, S::Completed) => Self::Completed,
             (Self::Running | Self::Paused | Self::Stopping { .. }, S::Failed(failed)) => {
                 Self::Failed { failed }
+            }
+            (Self::Running | Self::Paused | Self::Stopping { .. }, S::Adjusted(version)) => {
+                Self::Adjusted { version }
             }
             (Self::Cancelling, S::Cancelled) => Self::Cancelled,
             _ => return None,

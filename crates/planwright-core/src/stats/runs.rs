@@ -78,7 +78,7 @@ impl RunTally {
                 self.completed = true;
                 self.ended_at = Some(entry.at);
             }
-            E::RunFailed { .. } | E::RunCancelled { .. } | E::RunGivenUp { .. } => {
+            E::RunFailed { .. } | E::RunCancelled { .. } | E::RunGivenUp { .. } | E::RunAdjusted { .. } => {
                 self.ended_at = Some(entry.at);
             }
             E::ResultReused { .. }
@@ -87,6 +87,10 @@ impl RunTally {
             | E::LoopOpened { .. }
             | E::LoopClosed { .. }
             | E::CancelRequested { .. }
+            | E::ModelUsed { .. }
+            | E::AgentTurn { .. }
+            | E::RunReflected { .. }
+            | E::CriteriaChecked { .. }
             | E::UndoOpened { .. }
             | E::StepUndone { .. } => {}
         }

@@ -425,6 +425,7 @@ impl<'a> Life<'a> {
             document: None,
             consent: Some(Box::new(consent)),
             trace: None,
+            reflection: None,
         };
         // Written down and read back: what is not in the journal does not count.
         let record =

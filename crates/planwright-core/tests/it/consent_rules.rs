@@ -54,6 +54,7 @@ fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
         document: None,
         consent: Some(Box::new(consent)),
         trace: None,
+        reflection: None,
     };
     History::begin_with(plan, "run_golden".parse().unwrap(), started)
 }

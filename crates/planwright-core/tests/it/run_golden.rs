@@ -215,10 +215,25 @@ fn what_a_later_version_adds_to_an_entry_is_not_lost_on_the_rest() {
     assert!(decode::<RunEvent>(&line.record()).is_ok());
 }
 
-/// A plan that is rejected twice, approved, run, changed, rejected for the third time and approved after all.
-fn write_review() -> (Vec<Record>, Review) {
+/// The life of a plan from its first entry on, one second per entry.
+fn live(first: &ReviewEvent, commands: &[Command]) -> (Vec<Record>, Review) {
     let stream: StreamName = "plan/plan-golden".parse().unwrap();
     let at = |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
+    let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, first)];
+    let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
+    for command in commands {
+        for event in review.decide(command, at(review.seq() + 1)).unwrap() {
+            let head = records[records.len() - 1].head();
+            let record = encode(head, &stream, at(head.seq + 1), 0, Cause::Command, &event);
+            review.apply(&decode(&record).unwrap()).unwrap();
+            records.push(record);
+        }
+    }
+    (records, review)
+}
+
+/// A plan that is rejected twice, approved, run, changed, rejected for the third time and approved after all.
+fn write_review() -> (Vec<Record>, Review) {
     let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
     let document = |title: &str| {
         Arc::new(Document {
@@ -258,22 +273,10 @@ fn write_review() -> (Vec<Record>, Review) {
         approve(4),
     ];
     let first = Review::propose_first(document("Take 1"), digest(1), agent.clone());
-    let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, &first)];
-    let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
-    for command in commands {
-        for event in review.decide(&command, at(review.seq() + 1)).unwrap() {
-            let head = records[records.len() - 1].head();
-            let record = encode(head, &stream, at(head.seq + 1), 0, Cause::Command, &event);
-            review.apply(&decode(&record).unwrap()).unwrap();
-            records.push(record);
-        }
-    }
-    (records, review)
+    live(&first, &commands)
 }
 
 fn write_edited_review() -> (Vec<Record>, Review) {
-    let stream: StreamName = "plan/plan-golden".parse().unwrap();
-    let at = |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
     let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
     let document = |title: &str, tools: &[&str]| {
         let step = |tool: &&str| json!({"id": tool, "tool": tool, "skip": *tool == "left_out"});
@@ -306,17 +309,7 @@ fn write_edited_review() -> (Vec<Record>, Review) {
         Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest("read") },
     ];
     let first = Review::draft_first(document("Take 1", &[]), digest("nothing"), agent);
-    let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, &first)];
-    let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
-    for command in commands {
-        for event in review.decide(&command, at(review.seq() + 1)).unwrap() {
-            let head = records[records.len() - 1].head();
-            let record = encode(head, &stream, at(head.seq + 1), 0, Cause::Command, &event);
-            review.apply(&decode(&record).unwrap()).unwrap();
-            records.push(record);
-        }
-    }
-    (records, review)
+    live(&first, &commands)
 }
 
 /// The undo of a run, with the document that was derived for it in its first entry.
@@ -344,6 +337,7 @@ fn write_undo_run() -> (Document, History) {
         }),
         document: Some(Arc::new(undo.document.clone())),
         trace: None,
+        reflection: None,
     };
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {

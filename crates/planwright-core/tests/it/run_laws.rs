@@ -279,6 +279,11 @@ impl<'a> Reader<'a> {
             | RunEvent::LoopClosed { .. }
             | RunEvent::InputRequested { .. }
             | RunEvent::InputGiven { .. } => self.read_flow(&entry.event),
+            // Words of models change nothing by themselves.
+            RunEvent::ModelUsed { .. }
+            | RunEvent::AgentTurn { .. }
+            | RunEvent::RunReflected { .. }
+            | RunEvent::CriteriaChecked { .. } => {}
             RunEvent::RunPaused { .. } => self.paused = true,
             RunEvent::RunResumed { .. } => self.paused = false,
             RunEvent::CancelRequested { .. } => self.stopped = true,
@@ -287,6 +292,7 @@ impl<'a> Reader<'a> {
             RunEvent::RunCompleted { .. }
             | RunEvent::RunFailed { .. }
             | RunEvent::RunGivenUp { .. }
+            | RunEvent::RunAdjusted { .. }
             | RunEvent::RunCancelled { .. } => {
                 assert!(
                     self.steps.values().all(|seen| !seen.in_flight),

@@ -253,6 +253,7 @@ proptest! {
                 guards: true, by: by.clone(), forked_from: None, consent: None, undoes: None, parent: None,
                 document: None,
                 trace: None,
+                reflection: None,
             },
             RunEvent::ResultReused { step: step.clone(), value: stored() },
             RunEvent::AttemptSucceeded { step: step.clone(), attempt: u32::MAX, value: stored() },

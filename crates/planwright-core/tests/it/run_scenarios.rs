@@ -343,6 +343,7 @@ impl Story {
             parent: None,
             document: None,
             trace: None,
+            reflection: None,
         };
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {
@@ -487,6 +488,13 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::RunCompleted { .. } => "run completed".into(),
         RunEvent::RunFailed { .. } => "run failed".into(),
         RunEvent::RunCancelled { .. } => "run cancelled".into(),
+        RunEvent::ModelUsed { used, .. } => format!("{} was asked as {}", used.model, used.role),
+        RunEvent::AgentTurn { step, turn, calls, .. } => {
+            format!("{step}: turn {turn} wants {} calls", calls.len())
+        }
+        RunEvent::RunReflected { cycle, assessment, .. } => format!("cycle {cycle}: {assessment}"),
+        RunEvent::RunAdjusted { version, .. } => format!("run adjusted, goes on with version {version}"),
+        RunEvent::CriteriaChecked { checks } => format!("{} criteria checked", checks.len()),
     }
 }
 

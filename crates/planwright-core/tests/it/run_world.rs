@@ -366,6 +366,7 @@ impl History {
             parent: None,
             document: None,
             trace: None,
+            reflection: None,
         };
         Self::begin_with(plan, "run_paper".parse().unwrap(), started)
     }

@@ -2,6 +2,7 @@
 
 use crate::port::{CallError, Outcome, Progress, ProgressSink};
 use crate::redaction::Redaction;
+use planwright_core::adjust::Adjustment;
 use planwright_core::run::{Asked, Question, Reply, Resolution, RunEvent, StepError, StoredValue};
 use planwright_core::secret::Redactor;
 use serde_json::{Map, Value};
@@ -90,6 +91,15 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         RunEvent::InputGiven { replies, .. } => {
             replies.iter_mut().for_each(|reply| mask_reply(&redactor, reply));
         }
+        RunEvent::RunReflected { reasoning, adjustments, .. } => {
+            mask(reasoning);
+            mask_adjustments(&redactor, adjustments);
+        }
+        RunEvent::AgentTurn { text, calls, .. } => {
+            text.iter_mut().for_each(|text| mask_stored(&redactor, text));
+            calls.iter_mut().for_each(|call| mask_stored(&redactor, &mut call.args));
+        }
+        RunEvent::CriteriaChecked { checks } => checks.iter_mut().for_each(|check| mask(&mut check.evidence)),
         // Every kind is named, so that a new one has to be decided on.
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }
@@ -110,9 +120,18 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }
         | RunEvent::RunCancelled { .. }
+        | RunEvent::ModelUsed { .. }
+        | RunEvent::RunAdjusted { .. }
         | RunEvent::UndoOpened { .. }
         | RunEvent::StepUndone { .. } => {}
     }
+}
+
+/// What a model proposes is masked like what a tool says. A set that cannot be read back any more is left out whole.
+fn mask_adjustments(redactor: &Redactor, adjustments: &mut Vec<Adjustment>) {
+    let Ok(mut value) = serde_json::to_value(&*adjustments) else { return adjustments.clear() };
+    redactor.value(&mut value);
+    *adjustments = serde_json::from_value(value).unwrap_or_default();
 }
 
 fn mask_reply(redactor: &Redactor, reply: &mut Reply) {

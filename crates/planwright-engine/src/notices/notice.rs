@@ -202,6 +202,9 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         E::RunStalled { .. } => ("run.stalled", run("stalled")),
         E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
         E::RunCancelled { .. } => ("run.ended", run("cancelled")),
+        E::RunAdjusted { version, .. } => {
+            ("run.adjusted", About { version: Some(version), ..run("adjusted") })
+        }
         E::UndoOpened { run: id, .. } => ("run.undo_started", About { run_id: Some(id), ..run("undoing") }),
         E::ResultReused { .. }
         | E::AttemptStarted { .. }
@@ -217,6 +220,10 @@ fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
         | E::LoopClosed { .. }
         | E::InputGiven { .. }
         | E::CancelRequested { .. }
+        | E::ModelUsed { .. }
+        | E::AgentTurn { .. }
+        | E::RunReflected { .. }
+        | E::CriteriaChecked { .. }
         | E::StepUndone { .. } => return Vec::new(),
     };
     vec![found]

@@ -14,6 +14,7 @@ impl Run {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::GivenUp
+            | RunState::Adjusted { .. }
             | RunState::Cancelled => Err(Refusal::CannotPause { status: self.status() }),
         }
     }
@@ -27,6 +28,7 @@ impl Run {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::GivenUp
+            | RunState::Adjusted { .. }
             | RunState::Cancelled => Err(Refusal::NotPaused),
         }
     }

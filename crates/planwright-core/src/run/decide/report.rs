@@ -88,6 +88,7 @@ impl Run {
                 | RunState::Completed
                 | RunState::Failed { .. }
                 | RunState::GivenUp
+                | RunState::Adjusted { .. }
                 | RunState::Cancelled => {
                     if tally.interruptions >= Self::MAX_INTERRUPTIONS {
                         let message =

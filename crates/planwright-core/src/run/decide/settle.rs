@@ -23,6 +23,7 @@ impl Run {
             | RunState::Completed
             | RunState::Failed { .. }
             | RunState::GivenUp
+            | RunState::Adjusted { .. }
             | RunState::Cancelled => Vec::new(),
         }
     }
