@@ -12,6 +12,7 @@ mod graphs;
 mod markdown;
 mod markdown_properties;
 mod markdown_reading;
+mod model_text;
 mod plans;
 mod properties;
 mod reading;
