@@ -288,7 +288,15 @@ fn write_edited_review() -> (Vec<Record>, Review) {
     let edit = |based_on, document, doing, reason: Option<&str>, restored_from| {
         let (by, reason) = (ada.clone(), reason.map(str::to_owned));
         let digest = digest(doing);
-        Command::Edit(Box::new(Revision { based_on, document, digest, by, reason, restored_from }))
+        Command::Edit(Box::new(Revision {
+            based_on,
+            document,
+            digest,
+            by,
+            reason,
+            restored_from,
+            planning: None,
+        }))
     };
     let approve = |doing| Command::Approve {
         shown: Shown::Digest(digest(doing)),
