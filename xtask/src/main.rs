@@ -22,6 +22,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
                                   speed, next to the disk's own limit, on DIR's file system
        cargo run --release -p xtask -- bench mcp
                                   what a call of an MCP server costs above the server's own round trip
+       cargo run --release -p xtask -- bench planning
+                                  what a planner's prompt costs before the model is asked
        cargo run --release -p xtask -- bench service
                                   how soon listeners and approvals are served, what waiting costs
 ";
@@ -38,6 +40,7 @@ fn main() -> Result<()> {
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
         ["bench", "mcp"] => bench::run_mcp(),
+        ["bench", "planning"] => bench::run_planning(),
         ["bench", "service"] => bench::run_service(),
         ["bench-echo"] => bench::serve_echo(),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
