@@ -22,7 +22,7 @@ const MAX_PAUSE: Duration = Duration::from_mins(1);
 const LOADING_PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn ask(shared: &Shared, request: ModelRequest) -> Result<ModelAnswer, ModelError> {
-    let target = shared.target(request.role, request.model.as_deref())?;
+    let target = shared.usable(request.role, request.model.as_deref())?;
     let span = trace::span(&request, target.provider, target.name, &shared.redaction);
     let asking = async {
         let key = shared.key(&target).await?;

@@ -2,7 +2,7 @@
 
 use super::ask::ask;
 use super::dialect::Dialect;
-use super::options::{InvalidModels, ModelOptions, ProviderOptions, split};
+use super::options::{ModelOptions, ProviderOptions, split};
 use super::price::Price;
 use crate::secrets::{ConfiguredSecrets, SecretSource, SecretSpec};
 use genai::Client;
@@ -52,15 +52,15 @@ pub(super) struct Target<'a> {
 }
 
 impl Models {
-    pub fn new(options: ModelOptions, redaction: Redaction) -> Result<Self, InvalidModels> {
-        options.check()?;
+    /// What is wrong with a provider stops only those who ask it.
+    pub fn new(options: ModelOptions, redaction: Redaction) -> Self {
         let key = |(name, provider): (&String, &ProviderOptions)| {
             let spec = SecretSpec { source: provider.key.clone()?, tools: None };
             Some((key_name(name)?, spec))
         };
         let keys = ConfiguredSecrets::new(options.providers.iter().filter_map(key).collect());
         let (clients, learned) = (Default::default(), Mutex::default());
-        Ok(Self(Arc::new(Shared { options, keys, redaction, clients, learned })))
+        Self(Arc::new(Shared { options, keys, redaction, clients, learned }))
     }
 
     /// What a model's tokens cost, if that is known.
@@ -68,9 +68,14 @@ impl Models {
         self.0.price(model)
     }
 
+    /// Why a model cannot be asked, as far as one can see without asking.
+    pub fn obstacle(&self, model: &str) -> Option<String> {
+        self.0.lookup(model).ok()?.provider.problem()
+    }
+
     /// How this model is asked for JSON of a schema of this name, as far as that was found out.
     pub fn dialect(&self, model: &str, schema: &str) -> Option<Dialect> {
-        let target = self.0.find(model).ok()?;
+        let target = self.0.lookup(model).ok()?;
         Some(self.0.dialect(&target, schema))
     }
 }
@@ -81,16 +86,25 @@ fn key_name(provider: &str) -> Option<SecretName> {
 }
 
 impl Shared {
-    pub(super) fn target<'a>(
+    /// The model to ask.
+    pub(super) fn usable<'a>(
         &'a self,
         role: ModelRole,
         model: Option<&'a str>,
     ) -> Result<Target<'a>, ModelError> {
-        let model = model.or_else(|| self.options.of_role(role)).ok_or(ModelError::NotConfigured { role })?;
-        self.find(model)
+        let target = self.target(role, model)?;
+        match target.provider.problem() {
+            Some(message) => Err(ModelError::Unavailable { model: target.model.to_owned(), message }),
+            None => Ok(target),
+        }
     }
 
-    fn find<'a>(&'a self, model: &'a str) -> Result<Target<'a>, ModelError> {
+    fn target<'a>(&'a self, role: ModelRole, model: Option<&'a str>) -> Result<Target<'a>, ModelError> {
+        let model = model.or_else(|| self.options.of_role(role)).ok_or(ModelError::NotConfigured { role })?;
+        self.lookup(model)
+    }
+
+    fn lookup<'a>(&'a self, model: &'a str) -> Result<Target<'a>, ModelError> {
         let found = split(model).and_then(|(provider_name, name)| {
             let provider = self.options.providers.get(provider_name)?;
             Some(Target { model, provider_name, provider, name })
@@ -183,7 +197,7 @@ fn build(encrypted: bool) -> reqwest::Result<Client> {
 impl Model for Models {
     fn models(&self) -> Vec<ModelInfo> {
         let named = self.0.options.named().into_iter();
-        named.filter_map(|model| Some(self.0.info(&self.0.find(model).ok()?))).collect()
+        named.filter_map(|model| Some(self.0.info(&self.0.lookup(model).ok()?))).collect()
     }
 
     fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {

@@ -64,6 +64,8 @@ pub struct ProviderOptions {
     pub answer_tokens: Option<u32>,
     /// Plain http, also to other machines.
     pub insecure: bool,
+    /// Why it must not be asked, if somebody decided that.
+    pub obstacle: Option<String>,
 }
 
 impl ProviderOptions {
@@ -81,6 +83,7 @@ impl ProviderOptions {
             context_tokens: None,
             answer_tokens: None,
             insecure: false,
+            obstacle: None,
         }
     }
 
@@ -96,6 +99,16 @@ impl ProviderOptions {
 
     pub(super) fn is_encrypted(&self) -> bool {
         self.base_url.starts_with("https:")
+    }
+
+    /// Whether its models are on this machine.
+    pub fn is_local(&self) -> bool {
+        Url::parse(&self.base_url).is_ok_and(|url| is_this_machine(&url))
+    }
+
+    /// Why it cannot be asked.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.obstacle.clone().or_else(|| self.check().err())
     }
 
     fn check(&self) -> Result<(), String> {
