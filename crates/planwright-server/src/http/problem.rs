@@ -292,6 +292,7 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::Draft
             | ReviewRefusal::NotADraft(_)
             | ReviewRefusal::NoSteps
+            | ReviewRefusal::Fallback
             | ReviewRefusal::TooManyVersions(_)
             | ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired
