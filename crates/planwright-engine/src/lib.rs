@@ -74,6 +74,7 @@ pub mod memory;
 pub mod notices;
 mod observer;
 mod pins;
+mod planner;
 mod plans;
 pub mod port;
 mod redaction;
@@ -96,6 +97,10 @@ pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use keeper::{Keeping, Notice, Tended};
 pub use observer::{Observer, on_step_complete, on_step_start};
+pub use planner::{
+    CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, Regenerated, Replanned,
+};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
