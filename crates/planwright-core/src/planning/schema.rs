@@ -3,7 +3,7 @@
 //! Each position of the list of steps has a schema of its own: its id is given, and it can only depend on the ones
 //! before it. A model that is held to it cannot write a cycle, however small it is.
 
-use super::tool_schema::{Showing, ValueLimits, show};
+use super::tool_schema::{Showing, ValueLimits, reference_schema, show};
 use crate::model::AnswerSchema;
 use crate::tool::KnownTool;
 use serde_json::{Map, Value, json};
@@ -92,7 +92,8 @@ impl StepsSchema<'_> {
             Shape::Full => {}
             Shape::Shared => {
                 let all: Vec<String> = self.positions.iter().map(|position| position.id.clone()).collect();
-                let choices = self.actions(&all).into_iter().map(object).collect();
+                let reference = self.define_reference("reference".to_owned(), &all, &mut definitions);
+                let choices = self.actions(reference.as_ref()).into_iter().map(object).collect();
                 definitions.insert("call".to_owned(), any_of(choices));
             }
             Shape::Compact => {
@@ -102,7 +103,11 @@ impl StepsSchema<'_> {
         }
         for position in self.positions {
             let choices = match shape {
-                Shape::Full => self.actions(&position.earlier),
+                Shape::Full => {
+                    let name = format!("before_{}", position.id);
+                    let reference = self.define_reference(name, &position.earlier, &mut definitions);
+                    self.actions(reference.as_ref())
+                }
                 Shape::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
                 Shape::Compact => self.plain_actions(),
             };
@@ -143,9 +148,23 @@ impl StepsSchema<'_> {
         any_of(lists.collect())
     }
 
-    /// A call of every tool, whose arguments may be taken from these steps, and what is no call.
-    fn actions(&self, earlier: &[String]) -> Vec<Action> {
-        let mut actions: Vec<Action> = self.tools.iter().map(|tool| self.call(tool, earlier)).collect();
+    /// Says once what a reference to these steps looks like. A small model takes one for a value to make up, so it is
+    /// not told.
+    fn define_reference(
+        &self,
+        name: String,
+        earlier: &[String],
+        definitions: &mut Map<String, Value>,
+    ) -> Option<Value> {
+        let schema = reference_schema(earlier).filter(|_| !self.small)?;
+        let reference = json!({ "$ref": format!("#/$defs/{name}") });
+        definitions.insert(name, schema);
+        Some(reference)
+    }
+
+    /// A call of every tool, whose arguments may be such references, and what is no call.
+    fn actions(&self, reference: Option<&Value>) -> Vec<Action> {
+        let mut actions: Vec<Action> = self.tools.iter().map(|tool| self.call(tool, reference)).collect();
         actions.extend(self.without_tool());
         actions
     }
@@ -169,13 +188,8 @@ impl StepsSchema<'_> {
         vec![think, input]
     }
 
-    fn call(&self, tool: &KnownTool, earlier: &[String]) -> Action {
-        let showing = Showing {
-            descriptions: false,
-            limits: self.small.then_some(SMALL),
-            // A small model takes a reference for a value to make up.
-            earlier: if self.small { &[] } else { earlier },
-        };
+    fn call(&self, tool: &KnownTool, reference: Option<&Value>) -> Action {
+        let showing = Showing { descriptions: false, limits: self.small.then_some(SMALL), reference };
         let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
         vec![("tool", name), ("args", show(&tool.definition.input_schema, showing))]
     }

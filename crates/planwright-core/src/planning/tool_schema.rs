@@ -22,8 +22,8 @@ pub(super) struct Showing<'a> {
     pub(super) descriptions: bool,
     /// How large values may be where the tool sets no tighter limit.
     pub(super) limits: Option<ValueLimits>,
-    /// The steps whose results a value may be taken from.
-    pub(super) earlier: &'a [String],
+    /// The schema of a reference to an earlier result, if a value may be one.
+    pub(super) reference: Option<&'a Value>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub(super) struct ValueLimits {
 
 /// The schema of a tool's arguments, for a prompt.
 pub fn shown_schema(schema: &Value) -> Value {
-    show(schema, Showing { descriptions: true, limits: None, earlier: &[] })
+    show(schema, Showing { descriptions: true, limits: None, reference: None })
 }
 
 /// The schema of a tool's arguments: always one of an object.
@@ -63,8 +63,8 @@ impl Shown<'_> {
             && matches!(plain.get("type"), None | Some(Value::String(_)))
             && plain.get("type").is_none_or(|kind| kind == "string")
             && plain.get("anyOf").is_none();
-        match reference_pattern(self.showing.earlier).filter(|_| !takes_any_text) {
-            Some(pattern) => json!({ "anyOf": [plain, { "type": "string", "pattern": pattern }] }),
+        match self.showing.reference.filter(|_| !takes_any_text) {
+            Some(reference) => json!({ "anyOf": [plain, reference] }),
             None => plain,
         }
     }
@@ -226,10 +226,11 @@ fn unspecific(object: &Map<String, Value>) -> Value {
     }
 }
 
-/// What a whole reference to one of these steps looks like; nothing if there is none.
-pub(super) fn reference_pattern(earlier: &[String]) -> Option<String> {
+/// The schema of a whole reference to one of these steps; nothing if there is none.
+pub(super) fn reference_schema(earlier: &[String]) -> Option<Value> {
     if earlier.is_empty() {
         return None;
     }
-    Some(format!(r"^\$\{{({})(\.[A-Za-z0-9_]{{1,40}}){{0,3}}\}}$", earlier.join("|")))
+    let pattern = format!(r"^\$\{{({})(\.[A-Za-z0-9_]{{1,40}}){{0,3}}\}}$", earlier.join("|"));
+    Some(json!({ "type": "string", "pattern": pattern }))
 }

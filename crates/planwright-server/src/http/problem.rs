@@ -293,6 +293,7 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::Draft
             | ReviewRefusal::NotADraft(_)
             | ReviewRefusal::NoSteps
+            | ReviewRefusal::Fallback
             | ReviewRefusal::TooManyVersions(_)
             | ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired
