@@ -73,6 +73,7 @@ mod keeper;
 pub mod memory;
 pub mod notices;
 mod observer;
+mod orchestrate;
 mod pins;
 mod planner;
 mod plans;
@@ -101,6 +102,7 @@ pub use planner::{
     CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
     RegenerateOrder, Regenerated, Replanned,
 };
+pub use orchestrate::{CheckCriteriaError, Continuation};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
