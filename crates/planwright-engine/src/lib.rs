@@ -55,6 +55,7 @@
 //! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
 pub mod access;
+pub mod chat;
 mod child;
 mod command;
 mod comments;
@@ -75,6 +76,7 @@ pub mod memory;
 pub mod notices;
 mod observer;
 mod pins;
+mod plan_tools;
 mod plans;
 pub mod port;
 mod redaction;
@@ -98,6 +100,9 @@ pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use keeper::{Keeping, Notice, Tended};
 pub use masked_text::MaskedText;
 pub use observer::{Observer, on_step_complete, on_step_start};
+pub use plan_tools::{
+    Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall, PlanTools,
+};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
