@@ -2,12 +2,11 @@
 
 use super::spending::Spending;
 use crate::port::{
-    BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome, TextSink,
-    Tools,
+    BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome, Tools,
 };
 use planwright_core::model::ModelRole;
 use planwright_core::tool::Catalog;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Tools that are called as long as the budget lasts.
 #[derive(Debug, Clone)]
@@ -85,56 +84,5 @@ impl Model for CountedModel {
             spending.used(&answer.used);
             Ok(answer)
         })
-    }
-}
-
-/// The model that a conversation is with: the one for chats, or whichever the person chose. Whoever listens hears every
-/// piece of its text.
-#[derive(Debug, Clone)]
-pub struct ChatModel {
-    inner: Arc<dyn Model>,
-    chosen: Arc<Mutex<Option<String>>>,
-    heard: TextSink,
-}
-
-impl ChatModel {
-    pub fn new(inner: Arc<dyn Model>, chosen: Option<String>, heard: TextSink) -> Self {
-        Self { inner, chosen: Arc::new(Mutex::new(chosen)), heard }
-    }
-
-    /// From here on this model answers.
-    pub fn choose(&self, name: String) -> Result<ModelInfo, ModelError> {
-        let found = self.inner.resolve(ModelRole::Chat, Some(&name))?;
-        *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
-        Ok(found)
-    }
-
-    /// The model that answers now.
-    pub fn current(&self) -> Result<ModelInfo, ModelError> {
-        self.inner.resolve(ModelRole::Chat, self.chosen().as_deref())
-    }
-
-    fn chosen(&self) -> Option<String> {
-        self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Model for ChatModel {
-    fn models(&self) -> Vec<ModelInfo> {
-        self.inner.models()
-    }
-
-    fn resolve(&self, _: ModelRole, _: Option<&str>) -> Result<ModelInfo, ModelError> {
-        self.current()
-    }
-
-    fn ask(&self, mut request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-        (request.role, request.model) = (ModelRole::Chat, self.chosen());
-        let (heard, told) = (self.heard.clone(), request.told.clone());
-        request.told = TextSink::new(move |piece| {
-            heard.tell(piece);
-            told.tell(piece);
-        });
-        self.inner.ask(request)
     }
 }

@@ -2,10 +2,12 @@
 //! of model, and plans as tools.
 
 mod beside;
+mod chat_model;
 mod counted;
 mod spending;
 mod tools;
 
-pub use counted::{ChatModel, CountedModel, CountedTools};
+pub use chat_model::ChatModel;
+pub use counted::{CountedModel, CountedTools};
 pub use spending::{Budget, Spending};
 pub use tools::ConversationTools;

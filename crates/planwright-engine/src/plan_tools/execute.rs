@@ -26,7 +26,8 @@ impl PlanTools {
         variables: Map<String, Value>,
     ) -> Result<Value, Problem> {
         let plan = review.id().clone();
-        let done = match self.begun_run(&review, call.trace()).await? {
+        let begun = if call.again { self.begun_run(&review, call.trace()).await? } else { None };
+        let done = match begun {
             Some(run) if run.state().is_terminal() => Ok(executed(self.engine.environment(), &run).await),
             Some(run) => {
                 let options = self.options(call, Map::new());
@@ -86,6 +87,7 @@ impl PlanTools {
         let mut options = RunOptions::new(self.by.clone());
         options.variables = variables;
         options.trace = Some(call.trace());
+        options.observers = self.observers.0.clone();
         options
     }
 

@@ -14,6 +14,7 @@ pub use consenter::{Consented, Consenter, NobodyToAsk, PlanMaker};
 pub use definition::{PLAN_TOOLS_SERVER, PlanTool};
 
 use crate::engine::Engine;
+use crate::observer::{Observer, Observers};
 use outcome::{created, failed};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
@@ -58,19 +59,26 @@ pub struct PlanTools {
     consenter: Arc<dyn Consenter>,
     /// The agent that proposes and runs. It never approves.
     by: Principal,
+    observers: Observers,
 }
 
 impl PlanTools {
     /// `by` is the agent on whose behalf plans are proposed; anybody else would be taken for an agent too.
     pub fn new(engine: Engine, maker: Arc<dyn PlanMaker>, by: &Principal) -> Self {
         let by = Principal::agent(by.name.clone());
-        Self { engine, maker, consenter: Arc::new(NobodyToAsk), by }
+        Self { engine, maker, consenter: Arc::new(NobodyToAsk), by, observers: Observers::default() }
     }
 
     /// Who is asked about what policy may not approve by itself.
     #[must_use]
     pub fn asking(self, consenter: Arc<dyn Consenter>) -> Self {
         Self { consenter, ..self }
+    }
+
+    /// Who is told about the runs that are begun here.
+    #[must_use]
+    pub fn watched_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observers: Observers(vec![observer]), ..self }
     }
 
     /// Does what is asked for. Whatever becomes of it is a JSON object with `success`.
