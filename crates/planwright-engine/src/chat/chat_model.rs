@@ -9,14 +9,19 @@ use tokio::sync::watch;
 /// What an answer ends with that a person did not want to hear to its end.
 const INTERRUPTED: &str = "[interrupted by the user]";
 
+/// What stands for an answer that is empty.
+const NOTHING: &str = "[the model said nothing]";
+
 /// The model for chats, or whichever the person chose. Whoever listens hears every piece of its text, and can interrupt
-/// it: an answer that is interrupted ends where it is.
+/// it: an answer that is interrupted ends where it is. An answer that does not come is a turn that says so: a provider
+/// that is down for a moment ends no conversation.
 #[derive(Clone)]
 pub struct ChatModel {
     inner: Arc<dyn Model>,
     chosen: Arc<Mutex<Option<String>>>,
     heard: TextSink,
     interrupted: Arc<watch::Sender<bool>>,
+    failed: Arc<Mutex<Option<ModelError>>>,
 }
 
 impl fmt::Debug for ChatModel {
@@ -28,7 +33,8 @@ impl fmt::Debug for ChatModel {
 impl ChatModel {
     pub fn new(inner: Arc<dyn Model>, chosen: Option<String>, heard: TextSink) -> Self {
         let chosen = Arc::new(Mutex::new(chosen));
-        Self { inner, chosen, heard, interrupted: Arc::new(watch::Sender::new(false)) }
+        let interrupted = Arc::new(watch::Sender::new(false));
+        Self { inner, chosen, heard, interrupted, failed: Arc::default() }
     }
 
     /// From here on this model answers.
@@ -51,6 +57,12 @@ impl ChatModel {
     /// The person wants to hear answers again.
     pub fn listen(&self) {
         self.interrupted.send_replace(false);
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Why the last answer is none, if it is none.
+    pub fn failed(&self) -> Option<ModelError> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn chosen(&self) -> Option<String> {
@@ -82,7 +94,7 @@ impl Model for ChatModel {
             told.tell(piece);
         });
         let (mut interrupted, unwanted) = (self.interrupted.subscribe(), request.cancelled.clone());
-        let inner = Arc::clone(&self.inner);
+        let (inner, failed) = (Arc::clone(&self.inner), Arc::clone(&self.failed));
         Box::pin(async move {
             let stopped = async {
                 // The sender lives as long as the model, which may be dropped before its answer comes.
@@ -95,19 +107,36 @@ impl Model for ChatModel {
                 () = stopped => {
                     unwanted.cancel();
                     let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-                    Ok(cut_short(text, asked))
+                    Ok(noted(text, INTERRUPTED, asked))
                 }
-                answer = async { inner.ask(request).await } => answer,
+                answer = async { inner.ask(request).await } => match answer {
+                    Ok(answer) if answer.calls.is_empty() && answer.text.trim().is_empty() => {
+                        Ok(ModelAnswer { text: NOTHING.to_owned(), ..answer })
+                    }
+                    Ok(answer) => Ok(answer),
+                    Err(error) if ends_conversation(&error) => Err(error),
+                    Err(error) => {
+                        let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+                        let note = format!("[no answer: {error}]");
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        Ok(noted(text, &note, asked))
+                    }
+                },
             }
         })
     }
 }
 
-/// What was said until the person had heard enough. Nobody counted its tokens.
-fn cut_short(said: String, model: String) -> ModelAnswer {
+/// Whether there is no use in saying anything more. Whatever else a provider does, the person may say something else.
+fn ends_conversation(error: &ModelError) -> bool {
+    matches!(error, ModelError::Cancelled | ModelError::NotConfigured { .. } | ModelError::Unknown { .. })
+}
+
+/// What was said until it ended, and why it did. Nobody counted its tokens.
+fn noted(said: String, why: &str, model: String) -> ModelAnswer {
     let output = said.len() as u64 / 4;
     let usage = TokenUsage { input: 0, output, cached: 0, estimated: true };
-    let text = if said.is_empty() { INTERRUPTED.to_owned() } else { format!("{said} {INTERRUPTED}") };
+    let text = if said.is_empty() { why.to_owned() } else { format!("{said} {why}") };
     let used = ModelUse { role: ModelRole::Chat, model, usage, cost: None };
     ModelAnswer { text, calls: Vec::new(), used, cut: false }
 }
