@@ -14,6 +14,7 @@ mod notices;
 mod outbox;
 mod ownership;
 mod policy;
+mod reflection;
 mod secrets;
 mod subplans;
 mod supervision;
