@@ -15,6 +15,7 @@ mod outbox;
 mod ownership;
 mod plan_tools;
 mod policy;
+mod reflection;
 mod secrets;
 mod subplans;
 mod supervision;
