@@ -269,6 +269,7 @@ impl From<Refusal> for Problem {
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
             | Refusal::NothingToUndo
+            | Refusal::NothingToReflectOn { .. }
             | Refusal::AlreadyUndone { .. } => StatusCode::CONFLICT,
         };
         Self::caused(status, &refusal)
