@@ -115,7 +115,9 @@ fn read_adjustment(value: &Value, bounds: &Bounds) -> Result<Adjustment, String>
         "add_after" => Adjustment::AddAfter { step, new: new()? },
         "replace" => Adjustment::Replace { step, new: new()? },
         _ => {
-            return Err("its `type` is none of retry, modify, skip, add_before, add_after, replace".to_owned());
+            return Err(
+                "its `type` is none of retry, modify, skip, add_before, add_after, replace".to_owned()
+            );
         }
     })
 }

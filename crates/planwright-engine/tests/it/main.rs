@@ -13,6 +13,7 @@ mod limits;
 mod notices;
 mod outbox;
 mod ownership;
+mod planner;
 mod policy;
 mod secrets;
 mod subplans;
