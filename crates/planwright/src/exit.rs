@@ -211,6 +211,7 @@ impl From<Refusal> for Failure {
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
             | Refusal::NothingToUndo
+            | Refusal::NothingToReflectOn { .. }
             | Refusal::AlreadyUndone { .. } => Exit::Refused,
         };
         Self::caused(exit, &refusal)

@@ -208,7 +208,7 @@ impl Run {
                 self.replanned = *replanned;
                 Ok(())
             }
-            E::CriteriaChecked { checks } => {
+            E::CriteriaChecked { checks, used: _ } => {
                 if self.state.is_terminal() {
                     self.checks.clone_from(checks);
                     Ok(())

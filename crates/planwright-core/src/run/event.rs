@@ -240,6 +240,9 @@ pub enum RunEvent {
     /// After the end: the success criteria of the plan were held against what happened.
     CriteriaChecked {
         checks: Vec<CriterionCheck>,
+        /// What it took to find out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<ModelUse>,
     },
     /// After the end: a person ordered that the run is taken back, and agreed to exactly these calls.
     UndoOpened {

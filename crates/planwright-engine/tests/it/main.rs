@@ -14,6 +14,7 @@ mod notices;
 mod outbox;
 mod ownership;
 mod planner;
+mod plan_tools;
 mod policy;
 mod secrets;
 mod subplans;

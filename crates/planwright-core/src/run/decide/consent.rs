@@ -51,7 +51,7 @@ impl Run {
                 return Covered::No(error);
             }
         }
-        match self.why_asked(choices, facts) {
+        match self.why_asked(ix, facts) {
             Some(_) if self.approved_calls.get(&ix) == Some(&call) => Covered::Yes,
             Some(reason) => Covered::Ask(Box::new(AskedCall {
                 digest: call,
@@ -65,11 +65,12 @@ impl Run {
 
     /// Whether a person would be asked about a call with these facts, so that its arguments have to be written down.
     pub fn asks_about(&self, ix: StepIx, call: Digest, facts: &CallFacts) -> bool {
-        self.approved_calls.get(&ix) != Some(&call) && self.why_asked(self.late_choices(ix), facts).is_some()
+        self.approved_calls.get(&ix) != Some(&call) && self.why_asked(ix, facts).is_some()
     }
 
     /// Why the run's own approval does not cover a call, if it does not.
-    fn why_asked(&self, choices: &[LateChoice], facts: &CallFacts) -> Option<String> {
+    fn why_asked(&self, ix: StepIx, facts: &CallFacts) -> Option<String> {
+        let choices = self.late_choices(ix);
         if choices.contains(&LateChoice::Ask) {
             return Some("the approver wants to see the call once its arguments are known".to_owned());
         }
@@ -78,7 +79,7 @@ impl Run {
         if facts.judgement.verdict != Verdict::Ask {
             return None;
         }
-        if !consent.is_a_persons() {
+        if !consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str()) {
             return Some(format!("only policy approved the run, and {}", facts.judgement.because()));
         }
         // Whoever approved saw this step as one that is not asked about.

@@ -151,6 +151,7 @@ pub enum Command {
     /// After the end: whether the success criteria hold.
     NoteCriteria {
         checks: Vec<CriterionCheck>,
+        used: Vec<ModelUse>,
     },
     /// End the run if nothing is left to do.
     Settle,
@@ -247,8 +248,8 @@ impl Run {
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
             Command::NoteUndone { step, run } => self.decide_undone(*step, run),
-            Command::NoteCriteria { checks } => {
-                Ok(vec![RunEvent::CriteriaChecked { checks: checks.clone() }])
+            Command::NoteCriteria { checks, used } => {
+                Ok(vec![RunEvent::CriteriaChecked { checks: checks.clone(), used: used.clone() }])
             }
             Command::Start { .. }
             | Command::Fail { .. }
