@@ -13,6 +13,7 @@ mod limits;
 mod notices;
 mod outbox;
 mod ownership;
+mod planner;
 mod plan_tools;
 mod policy;
 mod reflection;
