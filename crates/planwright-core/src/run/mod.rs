@@ -25,7 +25,7 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
-pub use agent::{AgentCall, CallFate};
+pub use agent::{AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
@@ -82,6 +82,8 @@ pub struct Run {
     /// The one call of a step that a person agreed to. Kept beside the states, because it outlives retries.
     approved_calls: BTreeMap<StepIx, Digest>,
     scope: scope::Scope,
+    /// What the executors of agent steps said and did.
+    agents: BTreeMap<StepIx, AgentWork>,
 }
 
 /// What the first entry of a run says.
