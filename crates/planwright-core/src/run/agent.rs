@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCall {
+    /// Counts from 0, over everything the step's executor wanted.
+    pub number: u32,
     /// The model's own name for it.
     pub id: String,
     /// As the model wrote it.
@@ -98,6 +100,9 @@ impl AgentWork {
         self.calls
     }
 }
+
+/// What every executor is told about its work, unless the operator says otherwise.
+pub const EXECUTOR_PROMPT: &str = include_str!("prompts/executor.md");
 
 /// The name under which a `think` step is journaled.
 pub fn think_tool() -> ToolName {

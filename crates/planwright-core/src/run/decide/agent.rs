@@ -108,11 +108,12 @@ impl Run {
             stop,
         };
         let calls = turn.calls.iter().map(|wanted| {
+            let number = weighing.before;
             let decided = self.decide_call(&mut weighing, wanted, now);
             let outside = decided.as_ref().is_ok_and(|outside| *outside);
             let fate = match decided {
                 Ok(outside) => {
-                    let place = crate::run::Parent { outside, ..self.call_place(ix, weighing.before) };
+                    let place = crate::run::Parent { outside, ..self.call_place(ix, number) };
                     CallFate::Run(place.child())
                 }
                 Err(error) => CallFate::Refused(error),
@@ -120,6 +121,7 @@ impl Run {
             weighing.before = weighing.before.saturating_add(1);
             let known = wanted.known.as_ref().ok();
             AgentCall {
+                number,
                 id: wanted.id.clone(),
                 tool: wanted.tool.clone(),
                 args: wanted.args.clone(),
