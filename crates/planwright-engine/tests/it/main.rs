@@ -9,6 +9,7 @@ mod edits;
 mod execution;
 mod faults;
 mod flow;
+mod injection;
 mod keeping;
 mod limits;
 mod notices;
