@@ -105,7 +105,7 @@ pub(crate) struct Setting {
     /// Where the passphrase of an encrypted store comes from.
     pub(crate) unlock: Unlock,
     /// The program that is open already, for commands inside of it.
-    shared: Option<Arc<App>>,
+    pub(crate) shared: Option<Arc<App>>,
 }
 
 impl Setting {

@@ -112,6 +112,7 @@ impl Engine {
             by: Principal::reflector(),
             reason: Some(reason).filter(|reason| !reason.is_empty()),
             restored_from: None,
+            planning: None,
         };
         let now = self.env.clock.now();
         let events =

@@ -8,9 +8,7 @@ use planwright_core::adjust::{
     Adjustment, EarlierReflection, Reflected, ReflectionRequest, reflection_messages, reflection_schema,
 };
 use planwright_core::model::{Message, ModelRole, ModelUse, OfferedTool};
-use planwright_core::policy::{Subject, Verdict};
 use planwright_core::run::Run;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +24,7 @@ const MAX_REPEATED: usize = 8_000;
 impl Engine {
     /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is changed.
     pub(crate) async fn ask_how_it_stands(self, run: Run, cancelled: CancellationToken) -> Looked {
-        let tools = self.offered_tools(&run);
+        let tools = self.tools_for_adjusting(&run);
         let request = ReflectionRequest {
             instructions: None,
             earlier: self.earlier_reflections(&run).await,
@@ -86,30 +84,16 @@ impl Engine {
     }
 
     /// The tools that adjustments may call: those of the plan's scope, less what policy forbids.
-    fn offered_tools(&self, run: &Run) -> Vec<OfferedTool> {
-        let (catalog, plan) = (self.catalog(), run.plan());
-        let scope = &plan.document().tools_required;
+    fn tools_for_adjusting(&self, run: &Run) -> Vec<OfferedTool> {
+        let (catalog, scope) = (self.catalog(), &run.plan().document().tools_required);
         let in_scope: BTreeSet<String> = scope
             .iter()
             .filter_map(|name| catalog.resolve(name).ok())
             .map(|tool| tool.name.to_string())
             .collect();
-        let (step, unknown) = (planwright_core::plan::Step::default(), BTreeSet::new());
-        let forbidden = |tool: &planwright_core::tool::KnownTool| {
-            let subject = Subject {
-                tool: Some(tool),
-                args: &Value::Null,
-                unknown: &unknown,
-                step: &step,
-                step_id: "",
-                plan: plan.id().as_str(),
-            };
-            self.env.policy.judge(&subject).verdict == Verdict::Deny
-        };
-        catalog
+        self.offered_tools(&[])
             .iter()
             .filter(|tool| scope.is_empty() || in_scope.contains(&tool.name.to_string()))
-            .filter(|tool| !forbidden(tool))
             .map(|tool| OfferedTool {
                 name: tool.name.to_string(),
                 description: tool.definition.description.clone().unwrap_or_default(),

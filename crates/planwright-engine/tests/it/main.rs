@@ -16,6 +16,7 @@ mod ownership;
 mod plan_tools;
 mod planner;
 mod policy;
+mod reflection;
 mod secrets;
 mod subplans;
 mod supervision;
