@@ -211,7 +211,8 @@ impl From<Refusal> for Failure {
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
             | Refusal::NothingToUndo
-            | Refusal::AlreadyUndone { .. } => Exit::Refused,
+            | Refusal::AlreadyUndone { .. }
+            | Refusal::NothingToReflectOn { .. } => Exit::Refused,
         };
         Self::caused(exit, &refusal)
     }
