@@ -20,6 +20,7 @@ mod progress;
 mod projections;
 mod questions;
 mod quiet_panics;
+mod reflection;
 mod secret_table;
 mod servers;
 mod standing;
