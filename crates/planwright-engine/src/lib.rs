@@ -55,6 +55,7 @@
 //! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
 pub mod access;
+mod agent;
 pub mod chat;
 mod child;
 mod command;
@@ -92,6 +93,7 @@ mod supervision;
 pub mod telemetry;
 mod undo;
 
+pub use agent::{AgentSettings, Unmanned};
 pub use command::CommandError;
 pub use comments::NewComment;
 pub use dispatch::{Limits, RunError, read_value, store_value};

@@ -230,6 +230,8 @@ impl Engine {
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
                 let digest = plan.digest(&catalog, &self.env.policy_version);
+                let mut findings = findings;
+                findings.extend(self.unmanned_findings(&plan));
                 Ok(Candidate { plan: Arc::new(plan), digest, findings })
             }
             Some(_) | None => Err(ReviewError::Invalid(findings)),

@@ -131,6 +131,9 @@ impl Engine {
         if began != current && run.start().undoes.is_none() {
             return Err(StartRunError::Edited { run: began, current });
         }
+        if let Some(unmanned) = self.unmanned_rest(&run) {
+            return Err(unmanned.into());
+        }
         let subplans = self.refuse_changed_tools(run).await?;
         let lease = self.env.store.acquire(&id, &self.env.owner, self.env.lease_ttl).await?;
         // Only what is read under the lease is current.

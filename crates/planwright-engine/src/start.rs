@@ -1,5 +1,6 @@
 //! Starting, resuming and forking runs.
 
+use crate::agent::Unmanned;
 use crate::dispatch::{Ended, RunLoop, Setup};
 use crate::engine::Engine;
 use crate::history;
@@ -40,6 +41,8 @@ pub enum StartRunError {
     MissingTools(Vec<String>),
     #[error("this version cannot execute {}", .0.join(", "))]
     Unsupported(Vec<String>),
+    #[error(transparent)]
+    Unmanned(#[from] Unmanned),
     #[error(transparent)]
     Refused(#[from] ReviewRefusal),
     #[error("the plan was edited since: the run executes version {run}, the plan is at version {current}")]
@@ -201,6 +204,9 @@ impl Engine {
             .collect();
         if !unsupported.is_empty() {
             return Err(StartRunError::Unsupported(unsupported));
+        }
+        if let Some(unmanned) = self.unmanned(&candidate.plan) {
+            return Err(unmanned.into());
         }
         Ok(candidate)
     }

@@ -123,6 +123,11 @@ impl CallFacts {
 }
 
 impl CallFacts {
+    /// What decides about a step that a model or an executor works on.
+    pub fn of_model(call: Digest, args: Arc<Value>, judgement: Judgement) -> Self {
+        Self { definition: call, changed: None, args, shown: None, late: false, judgement, caps: Vec::new() }
+    }
+
     /// What decides about a step that runs another plan, as that plan is now.
     pub fn of_child(plan: Digest, args: Arc<Value>, late: bool, judgement: Judgement) -> Self {
         Self { definition: plan, changed: None, args, shown: None, late, judgement, caps: Vec::new() }

@@ -3,10 +3,12 @@
 //! Everything that has happened since the last commit goes into the next one: completions, the starts they enable,
 //! and answers to other processes. While a commit is under way calls go on and their answers are collected.
 
+use super::agent::PreparedAgent;
 use super::call::{self, Finished};
 use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
+use super::think::PreparedThought;
 use super::values::LargeValues;
 use crate::crash;
 use crate::engine::{Engine, Environment};
@@ -37,15 +39,24 @@ pub(crate) struct Request {
 /// What a command came to.
 type Verdict = Result<(), Refusal>;
 
+/// What was written down because of a command.
+type Decided = Result<Vec<RunEvent>, Refusal>;
+
 #[derive(Debug)]
 pub(crate) enum Reply {
     Here(oneshot::Sender<Verdict>),
+    /// Whoever asked is told the entries that came of it.
+    Told(oneshot::Sender<Decided>),
     Message(MessageId),
 }
 
 impl Request {
     pub(crate) fn here(command: Command, reply: oneshot::Sender<Verdict>) -> Self {
         Self { command, reply: Reply::Here(reply) }
+    }
+
+    pub(crate) fn told(command: Command, reply: oneshot::Sender<Decided>) -> Self {
+        Self { command, reply: Reply::Told(reply) }
     }
 
     pub(crate) fn message(command: Command, id: MessageId) -> Self {
@@ -81,11 +92,15 @@ pub(super) struct Batch {
     replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
     /// Appends to other streams that belong to it.
     with: Vec<Append>,
+    told: Vec<(oneshot::Sender<Decided>, Decided)>,
+    pub(super) agents: Vec<PreparedAgent>,
+    pub(super) thoughts: Vec<PreparedThought>,
 }
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.answers.is_empty() && self.replies.is_empty()
+        let answered = self.answers.is_empty() && self.replies.is_empty() && self.told.is_empty();
+        self.records.is_empty() && answered
     }
 }
 
@@ -261,6 +276,7 @@ impl RunLoop {
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
         let permitted = self.env.policy.permit(&request.command);
         let decided = permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
+        let first = self.batch.entries.len();
         let verdict = match decided {
             Ok(events) => {
                 self.record(events, Cause::Command)?;
@@ -269,6 +285,12 @@ impl RunLoop {
             Err(refusal) => Err(refusal),
         };
         match request.reply {
+            Reply::Told(reply) => {
+                // As they were written down: what is masked there is masked for whoever asked.
+                let written = self.batch.entries[first..].iter().map(|entry| entry.event.clone());
+                let decided = verdict.map(|()| written.collect());
+                self.batch.told.push((reply, decided));
+            }
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
             Reply::Message(id) => {
                 self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())));
@@ -310,6 +332,9 @@ impl RunLoop {
             // Whoever asked may be gone; the decision stands.
             drop(reply.send(verdict));
         }
+        for (reply, decided) in batch.told {
+            drop(reply.send(decided));
+        }
         self.stop_calls(&batch.entries);
         self.tell_children(&batch.entries);
         for prepared in batch.calls {
@@ -318,13 +343,22 @@ impl RunLoop {
         for prepared in batch.children {
             self.dispatch_child(prepared);
         }
+        for prepared in batch.agents {
+            self.dispatch_agent(prepared);
+        }
+        for prepared in batch.thoughts {
+            self.dispatch_thought(prepared);
+        }
         Ok(over)
     }
 
     /// The process is about to end, and no call is in flight or about to be.
     fn is_drained(&self) -> bool {
         let idle = self.calls.is_empty() && self.finished.is_empty();
-        *self.draining.borrow() && idle && self.batch.calls.is_empty() && self.batch.children.is_empty()
+        let batch = &self.batch;
+        let starting = !batch.calls.is_empty() || !batch.children.is_empty();
+        let starting = starting || !batch.agents.is_empty() || !batch.thoughts.is_empty();
+        *self.draining.borrow() && idle && !starting
     }
 
     /// Where the run is, for trying once more what may not become durable.
@@ -375,6 +409,11 @@ impl RunLoop {
         let (attempt, cancelled) = (call.attempt, call.cancelled.clone());
         self.in_flight.insert(step, Flight { attempt, cancelled, span: span.clone() });
         self.calls.push(call::make(&self.env, step, call, permit, expectation, span));
+    }
+
+    /// Remembers how something in flight that is no call of a tool is stopped.
+    pub(super) fn watch_flight(&mut self, step: StepIx, attempt: AttemptNo, cancelled: CancellationToken) {
+        self.in_flight.insert(step, Flight { attempt, cancelled, span: Span::none() });
     }
 
     /// Tells the calls whose answer is not wanted any more.
@@ -440,7 +479,7 @@ impl RunLoop {
     }
 
     fn report(&mut self, finished: Finished) -> Result<(), RunError> {
-        let Finished { step, attempt, answer, large } = finished;
+        let Finished { step, attempt, answer, large, used } = finished;
         self.forget_child(step, attempt);
         if self.in_flight.get(&step).is_some_and(|flight| flight.attempt == attempt) {
             self.in_flight.remove(&step);
@@ -448,6 +487,9 @@ impl RunLoop {
         // The values of a loop's elements are read again when they are gathered: there may be many.
         if let Some(value) = large.filter(|_| self.run.instance(step).is_none()) {
             self.large.keep(step, value);
+        }
+        for used in used {
+            self.execute(&Command::NoteModel { step, used }, Cause::Report)?;
         }
         self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;
         Ok(())

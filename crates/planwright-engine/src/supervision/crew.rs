@@ -300,6 +300,7 @@ fn is_hopeless(error: &StartRunError) -> bool {
         | StartRunError::Invalid(_)
         | StartRunError::MissingTools(_)
         | StartRunError::Unsupported(_)
+        | StartRunError::Unmanned(_)
         | StartRunError::Refused(_)
         | StartRunError::ToolsChanged { .. }
         | StartRunError::Changed { .. }

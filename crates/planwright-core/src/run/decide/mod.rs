@@ -1,5 +1,6 @@
 //! What may happen: one command per file. Deciding changes nothing.
 
+mod agent;
 mod approve;
 mod cancel;
 mod consent;
@@ -19,7 +20,7 @@ mod undo;
 
 use super::{
     Asked, CallFacts, CriterionCheck, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
-    StoredValue,
+    StoredValue, Wanted,
 };
 use crate::adjust::Reflected;
 use crate::digest::Digest;
@@ -87,6 +88,22 @@ pub enum Command {
         step: StepIx,
         attempt: AttemptNo,
         answer: Answer,
+    },
+    /// The executor of an agent step said something and wants these calls made.
+    TakeTurn {
+        step: StepIx,
+        attempt: AttemptNo,
+        text: Option<StoredValue>,
+        calls: Vec<Wanted>,
+        /// What asking took; absent for an executor that is no model of ours.
+        used: Option<ModelUse>,
+        /// Calls outside the scope are noted and go the way of every other call.
+        observe: bool,
+    },
+    /// A model was asked for this step.
+    NoteModel {
+        step: StepIx,
+        used: ModelUse,
     },
     /// Time passed.
     Tick,
@@ -210,6 +227,14 @@ impl Run {
                 self.decide_give_input(step, by, *question, replies)
             }
             Command::Report { step, attempt, answer } => self.decide_report(*step, *attempt, answer, now),
+            Command::TakeTurn { step, attempt, text, calls, used, observe } => {
+                let (text, used) = (text.as_ref(), used.as_ref());
+                let turn = agent::Turn { attempt: *attempt, text, calls, used, observe: *observe };
+                self.decide_turn(*step, &turn, now)
+            }
+            Command::NoteModel { step, used } => {
+                Ok(vec![RunEvent::ModelUsed { step: Some(self.step_id(*step).clone()), used: used.clone() }])
+            }
             Command::Tick => Ok(self.decide_tick(now)),
             Command::Recover => Ok(self.decide_recover()),
             Command::AskApprovals => Ok(self.decide_ask_approvals(now)),
@@ -260,6 +285,8 @@ impl Run {
             | Command::AskInput { .. }
             | Command::GiveInput { .. }
             | Command::Report { .. }
+            | Command::TakeTurn { .. }
+            | Command::NoteModel { .. }
             | Command::Approve { .. }
             | Command::Deny { .. }
             | Command::Resolve { .. }
