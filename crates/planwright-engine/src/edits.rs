@@ -6,6 +6,7 @@ use crate::plans::{Candidate, ReviewError};
 use crate::port::AppendError;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
+use planwright_core::planning::Planning;
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
 use planwright_core::review::{BuildsOn, Command, Refusal, Review, Revision, already_agreed};
@@ -78,7 +79,18 @@ impl Engine {
         document: Document,
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.revise(id, document, editing, None).await
+        self.revise(id, document, editing, None, None).await
+    }
+
+    /// As [`Engine::edit`], with how the document came about.
+    pub(crate) async fn edit_planned(
+        &self,
+        id: &PlanId,
+        document: Document,
+        editing: &Editing,
+        planning: Option<Box<Planning>>,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.revise(id, document, editing, None, planning).await
     }
 
     /// Stores the content of an earlier version as the next one.
@@ -91,7 +103,7 @@ impl Engine {
         let (review, _) = load_review(&*self.env.store, id).await?;
         let found = review.version(version).ok_or(Refusal::NoSuchVersion(version))?;
         let document = Document::clone(&found.document);
-        self.revise(id, document, editing, Some(version)).await
+        self.revise(id, document, editing, Some(version), None).await
     }
 
     async fn revise(
@@ -100,6 +112,7 @@ impl Engine {
         mut document: Document,
         editing: &Editing,
         restored_from: Option<u32>,
+        planning: Option<Box<Planning>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let Editing { based_on, by, reason } = editing.clone();
         self.permit(&by, Action::Propose)?;
@@ -109,7 +122,7 @@ impl Engine {
         self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
-        let revision = Revision { based_on, document, digest, by, reason, restored_from };
+        let revision = Revision { based_on, document, digest, by, reason, restored_from, planning };
         let command = Command::Edit(Box::new(revision));
         for _ in 1..TRIES {
             let (review, head) = load_review(&*self.env.store, id).await?;

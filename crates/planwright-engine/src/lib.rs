@@ -77,6 +77,7 @@ pub mod notices;
 mod observer;
 mod pins;
 mod plan_tools;
+mod planner;
 mod plans;
 pub mod port;
 mod redaction;
@@ -102,6 +103,10 @@ pub use masked_text::MaskedText;
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use plan_tools::{
     Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall, PlanTools,
+};
+pub use planner::{
+    CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, Regenerated, Replanned,
 };
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};

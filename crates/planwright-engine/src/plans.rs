@@ -10,6 +10,7 @@ use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
 };
+use planwright_core::planning::Planning;
 use planwright_core::policy::{Action, JudgedPlan, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState};
@@ -68,10 +69,22 @@ impl Engine {
     /// Stores a document that came with an order, as a proposal or as a draft.
     pub async fn take_in(
         &self,
+        document: Document,
+        by: &Principal,
+        draft: bool,
+        trace: Option<TraceId>,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.take_in_planned(document, by, draft, trace, None).await
+    }
+
+    /// As [`Engine::take_in`], with how the document came about.
+    pub(crate) async fn take_in_planned(
+        &self,
         mut document: Document,
         by: &Principal,
         draft: bool,
         trace: Option<TraceId>,
+        planning: Option<Box<Planning>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         self.settle_context(&mut document).await?;
@@ -95,7 +108,7 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
-        let events = events.into_iter().map(|event| event.traced(trace)).collect();
+        let events = events.into_iter().map(|event| event.traced(trace).planned(planning.clone())).collect();
         let review = self.append_review(&id, review, head, (now, events)).await?;
         Ok((review, findings))
     }

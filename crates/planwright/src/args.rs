@@ -123,6 +123,8 @@ pub(crate) enum Command {
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
     Servers(command::servers::Command),
+    /// List the models that plan, think and reflect, and check that they answer. Keys are never shown.
+    Models(command::models::Args),
     /// List, test and retry the webhooks that are told what happens.
     Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.

@@ -11,6 +11,7 @@ mod editor;
 mod execution;
 mod exit;
 mod late;
+mod model_table;
 mod passphrase;
 mod plan_file;
 mod plan_source;

@@ -28,6 +28,10 @@ impl Policy {
             | Command::Recover
             | Command::AskApprovals
             | Command::Stall { .. }
+            | Command::Reflect { .. }
+            | Command::Adjust { .. }
+            | Command::Abandon { .. }
+            | Command::NoteCriteria { .. }
             | Command::Settle => return Ok(()),
         };
         match action {

@@ -232,6 +232,9 @@ pub enum RunEvent {
     /// The plan was adjusted: the work goes on with this version of it, in another run.
     RunAdjusted {
         version: u32,
+        /// Its remaining steps were planned anew.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replanned: bool,
         steps_digest: Digest,
     },
     /// After the end: the success criteria of the plan were held against what happened.

@@ -17,6 +17,8 @@ impl Engine {
             tools,
             secrets: Arc::clone(&env.secrets),
             model,
+            prompts: Arc::clone(&env.prompts),
+            surroundings: Arc::clone(&env.surroundings),
             redaction: env.redaction.clone(),
             clock: Arc::clone(&env.clock),
             ids: Arc::clone(&env.ids),

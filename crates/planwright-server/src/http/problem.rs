@@ -269,6 +269,7 @@ impl From<Refusal> for Problem {
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
             | Refusal::NothingToUndo
+            | Refusal::NothingToReflectOn { .. }
             | Refusal::AlreadyUndone { .. } => StatusCode::CONFLICT,
         };
         Self::caused(status, &refusal)
@@ -292,6 +293,7 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::Draft
             | ReviewRefusal::NotADraft(_)
             | ReviewRefusal::NoSteps
+            | ReviewRefusal::Fallback
             | ReviewRefusal::TooManyVersions(_)
             | ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired

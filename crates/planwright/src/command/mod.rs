@@ -19,6 +19,7 @@ pub(crate) mod import;
 pub(crate) mod input;
 pub(crate) mod list;
 pub(crate) mod log;
+pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod pause;
 pub(crate) mod policy;
@@ -132,6 +133,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Models(args) => models::run(&setting, &args).await,
         Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,
