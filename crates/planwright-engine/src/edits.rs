@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::journal::load_review;
+use crate::orchestrate::Continuation;
 use crate::plans::{Candidate, ReviewError};
 use crate::port::AppendError;
 use planwright_core::id::{PlanId, StepId};
@@ -31,6 +32,8 @@ pub struct Reapproval {
     pub diff: PlanDiff,
     /// The steps that are just as they were agreed to. None if a tool or the policy changed since.
     pub agreed: Vec<StepId>,
+    /// The steps that a run tried before without success, and that run again as they are.
+    pub again: Vec<StepId>,
 }
 
 impl Engine {
@@ -136,13 +139,31 @@ impl Engine {
         Ok((self.review(review, head, &command).await?, findings))
     }
 
+    /// What an adjustment changed since the run that it grew out of was agreed to.
+    async fn reapproval_of_adjustment(&self, review: &Review) -> Result<Option<Reapproval>, ReviewError> {
+        let Some(run) = self.adjusted_run(review).await? else { return Ok(None) };
+        let continuation = match self.continuation(&run).await {
+            Ok(found) => found,
+            // Why it cannot run is said where it is to run.
+            Err(_) => None,
+        };
+        Ok(continuation.map(|Continuation { since, diff, agreed, again, .. }| Reapproval {
+            since,
+            diff,
+            agreed,
+            again,
+        }))
+    }
+
     /// What changed since the plan was last agreed to, if an edit voided an approval that nobody had used.
     pub async fn reapproval(
         &self,
         review: &Review,
         candidate: &Candidate,
     ) -> Result<Option<Reapproval>, ReviewError> {
-        let Some(since) = review.agreed_before(self.env.clock.now()) else { return Ok(None) };
+        let Some(since) = review.agreed_before(self.env.clock.now()) else {
+            return self.reapproval_of_adjustment(review).await;
+        };
         let Some(before) = review.version(since.version) else { return Ok(None) };
         let diff = PlanDiff::between(&before.document, &review.current().document);
         let agreed = match self.tolerant_candidate(Document::clone(&before.document)).await {
@@ -154,6 +175,6 @@ impl Engine {
             Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
             Err(error) => return Err(error),
         };
-        Ok(Some(Reapproval { since, diff, agreed }))
+        Ok(Some(Reapproval { since, diff, agreed, again: Vec::new() }))
     }
 }

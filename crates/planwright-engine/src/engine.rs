@@ -1,12 +1,13 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
+use crate::agent::AgentSettings;
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::keeper::Keeping;
 use crate::memory::{
-    MemoryArtifacts, MemorySecrets, MemoryStore, NoModel, NoSurroundings, RandomIds, SystemClock,
+    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds, SystemClock,
 };
 use crate::observer::{Observer, Observers};
-use crate::port::{Artifacts, Clock, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tools};
+use crate::port::{Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tools};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
@@ -31,6 +32,10 @@ pub struct Environment {
     pub prompts: Arc<Prompts>,
     /// Where plans will work.
     pub surroundings: Arc<dyn Surroundings>,
+    /// Programs that work on agent steps.
+    pub executors: Arc<dyn Executors>,
+    /// What the operator decided about executors.
+    pub agents: AgentSettings,
     /// Everything that is known to be secret in this process.
     pub redaction: Redaction,
     pub clock: Arc<dyn Clock>,
@@ -105,6 +110,8 @@ pub struct EngineBuilder {
     model: Option<Arc<dyn Model>>,
     prompts: Arc<Prompts>,
     surroundings: Option<Arc<dyn Surroundings>>,
+    executors: Option<Arc<dyn Executors>>,
+    agents: AgentSettings,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -130,6 +137,8 @@ impl Engine {
             model: None,
             prompts: Arc::default(),
             surroundings: None,
+            executors: None,
+            agents: AgentSettings::default(),
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -211,6 +220,20 @@ impl EngineBuilder {
         self
     }
 
+    /// The programs that work on agent steps, besides the built-in executor.
+    #[must_use]
+    pub fn executors(mut self, executors: Arc<dyn Executors>) -> Self {
+        self.executors = Some(executors);
+        self
+    }
+
+    /// What the operator decided about executors.
+    #[must_use]
+    pub fn agents(mut self, agents: AgentSettings) -> Self {
+        self.agents = agents;
+        self
+    }
+
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
@@ -283,6 +306,8 @@ impl EngineBuilder {
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
             prompts: self.prompts,
             surroundings: self.surroundings.unwrap_or_else(|| Arc::new(NoSurroundings)),
+            executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
+            agents: self.agents,
             redaction: self.redaction,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,

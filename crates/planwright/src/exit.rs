@@ -314,6 +314,8 @@ impl From<StartRunError> for Failure {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
+            StartRunError::Unmanned(_) => Self::caused(Exit::Refused, &error)
+                .hint("configure a model or an executor: see docs/agents.md, and `planwright models`"),
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),

@@ -389,6 +389,8 @@ fn write_undo_run() -> (Document, History) {
             run: "run_parent".parse().unwrap(),
             step: "tidy".parse().unwrap(),
             index: Some(2),
+            call: None,
+            outside: false,
         }),
         document: Some(Arc::new(undo.document.clone())),
         trace: None,

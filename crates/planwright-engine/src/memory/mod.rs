@@ -5,6 +5,7 @@
 mod answers;
 mod artifacts;
 mod clock;
+mod executor;
 mod ids;
 mod model;
 mod outbox;
@@ -17,6 +18,7 @@ mod transaction;
 pub use answers::MemoryAnswers;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
+pub use executor::NoExecutors;
 pub use ids::{RandomIds, SequentialIds};
 pub use model::{NoModel, ScriptedModel};
 pub use outbox::MemoryOutbox;

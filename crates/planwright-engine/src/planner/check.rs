@@ -45,7 +45,7 @@ impl Engine {
 
     /// The tools a planner is told about, in a stable order: those of the servers that were named, and none that the
     /// policy denies whatever it is given.
-    pub(super) fn offered_tools(&self, servers: &[String]) -> Vec<Arc<KnownTool>> {
+    pub(crate) fn offered_tools(&self, servers: &[String]) -> Vec<Arc<KnownTool>> {
         let catalog = self.catalog();
         let named = |tool: &&Arc<KnownTool>| servers.is_empty() || servers.contains(&tool.name.server);
         catalog.iter().filter(named).filter(|tool| !self.is_denied(tool)).cloned().collect()

@@ -3,6 +3,7 @@
 mod answers;
 mod artifacts;
 mod clock;
+mod executor;
 mod model;
 mod outbox;
 mod plan_files;
@@ -16,6 +17,7 @@ mod webhook;
 pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
+pub use executor::{DelegateError, Delegation, Executors, Gateway};
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;

@@ -358,7 +358,7 @@ impl From<StartRunError> for Problem {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Denied(denied) => denied.into(),
-            StartRunError::BadChoice(_) | StartRunError::Unsupported(_) => {
+            StartRunError::BadChoice(_) | StartRunError::Unsupported(_) | StartRunError::Unmanned(_) => {
                 Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
             }
             StartRunError::UnknownStep(_) => Self::caused(StatusCode::NOT_FOUND, &error),
