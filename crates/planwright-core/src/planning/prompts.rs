@@ -53,8 +53,24 @@ pub(super) const REPAIR: PromptForm = PromptForm {
     required: &["findings"],
 };
 
-/// The prompts of the planner.
-pub const PROMPTS: [PromptForm; 5] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR];
+/// What the reflector is told before it looks at a run. The run itself is not part of the text.
+pub const REFLECT: PromptForm = PromptForm {
+    name: "reflect",
+    text: include_str!("../adjust/prompts/reflect.md"),
+    places: &[],
+    required: &[],
+};
+
+/// What the reflector is told before it looks at success criteria.
+pub const CHECK: PromptForm = PromptForm {
+    name: "check",
+    text: include_str!("../adjust/prompts/check.md"),
+    places: &[],
+    required: &[],
+};
+
+/// The prompts that can be replaced.
+pub const PROMPTS: [PromptForm; 7] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

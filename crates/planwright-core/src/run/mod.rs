@@ -92,6 +92,8 @@ pub struct Run {
     looked_at: Option<LookedAt>,
     /// The run was adjusted by planning its remaining steps anew.
     replanned: bool,
+    /// Why somebody declared the run failed, if that is how it ended.
+    given_up: Option<String>,
     /// Whether the success criteria hold, as was found out last.
     checks: Vec<CriterionCheck>,
     /// What the executors of agent steps said and did.
