@@ -234,13 +234,21 @@ impl RunLoop {
                 return Ok(());
             }
             if !*self.draining.borrow() && self.look().await? {
-                if self.run.state().is_terminal() && self.batch.is_empty() {
+                if self.has_ended() {
                     return Ok(());
                 }
                 continue;
             }
             self.wait(&mut renewal).await?;
+            if self.has_ended() {
+                return Ok(());
+            }
         }
+    }
+
+    /// The end of the run is durable, and with it the lease was given back.
+    fn has_ended(&self) -> bool {
+        self.run.state().is_terminal() && self.batch.is_empty()
     }
 
     /// Decides, applies and queues what follows for the next commit. Returns the first event, if any. A refusal
@@ -450,7 +458,12 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
-                looked = Looking::answer(&mut self.looking) => self.looked(looked).await?,
+                looked = Looking::answer(&mut self.looking) => {
+                    self.looked(looked).await?;
+                    if self.has_ended() {
+                        return Ok(());
+                    }
+                }
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}

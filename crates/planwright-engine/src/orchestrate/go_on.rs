@@ -1,5 +1,6 @@
 //! Going on after an adjustment: what has to be agreed to, who may, and the run that takes over what was done.
 
+use super::reliance::is_left_alone;
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review, load_run, plan_of_run};
 use crate::plans::{Candidate, ReviewError};
@@ -68,7 +69,8 @@ impl Engine {
         let again = again(run, &candidate);
         let unchanged = self.unchanged_since(run, &candidate).await?;
         let agreed: Vec<StepId> = unchanged.into_iter().filter(|step| !again.contains(step)).collect();
-        let by_policy = self.may_policy_agree(&candidate, &agreed);
+        let by_policy = is_left_alone(&before.document, &candidate.plan, &self.catalog())
+            && self.may_policy_agree(&candidate, &agreed);
         Ok(Some(Continuation { review, candidate, since, diff, agreed, again, by_policy }))
     }
 

@@ -8,6 +8,7 @@ mod criteria;
 mod go_on;
 mod look;
 mod reflect;
+mod reliance;
 
 pub use criteria::CheckCriteriaError;
 pub use go_on::Continuation;

@@ -314,7 +314,9 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
     ]);
     let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", look_first)));
     let engine = engine_auto(&world, "one", &model);
-    let run = start(&engine, failing("r.read"), reflecting(3)).await;
+    let mut plan = failing("r.read");
+    plan["steps"][2]["tool"] = json!("r.read");
+    let run = start(&engine, plan, reflecting(3)).await;
     assert_eq!(run.status(), "adjusted");
     let went_on = engine.resume(run.plan().id(), options()).await.unwrap().wait().await.unwrap();
     assert_eq!(went_on.status(), "completed", "{:?}", went_on.report(went_on.updated_at()));
@@ -331,6 +333,10 @@ async fn policy_never_agrees_to_a_write() {
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}, {"type": "modify", "step": "c", "args": {"value": "other"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "w.write"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "s.save"}}]),
+        // `c` writes, and was agreed to after `b` as it was.
+        json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]),
+        json!([{"type": "replace", "step": "b", "new": {"tool": "r.look"}}]),
+        json!([{"type": "skip", "step": "b"}]),
     ] {
         let model = ScriptedModel::default().says(says("needs_adjustment", adjustment.clone()));
         let world = World::new();
@@ -538,7 +544,9 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
     let engine = engine_auto(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
-    let id = approved(&engine, failing("r.read")).await;
+    let mut plan = failing("r.read");
+    plan["steps"][2]["tool"] = json!("r.read");
+    let id = approved(&engine, plan).await;
     supervisor.start_run(&id, reflecting(3)).await.unwrap();
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
