@@ -4,6 +4,7 @@ pub mod demo;
 pub mod files;
 pub mod local;
 pub mod mcp;
+pub mod model;
 mod reach;
 pub mod secrets;
 pub mod sqlite;

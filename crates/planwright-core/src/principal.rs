@@ -60,6 +60,11 @@ impl Principal {
         Self { kind: PrincipalKind::Policy, name: "read-only".into() }
     }
 
+    /// Whoever looks at runs and proposes adjustments. It never approves.
+    pub fn reflector() -> Self {
+        Self::service("reflector")
+    }
+
     /// An agent proposes, reads and cancels. It never approves.
     pub fn may_approve(&self) -> bool {
         match self.kind {

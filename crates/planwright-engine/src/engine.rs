@@ -4,13 +4,14 @@ use crate::agent::AgentSettings;
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::keeper::Keeping;
 use crate::memory::{
-    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, RandomIds, SystemClock,
+    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds, SystemClock,
 };
 use crate::observer::{Observer, Observers};
-use crate::port::{Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Tools};
+use crate::port::{Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tools};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
+use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
 use planwright_core::tool::Catalog;
 use std::collections::BTreeMap;
@@ -31,6 +32,10 @@ pub struct Environment {
     pub executors: Arc<dyn Executors>,
     /// What the operator decided about executors.
     pub agents: AgentSettings,
+    /// The prompts that the operator replaced.
+    pub prompts: Arc<Prompts>,
+    /// Where plans will work.
+    pub surroundings: Arc<dyn Surroundings>,
     /// Everything that is known to be secret in this process.
     pub redaction: Redaction,
     pub clock: Arc<dyn Clock>,
@@ -105,6 +110,8 @@ pub struct EngineBuilder {
     model: Option<Arc<dyn Model>>,
     executors: Option<Arc<dyn Executors>>,
     agents: AgentSettings,
+    prompts: Arc<Prompts>,
+    surroundings: Option<Arc<dyn Surroundings>>,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -130,6 +137,8 @@ impl Engine {
             model: None,
             executors: None,
             agents: AgentSettings::default(),
+            prompts: Arc::default(),
+            surroundings: None,
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -211,6 +220,20 @@ impl EngineBuilder {
         self
     }
 
+    /// Prompts that replace those of this program, by name.
+    #[must_use]
+    pub fn prompts(mut self, prompts: Prompts) -> Self {
+        self.prompts = Arc::new(prompts);
+        self
+    }
+
+    /// What planners are told about the place in which plans will work.
+    #[must_use]
+    pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
+        self.surroundings = Some(surroundings);
+        self
+    }
+
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
@@ -283,6 +306,8 @@ impl EngineBuilder {
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
             executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
             agents: self.agents,
+            prompts: self.prompts,
+            surroundings: self.surroundings.unwrap_or_else(|| Arc::new(NoSurroundings)),
             redaction: self.redaction,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,

@@ -56,6 +56,7 @@
 
 pub mod access;
 mod agent;
+pub mod chat;
 mod child;
 mod command;
 mod comments;
@@ -71,10 +72,14 @@ mod functions;
 mod history;
 mod journal;
 mod keeper;
+mod masked_text;
 pub mod memory;
 pub mod notices;
 mod observer;
+mod orchestrate;
 mod pins;
+mod plan_tools;
+mod planner;
 mod plans;
 pub mod port;
 mod redaction;
@@ -97,7 +102,16 @@ pub use engine::{Engine, EngineBuilder, Environment};
 pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use keeper::{Keeping, Notice, Tended};
+pub use masked_text::MaskedText;
 pub use observer::{Observer, on_step_complete, on_step_start};
+pub use orchestrate::{CheckCriteriaError, Continuation};
+pub use plan_tools::{
+    Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall, PlanTools,
+};
+pub use planner::{
+    CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, Regenerated, Replanned,
+};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};

@@ -35,6 +35,11 @@ pub fn with_content(wanted: bool) {
     CONTENT.store(wanted, Ordering::Relaxed);
 }
 
+/// Whether spans carry what is said in calls and to models.
+pub fn content_wanted() -> bool {
+    CONTENT.load(Ordering::Relaxed)
+}
+
 /// Where a span is; `None` if nobody records it.
 pub fn place(span: &Span) -> Option<TraceParent> {
     if span.is_disabled() { None } else { PROPAGATION.get()?.place(span) }
@@ -122,7 +127,7 @@ pub(crate) fn call_span(call: &Call, redaction: &Redaction) -> Span {
         planwright.step.id = %call.step,
         planwright.attempt = call.attempt,
     );
-    if !span.is_disabled() && CONTENT.load(Ordering::Relaxed) {
+    if !span.is_disabled() && content_wanted() {
         let mut args = serde_json::Value::Object(call.args.clone());
         redaction.redactor().value(&mut args);
         span.record("gen_ai.tool.call.arguments", tracing::field::display(args));
@@ -136,7 +141,7 @@ pub(crate) fn call_ended(span: &Span, outcome: &Outcome, stopped: bool) {
         return;
     }
     match outcome {
-        Ok(value) if CONTENT.load(Ordering::Relaxed) => {
+        Ok(value) if content_wanted() => {
             span.record("gen_ai.tool.call.result", tracing::field::display(value));
         }
         Ok(_) | Err(CallError::InputRequired(_)) => {}

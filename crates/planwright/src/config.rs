@@ -1,6 +1,7 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects nobody.
 
 use crate::exit::Failure;
+use crate::model_table::{self, Described, ModelsTable};
 use crate::printer::line;
 use crate::secret_table::{self, SecretTable};
 use crate::servers::{self, ServerTable};
@@ -33,12 +34,14 @@ pub(crate) struct Config {
     tools: BTreeMap<String, Tool>,
     limits: LimitsTable,
     servers: BTreeMap<String, ServerTable>,
-    /// Servers of the user's own file, which holds nothing else.
+    /// Servers and models of the user's own file, which holds nothing else.
     #[serde(skip)]
     user: UserFile,
     bounds: BoundsTable,
     secrets: SecretTable,
     store: StoreTable,
+    /// Who plans, thinks and reflects.
+    models: ModelsTable,
     /// What is recorded for operators, and where it goes.
     telemetry: TelemetryTable,
     /// The HTTP service.
@@ -53,6 +56,16 @@ pub(crate) struct Config {
     stalled_after_minutes: Option<u64>,
     /// How long plans are waited for and kept.
     plans: PlansTable,
+    /// What a chat may spend.
+    chat: ChatTable,
+}
+
+/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run from it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ChatTable {
+    max_calls: Option<u64>,
+    max_tokens: Option<u64>,
 }
 
 /// How long plans are waited for and kept. 0 days mean: for ever.
@@ -125,6 +138,7 @@ pub(crate) struct ServeTable {
 #[serde(default, deny_unknown_fields)]
 struct UserFile {
     servers: BTreeMap<String, ServerTable>,
+    models: ModelsTable,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -155,6 +169,8 @@ impl Config {
             config.user = toml::from_str(&text).map_err(|error| explain(&name, &text, &error))?;
             check_servers(&name, &config.user.servers)?;
         }
+        // Together: the project's file may name a provider that the user's file describes.
+        config.models(workspace, &|_| None)?.check()?;
         Ok(config)
     }
 
@@ -214,8 +230,22 @@ impl Config {
         self.store.passphrase_file.as_ref().map(|path| workspace.join(path))
     }
 
+    /// The models of both files, given the variables of the environment.
+    pub(crate) fn models(
+        &self,
+        workspace: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Described, Failure> {
+        model_table::describe(&self.models, &self.user.models, workspace, variable)
+    }
+
     pub(crate) fn telemetry(&self) -> &TelemetryTable {
         &self.telemetry
+    }
+
+    /// What a chat may spend, with everything that comes of it.
+    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::Budget {
+        planwright_engine::chat::Budget { calls: self.chat.max_calls, tokens: self.chat.max_tokens }
     }
 
     pub(crate) fn serve(&self) -> &ServeTable {
@@ -430,6 +460,18 @@ mod tests {
             approver = ["person:ada"]
             [store]
             passphrase_file = "/run/secrets/planwright"
+            [models]
+            default = "anthropic/claude-sonnet-4-5"
+            chat = "local/small"
+            [models.providers.local]
+            kind = "openai"
+            base_url = "http://127.0.0.1:8080/v1"
+            key_env = "LOCAL_KEY"
+            structured = "json_object"
+            context_tokens = 8192
+            [models.prices."local/small"]
+            input = 0
+            output = 0.5
         "#;
         let config = Config::parse(text).unwrap();
         assert_eq!(config.keeping().stalled_after, Duration::from_secs(300));

@@ -211,6 +211,7 @@ impl From<Refusal> for Failure {
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
             | Refusal::NothingToUndo
+            | Refusal::NothingToReflectOn { .. }
             | Refusal::AlreadyUndone { .. } => Exit::Refused,
         };
         Self::caused(exit, &refusal)
@@ -248,6 +249,9 @@ impl From<ReviewRefusal> for Failure {
             }
             ReviewRefusal::NoSteps => Self::caused(Exit::Refused, &refusal)
                 .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
+            ReviewRefusal::Fallback => Self::caused(Exit::Refused, &refusal).hint(
+                "a person looks at it with planwright show ID and puts it forward with planwright propose ID",
+            ),
             ReviewRefusal::NoSuchVersion(_) => {
                 Self::caused(Exit::Usage, &refusal).hint("planwright versions ID lists them")
             }

@@ -2,6 +2,7 @@
 
 mod args;
 mod changes;
+mod chat;
 mod command;
 mod config;
 mod consent;
@@ -10,6 +11,7 @@ mod editor;
 mod execution;
 mod exit;
 mod late;
+mod model_table;
 mod passphrase;
 mod plan_file;
 mod plan_source;

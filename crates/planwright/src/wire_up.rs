@@ -5,6 +5,7 @@
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure};
+use crate::model_table;
 use crate::passphrase::{self, Unlock};
 use crate::printer::Printer;
 use crate::projections::WorkspaceFiles;
@@ -15,6 +16,7 @@ use planwright_adapters::demo::Demo;
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
+use planwright_adapters::model::Models;
 use planwright_adapters::sqlite::{OpenStoreError, Options, SqliteStore};
 use planwright_adapters::toolbox::{InProcessServer, Toolbox};
 use planwright_adapters::vault::Cipher;
@@ -102,17 +104,24 @@ pub(crate) struct Setting {
     pub(crate) servers: Servers,
     /// Where the passphrase of an encrypted store comes from.
     pub(crate) unlock: Unlock,
+    /// The program that is open already, for commands inside of it.
+    pub(crate) shared: Option<Arc<App>>,
 }
 
 impl Setting {
     pub(crate) fn new(dir: Option<&Path>, printer: Printer, servers: Servers) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
-        Ok(Self { workspace, config, printer, servers, unlock: Unlock::default() })
+        Ok(Self { workspace, config, printer, servers, unlock: Unlock::default(), shared: None })
     }
 
     pub(crate) fn unlocked_by(self, unlock: Unlock) -> Self {
         Self { unlock, ..self }
+    }
+
+    /// As this one, but whoever opens the store uses this program, which has it open.
+    pub(crate) fn sharing(self, app: App) -> Self {
+        Self { shared: Some(Arc::new(app)), ..self }
     }
 
     /// Opens the store. A person is asked for a passphrase only when there is something to open.
@@ -148,6 +157,13 @@ impl Setting {
         Roster::read(&self.workspace.root, &self.config, self.servers.trust_project)
     }
 
+    /// The models that can be asked. No key is read before somebody asks.
+    pub(crate) fn models(&self, redaction: &Redaction) -> Result<Models, Failure> {
+        let trusted = self.servers.trust_project;
+        let options = model_table::usable(&self.config, &self.workspace.root, trusted)?;
+        Ok(Models::new(options, redaction.clone()))
+    }
+
     /// The tools of this process and those of the servers that may be started. None is started yet.
     fn tools(
         &self,
@@ -170,6 +186,9 @@ impl Setting {
 
     /// Opens the store and builds the engine.
     pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
+        if let Some(app) = &self.shared {
+            return Ok(App::clone(app));
+        }
         let absent = !self.workspace.database.exists();
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();
@@ -193,7 +212,9 @@ impl Setting {
             Some(sqlite) => Arc::<SqliteStore>::clone(sqlite),
             None => Arc::new(MemoryStore::default()),
         };
+        let models = Arc::new(self.models(&redaction)?);
         let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
+            .model(models)
             .store(store, artifacts)
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())

@@ -4,7 +4,21 @@
 //! consent: what they change is a new version of the plan.
 
 mod adjustment;
+mod answer;
+mod apply;
 mod assessment;
+mod criteria;
+mod data;
+mod prompt;
+mod schema;
+mod standing;
 
 pub use adjustment::Adjustment;
+pub use answer::Reflected;
+pub use apply::AdjustError;
 pub use assessment::{Assessment, UnknownAssessment};
+pub use criteria::{criteria_messages, criteria_schema, read_criteria, settled_by_steps};
+pub use data::{StepStory, as_data};
+pub use prompt::{EarlierReflection, ReflectionRequest, reflection_messages};
+pub use schema::reflection_schema;
+pub use standing::{Adjustable, Standing};

@@ -30,6 +30,10 @@ impl Policy {
             | Command::Recover
             | Command::AskApprovals
             | Command::Stall { .. }
+            | Command::Reflect { .. }
+            | Command::Adjust { .. }
+            | Command::Abandon { .. }
+            | Command::NoteCriteria { .. }
             | Command::Settle => return Ok(()),
         };
         match action {

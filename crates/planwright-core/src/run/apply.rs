@@ -2,8 +2,8 @@
 
 use super::state::RunSignal;
 use super::{
-    AgentTurn, Answered, Corrupt, Index, Loops, Reply, Resolution, Run, RunEvent, RunState, Start, StepEvent,
-    StepState, StoredValue, Tally,
+    AgentTurn, Answered, Corrupt, Index, LookedAt, Loops, Reply, Resolution, Run, RunEvent, RunState, Start,
+    StepEvent, StepState, StoredValue, Tally,
 };
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
@@ -31,7 +31,7 @@ impl Run {
             undoes,
             parent,
             plan: _,
-            variables: _,
+            variables,
             document: _,
             trace,
             reflection,
@@ -46,6 +46,7 @@ impl Run {
             at: first.at,
             version: *version,
             digest: *digest,
+            variables: variables.clone(),
             max_concurrency: (*max_concurrency).max(1),
             guards: *guards,
             by: by.clone(),
@@ -66,7 +67,7 @@ impl Run {
             updated_at: first.at,
             ended_at: None,
             index: Index { priority, ..Index::default() },
-            usage: super::Usage::default(),
+            usage: super::Usage::after(reflection.as_deref().map(|reflection| &reflection.spent)),
             denied: None,
             undos: Vec::new(),
             reused: BTreeSet::new(),
@@ -75,6 +76,9 @@ impl Run {
             approved_calls: std::collections::BTreeMap::new(),
             scope: super::scope::Scope::of(plan.document()),
             agents: BTreeMap::new(),
+            looked_at: None,
+            replanned: false,
+            checks: Vec::new(),
             plan,
         };
         for ix in run.plan.indices() {
@@ -189,18 +193,23 @@ impl Run {
                 let said = AgentTurn { attempt: *attempt, text: text.clone(), calls: calls.clone() };
                 self.note_turn(entry, step, *turn, said)
             }
-            E::RunReflected { .. } => {
-                if self.state.is_terminal() {
-                    Err(self.cannot_follow(entry, "model_used"))
-                } else {
-                    Ok(())
-                }
+            E::RunReflected { cycle, assessment, reasoning, adjustments } => {
+                let found = LookedAt {
+                    cycle: *cycle,
+                    assessment: *assessment,
+                    reasoning: reasoning.clone(),
+                    adjustments: adjustments.clone(),
+                };
+                self.note_reflected(entry, found)
             }
-            E::RunAdjusted { version, steps_digest } => {
-                self.end(entry, "run_adjusted", RunSignal::Adjusted(*version), *steps_digest)
+            E::RunAdjusted { version, replanned, steps_digest } => {
+                self.end(entry, "run_adjusted", RunSignal::Adjusted(*version), *steps_digest)?;
+                self.replanned = *replanned;
+                Ok(())
             }
-            E::CriteriaChecked { .. } => {
+            E::CriteriaChecked { checks, used: _ } => {
                 if self.state.is_terminal() {
+                    self.checks.clone_from(checks);
                     Ok(())
                 } else {
                     Err(self.cannot_follow(entry, "criteria_checked"))
@@ -373,6 +382,9 @@ impl Run {
             RunSignal::Failed(failed) => {
                 format!("not run: step `{}` did not succeed", self.step_id(failed))
             }
+            RunSignal::Adjusted(version) => {
+                format!("not run: the work goes on with version {version} of the plan")
+            }
             RunSignal::Paused
             | RunSignal::Resumed
             | RunSignal::CancelRequested
@@ -380,7 +392,6 @@ impl Run {
             | RunSignal::Completed
             | RunSignal::Stalled(_)
             | RunSignal::GivenUp
-            | RunSignal::Adjusted(_)
             | RunSignal::Cancelled => {
                 given_up(&entry.event).unwrap_or_else(|| "not run: the run was cancelled".to_owned())
             }

@@ -232,11 +232,17 @@ pub enum RunEvent {
     /// The plan was adjusted: the work goes on with this version of it, in another run.
     RunAdjusted {
         version: u32,
+        /// Its remaining steps were planned anew.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replanned: bool,
         steps_digest: Digest,
     },
     /// After the end: the success criteria of the plan were held against what happened.
     CriteriaChecked {
         checks: Vec<CriterionCheck>,
+        /// What it took to find out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<ModelUse>,
     },
     /// After the end: a person ordered that the run is taken back, and agreed to exactly these calls.
     UndoOpened {

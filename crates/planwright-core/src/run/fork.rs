@@ -1,6 +1,6 @@
 //! Starting a run from a point of another one: which results can be taken over.
 
-use super::{Run, StoredValue};
+use super::{Run, RunEvent, StepState, StoredValue};
 use crate::plan::{Plan, StepIx};
 use std::collections::BTreeSet;
 
@@ -27,6 +27,36 @@ pub fn reusable_results(source: &Run, plan: &Plan, from: &[StepIx]) -> Vec<Reuse
         }
     }
     reused
+}
+
+/// What a run of `plan` takes over from the run that it goes on from: values as above, and steps that were skipped, so
+/// that nothing that was executed after them is executed again.
+pub fn continued(source: &Run, plan: &Plan) -> Vec<RunEvent> {
+    let mut again: BTreeSet<StepIx> = BTreeSet::new();
+    let mut taken_over = Vec::new();
+    for &ix in plan.graph().order() {
+        let stale = plan.graph().dependencies(ix).iter().any(|dependency| again.contains(dependency));
+        let step = plan.step_id(ix).clone();
+        let value =
+            same_result(source, plan, ix).map(|value| RunEvent::ResultReused { step: step.clone(), value });
+        let skipped = || {
+            let reason = same_skip(source, plan, ix)?;
+            Some(RunEvent::StepSkipped { step: step.clone(), reason, by: None })
+        };
+        match value.or_else(skipped).filter(|_| !stale) {
+            Some(event) => taken_over.push(event),
+            None => {
+                again.insert(ix);
+            }
+        }
+    }
+    taken_over
+}
+
+fn same_skip(source: &Run, plan: &Plan, ix: StepIx) -> Option<String> {
+    let old = source.plan().find(plan.step_id(ix).as_str())?;
+    let StepState::Skipped { reason } = source.step(old) else { return None };
+    (source.plan().step(old) == plan.step(ix)).then(|| reason.to_string())
 }
 
 fn same_result(source: &Run, plan: &Plan, ix: StepIx) -> Option<StoredValue> {

@@ -1,6 +1,6 @@
 //! Guards: what a run may spend. Counted from the journal, so a restart does not reset them.
 
-use super::{CallFate, Run, RunEvent};
+use super::{CallFate, Run, RunEvent, Spent};
 use crate::digest::Digest;
 use crate::policy::{Cap, FoldedName, ToolPattern};
 use crate::time::Timestamp;
@@ -12,16 +12,18 @@ use std::collections::BTreeMap;
 pub(super) struct Usage {
     calls: u64,
     /// Calls of each tool. Counted also without guards: the operator's caps hold whatever the caller says.
-    per_tool: BTreeMap<ToolName, Spent>,
+    per_tool: BTreeMap<ToolName, CallsOf>,
     /// Counted only when something bounds repeated calls.
     same_call: BTreeMap<Digest, u64>,
-    /// Tokens that models read and wrote.
+    /// Tokens of models.
     tokens: u64,
+    /// Milliseconds in which the runs before this one were executed.
+    millis_before: u64,
 }
 
 /// How often one tool was called.
 #[derive(Debug, Clone)]
-struct Spent {
+struct CallsOf {
     calls: u64,
     /// Folded once, so that looking for look-alikes is cheap.
     name: FoldedName,
@@ -45,6 +47,40 @@ pub enum GuardBlock {
 }
 
 impl Usage {
+    /// What a run has spent when it begins: that of the runs it goes on from.
+    pub(super) fn after(spent: Option<&Spent>) -> Self {
+        let Some(spent) = spent else { return Self::default() };
+        let named = |(name, &calls): (&String, &u64)| {
+            let tool = ToolName::try_from(name.clone()).ok()?;
+            let folded = FoldedName::new(&tool);
+            Some((tool, CallsOf { calls, name: folded }))
+        };
+        Self {
+            calls: spent.calls,
+            per_tool: spent.per_tool.iter().filter_map(named).collect(),
+            same_call: spent.same_call.clone(),
+            tokens: spent.tokens,
+            millis_before: spent.millis,
+        }
+    }
+
+    /// What this run and those before it have spent, if it was executed for so long.
+    pub(super) fn spent(&self, executed: std::time::Duration) -> Spent {
+        let millis = u64::try_from(executed.as_millis()).unwrap_or(u64::MAX);
+        Spent {
+            calls: self.calls,
+            tokens: self.tokens,
+            millis: self.millis_before.saturating_add(millis),
+            per_tool: self.per_tool.iter().map(|(tool, spent)| (tool.to_string(), spent.calls)).collect(),
+            same_call: self.same_call.clone(),
+        }
+    }
+
+    /// Tokens that models have used.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
     /// One more call.
     pub(super) fn note(
         &mut self,
@@ -59,7 +95,7 @@ impl Usage {
         match self.per_tool.get_mut(tool) {
             Some(spent) => spent.calls += 1,
             None => {
-                self.per_tool.insert(tool.clone(), Spent { calls: 1, name: FoldedName::new(tool) });
+                self.per_tool.insert(tool.clone(), CallsOf { calls: 1, name: FoldedName::new(tool) });
             }
         }
         let operators = run.consent.as_deref().and_then(|consent| consent.same_call);
@@ -176,7 +212,9 @@ impl Run {
     /// Whether the run may begin anything more.
     pub(super) fn check_seconds(&self, now: Timestamp) -> Result<(), GuardBlock> {
         let seconds = self.plan.document().limits.budget.seconds.filter(|_| self.start.guards);
-        if let Some(seconds) = seconds.filter(|&s| now.since(self.start.at).as_secs_f64() >= s) {
+        let before = std::time::Duration::from_millis(self.usage.millis_before);
+        let executed = now.since(self.start.at).saturating_add(before);
+        if let Some(seconds) = seconds.filter(|&s| executed.as_secs_f64() >= s) {
             return Err(GuardBlock::Seconds { limit: seconds.to_string() });
         }
         Ok(())

@@ -14,6 +14,7 @@ mod fork;
 mod guard;
 mod index;
 mod instances;
+mod look;
 mod preview;
 mod question;
 mod reflection;
@@ -25,20 +26,18 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
-pub use agent::{
-    AgentCall, AgentTurn, AgentWork, CallFate, EXECUTOR_PROMPT, Wanted, WantedCallFacts, agent_tool,
-    think_tool,
-};
+pub use agent::{AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
-pub use fork::{ReusedResult, reusable_results};
+pub use fork::{ReusedResult, continued, reusable_results};
 pub use guard::GuardBlock;
 pub use instances::{Instance, Loop};
+pub use look::{Look, LookedAt};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
 pub use question::{Answered, Asked, Question, Reply};
-pub use reflection::{CriterionCheck, Reflection};
+pub use reflection::{CriterionCheck, Reflection, Spent};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};
@@ -53,6 +52,7 @@ use crate::time::Timestamp;
 use crate::trace::TraceId;
 use guard::Usage;
 use instances::Loops;
+use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,6 +87,12 @@ pub struct Run {
     scope: scope::Scope,
     /// What the executors of agent steps said and did.
     agents: BTreeMap<StepIx, AgentWork>,
+    /// What was said when somebody looked at the run before its end.
+    looked_at: Option<LookedAt>,
+    /// The run was adjusted by planning its remaining steps anew.
+    replanned: bool,
+    /// Whether the success criteria hold, as was found out last.
+    checks: Vec<CriterionCheck>,
 }
 
 /// What the first entry of a run says.
@@ -95,6 +101,8 @@ pub struct Start {
     pub at: Timestamp,
     pub version: u32,
     pub digest: Digest,
+    /// Given at run time.
+    pub variables: Map<String, Value>,
     pub max_concurrency: u32,
     pub guards: bool,
     pub by: Principal,
@@ -267,7 +275,8 @@ impl Run {
             RunState::Paused | RunState::Stalled { .. } => true,
             RunState::Running => {
                 let idle = self.index.ready.is_empty() && self.index.timers.is_empty();
-                idle && self.index.unasked.is_empty() && self.index.closable.is_empty()
+                let decided = self.index.unasked.is_empty() && self.index.closable.is_empty();
+                idle && decided && self.next_look().is_none()
             }
             RunState::Stopping { .. }
             | RunState::Cancelling

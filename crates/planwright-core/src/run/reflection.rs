@@ -1,7 +1,9 @@
 //! Looking at a run before it ends, and going on in another one.
 
+use crate::digest::Digest;
 use crate::id::RunId;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The bounds of reflecting and adjusting, and how much of them is used up. Carried from run to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,48 @@ pub struct Reflection {
     /// The run that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// A run in which nothing failed ends without being looked at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failures_only: bool,
+    /// No model is asked any more once so many tokens were used, over all runs of the same work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The rest was planned anew before. A plan of that kind that fails is not planned anew once more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replanned: bool,
+    /// What failed how, and what was tried then: the same again is no progress.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Digest>,
+    /// What the earlier runs of the same work have spent.
+    #[serde(skip_serializing_if = "Spent::is_nothing")]
+    pub spent: Spent,
+}
+
+/// What runs have spent of a budget that later runs share with them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spent {
+    pub calls: u64,
+    pub tokens: u64,
+    /// The time in which they were executed.
+    pub millis: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub per_tool: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub same_call: BTreeMap<Digest, u64>,
+}
+
+impl Spent {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Reflection {
+    /// How often a run is looked at, unless somebody says otherwise.
+    pub const DEFAULT_MAX_CYCLES: u32 = 3;
+    /// Nobody may ask for more.
+    pub const MAX_CYCLES: u32 = 100;
 }
 
 /// Whether a success criterion of the plan holds.

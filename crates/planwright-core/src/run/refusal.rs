@@ -52,6 +52,8 @@ pub enum Refusal {
     MayNot { by: Principal, action: Action },
     #[error("{0} proposed the plan, and somebody else has to approve its calls")]
     FourEyes(Principal),
+    #[error("the run is {status}, and nobody was asked how it stands")]
+    NothingToReflectOn { status: &'static str },
     #[error("the approval of step `{step}` was asked for until {at}, and has expired")]
     ApprovalExpired { step: String, at: Timestamp },
 }

@@ -82,7 +82,9 @@ impl RunState {
             (Self::Running | Self::Paused | Self::Stalled { .. }, S::CriticalStepFailed(failed)) => {
                 Self::Stopping { failed }
             }
-            (Self::Running | Self::Paused | Self::Stalled { .. }, S::GivenUp) => Self::GivenUp,
+            (Self::Running | Self::Paused | Self::Stalled { .. } | Self::Stopping { .. }, S::GivenUp) => {
+                Self::GivenUp
+            }
             // Once the run is ending, another failure does not change why.
             (Self::Stopping { failed }, S::CriticalStepFailed(_)) => Self::Stopping { failed: *failed },
             (Self::Cancelling, S::CriticalStepFailed(_)) => Self::Cancelling,

@@ -12,6 +12,8 @@ mod graphs;
 mod markdown;
 mod markdown_properties;
 mod markdown_reading;
+mod model_text;
+mod planning;
 mod plans;
 mod properties;
 mod reading;

@@ -15,6 +15,7 @@ mod values;
 
 pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
+pub(crate) use masking::mask_event;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
 pub(crate) use schedule::call_digest;

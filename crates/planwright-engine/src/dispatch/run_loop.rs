@@ -13,6 +13,7 @@ use super::values::LargeValues;
 use crate::crash;
 use crate::engine::{Engine, Environment};
 use crate::observer::Observers;
+use crate::orchestrate::Looking;
 use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
 use crate::telemetry;
 use crate::undo::Mirror;
@@ -92,6 +93,8 @@ pub(super) struct Batch {
     told: Vec<(oneshot::Sender<Decided>, Decided)>,
     pub(super) agents: Vec<PreparedAgent>,
     pub(super) thoughts: Vec<PreparedThought>,
+    /// Appends to other streams that belong to it.
+    with: Vec<Append>,
 }
 
 impl Batch {
@@ -102,10 +105,12 @@ impl Batch {
 }
 
 pub(crate) struct RunLoop {
-    pub(super) env: Arc<Environment>,
+    pub(crate) env: Arc<Environment>,
     /// For the runs of sub-plans.
-    pub(super) engine: Engine,
-    pub(super) run: Run,
+    pub(crate) engine: Engine,
+    pub(crate) run: Run,
+    /// A model is being asked about the run as a whole.
+    pub(crate) looking: Option<Looking>,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
     /// Steps whose `when` was found true: nothing that it looks at changes any more.
@@ -128,6 +133,13 @@ pub(crate) struct RunLoop {
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, Flight>,
+    status: &'static str,
+}
+
+/// Where a run was.
+pub(crate) struct Snapshot {
+    run: Run,
+    head: Head,
     status: &'static str,
 }
 
@@ -170,6 +182,7 @@ impl RunLoop {
             env,
             engine,
             run,
+            looking: None,
             large: LargeValues::default(),
             batch: Batch::default(),
             met: BTreeSet::new(),
@@ -220,13 +233,19 @@ impl RunLoop {
             if self.commit().await? {
                 return Ok(());
             }
+            if !*self.draining.borrow() && self.look().await? {
+                if self.run.state().is_terminal() && self.batch.is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
             self.wait(&mut renewal).await?;
         }
     }
 
     /// Decides, applies and queues what follows for the next commit. Returns the first event, if any. A refusal
     /// means that the world has moved on (a late answer, a step that was cancelled): nothing happens.
-    pub(super) fn execute(&mut self, command: &Command, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
+    pub(crate) fn execute(&mut self, command: &Command, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
         let now = self.env.clock.now();
         let events = match self.run.decide(command, now) {
             Ok(events) => events,
@@ -281,7 +300,7 @@ impl RunLoop {
     }
 
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is over.
-    async fn commit(&mut self) -> Result<bool, RunError> {
+    pub(crate) async fn commit(&mut self) -> Result<bool, RunError> {
         // Whoever paused the run wants it let go, also where it would stay for an approval.
         let stays = self.linger && *self.run.state() != RunState::Paused;
         let over = self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
@@ -300,6 +319,7 @@ impl RunLoop {
             answers: batch.answers,
         };
         let mut appends = vec![append];
+        appends.extend(batch.with);
         if let Some(mirror) = &mut self.mirror {
             appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
         }
@@ -339,6 +359,21 @@ impl RunLoop {
         let starting = !batch.calls.is_empty() || !batch.children.is_empty();
         let starting = starting || !batch.agents.is_empty() || !batch.thoughts.is_empty();
         *self.draining.borrow() && idle && !starting
+    }
+
+    /// Where the run is, for trying once more what may not become durable.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot { run: self.run.clone(), head: self.head, status: self.status }
+    }
+
+    pub(crate) fn restore(&mut self, before: Snapshot) {
+        let Snapshot { run, head, status } = before;
+        (self.run, self.head, self.status) = (run, head, status);
+    }
+
+    /// Writes to another stream in the next commit.
+    pub(crate) fn also(&mut self, append: Option<Append>) {
+        self.batch.with.extend(append);
     }
 
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
@@ -415,6 +450,7 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
+                looked = Looking::answer(&mut self.looking) => self.looked(looked).await?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}

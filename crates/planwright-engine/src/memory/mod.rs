@@ -11,6 +11,7 @@ mod model;
 mod outbox;
 mod secrets;
 mod store;
+mod surroundings;
 mod tokens;
 mod transaction;
 
@@ -23,4 +24,5 @@ pub use model::{NoModel, ScriptedModel};
 pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
+pub use surroundings::NoSurroundings;
 pub use tokens::MemoryTokens;

@@ -9,6 +9,7 @@ mod outbox;
 mod plan_files;
 mod secrets;
 mod store;
+mod surroundings;
 mod tokens;
 mod tools;
 mod webhook;
@@ -25,6 +26,7 @@ pub use store::{
     AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId, Placed,
     Position, Store, StoreError, StreamInfo, StreamStatus,
 };
+pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};
 pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
 pub use webhook::{SendNoticeError, Webhook};

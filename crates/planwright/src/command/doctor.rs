@@ -8,6 +8,8 @@ use crate::servers::Servers;
 use crate::wire_up::{Access, App, Setting, Workspace};
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::review::ReviewState;
+use planwright_engine::Redaction;
+use planwright_engine::port::Model as _;
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -60,9 +62,11 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) ->
             permissions(&mut diagnosis, &workspace);
             free_space(&mut diagnosis, &workspace);
             if let Some(config) = configuration(&mut diagnosis, &workspace) {
-                let setting = Setting { workspace, config, printer, servers: Servers::default(), unlock };
+                let setting =
+                    Setting { workspace, config, printer, servers: Servers::default(), unlock, shared: None };
                 secrets(&mut diagnosis, &setting).await;
                 servers(&mut diagnosis, &setting);
+                models(&mut diagnosis, &setting);
                 exit = store(&mut diagnosis, &setting).await;
             }
         }
@@ -165,6 +169,28 @@ fn servers(diagnosis: &mut Diagnosis, setting: &Setting) {
         ready => format!("{ready} are ready; planwright servers check starts them"),
     };
     diagnosis.note("servers", Verdict::Ok, message, None);
+}
+
+/// Which models would be asked. None is: that is what `models check` is for.
+fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
+    let models = match setting.models(&Redaction::default()) {
+        Ok(models) => models,
+        Err(failure) => return diagnosis.note("models", Verdict::Warn, failure.message, failure.hint),
+    };
+    let listed = models.models();
+    for model in &listed {
+        let missing = model.key.as_ref().filter(|key| !key.present);
+        let missing = missing.map(|key| format!("its key is missing ({})", key.source));
+        if let Some(problem) = models.obstacle(&model.name).or(missing) {
+            diagnosis.note("models", Verdict::Warn, format!("{}: {problem}", model.name), None);
+        }
+    }
+    let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
+    let message = match names.as_slice() {
+        [] => "none is configured: docs/models.md says how to add one".to_owned(),
+        names => format!("{}; planwright models check asks them", names.join(", ")),
+    };
+    diagnosis.note("models", Verdict::Ok, message, None);
 }
 
 /// Looks at the store and says with which exit code its failure ends.

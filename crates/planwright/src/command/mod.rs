@@ -3,6 +3,7 @@
 pub(crate) mod approve;
 pub(crate) mod archive;
 pub(crate) mod cancel;
+pub(crate) mod chat;
 pub(crate) mod comment;
 pub(crate) mod comments;
 pub(crate) mod completions;
@@ -18,6 +19,7 @@ pub(crate) mod import;
 pub(crate) mod input;
 pub(crate) mod list;
 pub(crate) mod log;
+pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod pause;
 pub(crate) mod policy;
@@ -119,6 +121,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Archive(args) => archive::run(&setting, &args).await,
         Command::Unarchive(args) => archive::unarchive(&setting, &args).await,
         Command::Stats(args) => stats::run(&setting, &args).await,
+        Command::Chat(args) => Box::pin(chat::run(&setting, &args)).await,
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
@@ -130,6 +133,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Models(args) => models::run(&setting, &args).await,
         Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,
         Command::Servers(command) => servers::run(&setting, &command).await,

@@ -13,4 +13,4 @@ pub(crate) use launch::Launch;
 pub(crate) use need::{Need, Servers};
 pub(crate) use roster::{Listed, Roster, Source, Standing};
 pub(crate) use table::ServerTable;
-pub(crate) use trust::{Verdict, home};
+pub(crate) use trust::{Trust, Verdict, home};

@@ -86,7 +86,7 @@ impl Reader<'_> {
         while let Some((event, range)) = self.events.next() {
             let kind = match event {
                 Event::Start(Tag::Heading { level, .. }) => {
-                    self.skip();
+                    self.pass_over();
                     BlockKind::Heading(number(level), heading_text(&self.source[range.clone()]))
                 }
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
@@ -94,11 +94,11 @@ impl Reader<'_> {
                 }
                 Event::Start(Tag::List(_)) => BlockKind::List(self.items(0)),
                 Event::Start(Tag::HtmlBlock) => {
-                    self.skip();
+                    self.pass_over();
                     BlockKind::Html
                 }
                 Event::Start(_) => {
-                    self.skip();
+                    self.pass_over();
                     BlockKind::Text
                 }
                 _ => BlockKind::Text,
@@ -109,7 +109,7 @@ impl Reader<'_> {
     }
 
     /// Passes over the rest of what has just begun.
-    fn skip(&mut self) {
+    fn pass_over(&mut self) {
         let mut depth = 1;
         while depth > 0 {
             match self.events.next() {
@@ -184,12 +184,12 @@ impl Reader<'_> {
                     | Tag::HtmlBlock
                     | Tag::List(_),
                 ) => {
-                    self.skip();
+                    self.pass_over();
                     item.rest.push((child.start, self.source[child.clone()].trim().to_owned()));
                     true
                 }
                 Event::Start(_) => {
-                    self.skip();
+                    self.pass_over();
                     false
                 }
                 Event::Rule => {

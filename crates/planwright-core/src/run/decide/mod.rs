@@ -8,6 +8,7 @@ mod input;
 mod loops;
 mod pause;
 mod recover;
+mod reflect;
 mod report;
 mod resolve;
 mod settle;
@@ -18,8 +19,10 @@ mod tick;
 mod undo;
 
 use super::{
-    Asked, CallFacts, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StoredValue, Wanted,
+    Asked, CallFacts, CriterionCheck, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
+    StoredValue, Wanted,
 };
+use crate::adjust::Reflected;
 use crate::digest::Digest;
 use crate::id::{AttemptNo, RunId};
 use crate::model::ModelUse;
@@ -143,6 +146,30 @@ pub enum Command {
         by: Principal,
         reason: String,
     },
+    /// Somebody looked at how the run went, and this is what they say.
+    Reflect {
+        reflected: Box<Reflected>,
+        used: Vec<ModelUse>,
+        /// Why the adjustments cannot be made, if the plan they lead to cannot run.
+        problem: Option<String>,
+    },
+    /// The plan has this version, which is how the work goes on.
+    Adjust {
+        version: u32,
+        /// The remaining steps were planned anew.
+        replanned: bool,
+        used: Vec<ModelUse>,
+    },
+    /// What was to be done about a run that did not go well cannot be done.
+    Abandon {
+        reason: String,
+        used: Vec<ModelUse>,
+    },
+    /// After the end: whether the success criteria hold.
+    NoteCriteria {
+        checks: Vec<CriterionCheck>,
+        used: Vec<ModelUse>,
+    },
     /// End the run if nothing is left to do.
     Settle,
     /// Look at the runs of sub-plans again that waited for a person.
@@ -221,9 +248,14 @@ impl Run {
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
             Command::Stall { since } => Ok(self.decide_stall(*since)),
             Command::GiveUp { by, reason } => self.decide_give_up(by, reason),
+            Command::Reflect { reflected, used, problem } => {
+                self.decide_reflect(reflected, used, problem.as_deref())
+            }
+            Command::Adjust { version, replanned, used } => self.decide_adjust(*version, *replanned, used),
+            Command::Abandon { reason, used } => self.decide_abandon(reason, used),
             Command::Settle => Ok(self.decide_settle()),
             Command::ResumeChildren => Ok(self.decide_resume_children()),
-            Command::Undo { .. } | Command::NoteUndone { .. } => {
+            Command::Undo { .. } | Command::NoteUndone { .. } | Command::NoteCriteria { .. } => {
                 Err(Refusal::NotEnded { status: self.status() })
             }
         }
@@ -241,6 +273,9 @@ impl Run {
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
             Command::NoteUndone { step, run } => self.decide_undone(*step, run),
+            Command::NoteCriteria { checks, used } => {
+                Ok(vec![RunEvent::CriteriaChecked { checks: checks.clone(), used: used.clone() }])
+            }
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
@@ -258,6 +293,9 @@ impl Run {
             | Command::Pause { .. }
             | Command::Resume { .. }
             | Command::GiveUp { .. }
+            | Command::Reflect { .. }
+            | Command::Adjust { .. }
+            | Command::Abandon { .. }
             | Command::Cancel { .. } => Err(Refusal::RunEnded { status: self.status() }),
         }
     }

@@ -4,7 +4,8 @@ use crate::run::{Run, RunEvent, RunState};
 
 impl Run {
     pub(super) fn decide_settle(&self) -> Vec<RunEvent> {
-        if !self.index.running.is_empty() {
+        // Before it ends somebody looks at it, unless it is cancelled.
+        if !self.index.running.is_empty() || self.next_look().is_some() {
             return Vec::new();
         }
         match self.state {

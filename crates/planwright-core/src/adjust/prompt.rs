@@ -1,0 +1,88 @@
+//! What the reflector is asked.
+
+use super::data::bounded;
+use super::{StepStory, as_data};
+use crate::model::{Message, OfferedTool};
+use crate::run::Run;
+use serde::Serialize;
+use serde_json::json;
+
+/// What a user may replace by a file of their own.
+const REFLECT: &str = include_str!("prompts/reflect.md");
+
+/// Bytes of all tools together.
+const MAX_TOOLS: usize = 24 << 10;
+
+/// What the reflector is told about a run.
+#[derive(Debug, Clone, Default)]
+pub struct ReflectionRequest {
+    /// In place of the instructions that come with the program.
+    pub instructions: Option<String>,
+    /// What adjustments may call.
+    pub tools: Vec<OfferedTool>,
+    /// What was tried before in the same work, oldest first.
+    pub earlier: Vec<EarlierReflection>,
+    /// How much may still be spent, in words.
+    pub remaining: Vec<String>,
+}
+
+/// An earlier look at the same work.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlierReflection {
+    pub cycle: u32,
+    pub assessment: String,
+    pub reasoning: String,
+    pub adjustments: Vec<String>,
+}
+
+/// The conversation that asks how a run stands. Everything that others wrote is data in it.
+pub fn reflection_messages(run: &Run, request: &ReflectionRequest) -> Vec<Message> {
+    let document = run.plan().document();
+    let (steps, left_out) = StepStory::of_run(run);
+    let goal = document.goal.as_deref().or(document.title.as_deref()).unwrap_or_default();
+    let plan = json!({
+        "goal": bounded(goal),
+        "title": bounded(document.title.as_deref().unwrap_or_default()),
+        "successCriteria": document.success_criteria.iter().take(50).map(|text| bounded(text)).collect::<Vec<_>>(),
+        "stepsLeftOut": left_out,
+    });
+    let (tools, tools_left_out) = fitting(&request.tools);
+    let mut text = as_data("Tools", &tools);
+    if tools_left_out > 0 {
+        text.push_str(&format_left_out(tools_left_out));
+    }
+    text.push_str(&as_data("Plan", &plan));
+    if !request.earlier.is_empty() {
+        text.push_str(&as_data("Tried before", &request.earlier));
+    }
+    text.push_str(&as_data("What may still be spent", &request.remaining));
+    text.push_str(&as_data("Steps", &steps));
+    text.push_str("\nHow does it go on? Answer with the JSON object only.\n");
+    let instructions = request.instructions.as_deref().unwrap_or(REFLECT);
+    vec![Message::system(instructions), Message::user(text)]
+}
+
+fn format_left_out(count: usize) -> String {
+    format!("({count} more tools are not shown.)\n")
+}
+
+/// The first tools that fit.
+fn fitting(tools: &[OfferedTool]) -> (Vec<serde_json::Value>, usize) {
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    for tool in tools {
+        let told = json!({
+            "name": bounded(&tool.name),
+            "description": bounded(&tool.description).chars().take(300).collect::<String>(),
+            "args": tool.schema.get("properties").unwrap_or(&serde_json::Value::Null),
+            "required": tool.schema.get("required").unwrap_or(&serde_json::Value::Null),
+        });
+        bytes += told.to_string().len();
+        if bytes > MAX_TOOLS {
+            break;
+        }
+        shown.push(told);
+    }
+    let left_out = tools.len() - shown.len();
+    (shown, left_out)
+}

@@ -1,0 +1,206 @@
+//! Looking at a run before it ends: when that is due, what was said, and what it means for going on.
+
+use super::{Corrupt, CriterionCheck, Reflection, Run, RunEvent, RunState, StepState};
+use crate::adjust::{Adjustable, Adjustment, Assessment, Standing};
+use crate::digest::{Digest, canonical_json};
+use crate::journal::Entry;
+use crate::plan::StepIx;
+use serde_json::json;
+
+/// What has to be done before a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Ask how it stands.
+    Reflect,
+    /// Make the adjustments that were proposed.
+    Adjust,
+    /// Have the remaining work planned anew.
+    Replan,
+}
+
+/// What was said when somebody looked at a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LookedAt {
+    pub cycle: u32,
+    pub assessment: Assessment,
+    pub reasoning: String,
+    pub adjustments: Vec<Adjustment>,
+}
+
+impl Assessment {
+    /// Whether the work cannot end well as it is.
+    pub fn asks_for_change(self) -> bool {
+        match self {
+            Self::NeedsAdjustment | Self::OffTrack => true,
+            Self::OnTrack | Self::Complete | Self::Failed | Self::Unknown => false,
+        }
+    }
+}
+
+impl Run {
+    /// What was said when somebody looked at the run.
+    pub fn looked_at(&self) -> Option<&LookedAt> {
+        self.looked_at.as_ref()
+    }
+
+    /// Whether the success criteria hold, as was found out last. Empty if nobody asked.
+    pub fn criteria(&self) -> &[CriterionCheck] {
+        &self.checks
+    }
+
+    /// The rest of the plan was planned anew.
+    pub fn was_replanned(&self) -> bool {
+        self.replanned
+    }
+
+    /// The run would end now, and has to be looked at first.
+    pub fn awaits_reflection(&self) -> bool {
+        self.next_look() == Some(Look::Reflect)
+    }
+
+    /// What has to be done before the run ends, if it would end now.
+    pub fn next_look(&self) -> Option<Look> {
+        let reflection = self.start.reflection.as_ref()?;
+        let would_end = match self.state {
+            RunState::Stopping { .. } => true,
+            RunState::Running | RunState::Paused => self.index.open == 0,
+            RunState::Stalled { .. }
+            | RunState::Cancelling
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::GivenUp
+            | RunState::Adjusted { .. }
+            | RunState::Cancelled => false,
+        };
+        if !would_end || !self.index.running.is_empty() {
+            return None;
+        }
+        let failed = self.failed_step().is_some();
+        match &self.looked_at {
+            None if self.may_reflect(reflection, failed) => Some(Look::Reflect),
+            Some(looked) if looked.assessment.asks_for_change() && !looked.adjustments.is_empty() => {
+                Some(Look::Adjust)
+            }
+            None if failed && self.may_replan() => Some(Look::Replan),
+            Some(looked) if failed && looked.assessment.asks_for_change() && self.may_replan() => {
+                Some(Look::Replan)
+            }
+            None | Some(_) => None,
+        }
+    }
+
+    /// A failure is looked at as long as there are cycles left. What went well is looked at once, at the end of the
+    /// first run: otherwise what completed after an adjustment would be looked at for ever.
+    fn may_reflect(&self, reflection: &Reflection, failed: bool) -> bool {
+        let worth_it = failed || (!reflection.failures_only && reflection.cycles == 0);
+        worth_it && reflection.cycles < reflection.max_cycles && self.tokens_left() != Some(0)
+    }
+
+    pub(super) fn may_replan(&self) -> bool {
+        self.start.reflection.as_ref().is_some_and(|reflection| {
+            !reflection.replanned
+                && reflection.replans < reflection.max_replans
+                && self.tokens_left() != Some(0)
+        })
+    }
+
+    /// How many tokens models may still use; absent where nothing bounds them.
+    pub fn tokens_left(&self) -> Option<u64> {
+        let own = self.start.reflection.as_ref().and_then(|reflection| reflection.max_tokens);
+        let budget = self.plan.document().limits.budget.tokens.filter(|_| self.start.guards);
+        let limit = own.into_iter().chain(budget).min()?;
+        Some(limit.saturating_sub(self.usage.tokens()))
+    }
+
+    pub(super) fn note_reflected(&mut self, entry: &Entry<RunEvent>, found: LookedAt) -> Result<(), Corrupt> {
+        if self.state.is_terminal() || self.looked_at.is_some() || self.start.reflection.is_none() {
+            return Err(self.cannot_follow(entry, "run_reflected"));
+        }
+        self.looked_at = Some(found);
+        Ok(())
+    }
+
+    /// Where every step stands, as far as changing it is concerned.
+    pub fn adjustable(&self) -> Adjustable {
+        self.plan.indices().map(|ix| (self.step_id(ix).clone(), self.standing(ix))).collect()
+    }
+
+    fn standing(&self, ix: StepIx) -> Standing {
+        let elements = || self.open_loop(ix).into_iter().flat_map(super::Loop::instances);
+        let any = |is: fn(&StepState) -> bool| elements().any(|instance| is(self.step(instance)));
+        if any(|state| matches!(state, StepState::OutcomeUnknown { .. })) {
+            return Standing::Unknown;
+        }
+        let partly_done = any(|state| matches!(state, StepState::Completed { .. }));
+        // Other plans and agents make calls of their own.
+        let works_by_itself = self.definition(ix).plan.is_some() || self.definition(ix).agent.is_some();
+        let state = self.step(ix);
+        match state {
+            StepState::OutcomeUnknown { .. } => Standing::Unknown,
+            StepState::AwaitingPlan { .. } => Standing::Partial,
+            StepState::Failed { .. } | StepState::RetryDue { .. } | StepState::Ready { .. }
+                if works_by_itself && state.tally().attempts > 0 =>
+            {
+                Standing::Partial
+            }
+            StepState::Failed { .. } | StepState::Looping { .. } | StepState::Cancelled { .. }
+                if partly_done =>
+            {
+                Standing::Partial
+            }
+            StepState::Failed { .. } | StepState::RetryDue { .. } => Standing::Failed,
+            StepState::Ready { tally, .. } | StepState::Cancelled { tally, .. } if tally.attempts > 0 => {
+                Standing::Failed
+            }
+            StepState::Pending { .. }
+            | StepState::Blocked { .. }
+            | StepState::Ready { .. }
+            | StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::Looping { .. }
+            | StepState::Cancelled { .. } => Standing::Open,
+            StepState::Running { .. }
+            | StepState::Completed { .. }
+            | StepState::Denied { .. }
+            | StepState::Skipped { .. }
+            | StepState::Undone { .. } => Standing::Done(state.name()),
+        }
+    }
+
+    /// What failed how, and what is tried about it. The same twice in one work is no progress.
+    pub fn fingerprint(&self, adjustments: &[Adjustment]) -> Digest {
+        let failed: Vec<_> = self
+            .plan
+            .indices()
+            .filter_map(|ix| {
+                let StepState::Failed { error, .. } = self.step(ix) else { return None };
+                Some(
+                    json!({ "step": self.step_id(ix), "args": self.definition(ix).args, "code": error.code }),
+                )
+            })
+            .collect();
+        Digest::of_parts(&[
+            b"progress",
+            &canonical_json(&json!({ "failed": failed, "adjustments": adjustments })),
+        ])
+    }
+
+    /// How the work goes on after this run was adjusted: the bounds, less what was used up.
+    pub fn continuation(&self) -> Option<Reflection> {
+        let RunState::Adjusted { .. } = self.state else { return None };
+        let before = self.start.reflection.clone()?;
+        let looked = self.looked_at.as_ref();
+        let mut tried = before.tried.clone();
+        tried.extend(looked.map(|looked| self.fingerprint(&looked.adjustments)));
+        let ended_at = self.ended_at.unwrap_or(self.updated_at);
+        Some(Reflection {
+            cycles: before.cycles + u32::from(looked.is_some()),
+            replans: before.replans + u32::from(self.replanned),
+            replanned: before.replanned || self.replanned,
+            continues: Some(self.id.clone()),
+            tried,
+            spent: self.usage.spent(ended_at.since(self.start.at)),
+            ..before
+        })
+    }
+}
