@@ -202,6 +202,13 @@ impl<'de> Visitor<'de> for Strict {
 const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
+/// Holds a value against a schema, and says the first thing that does not fit.
+pub fn check_schema(schema: &Value, value: &Value) -> Result<(), String> {
+    let validator = compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
+    let checked = validator.validate(value);
+    checked.map_err(|error| format!("at {}: {error}", error.instance_path()))
+}
+
 /// Compiles a JSON Schema. No reference is fetched from anywhere.
 ///
 /// The draft is the one its `$schema` names, 2020-12 when it names none. Patterns come from servers, so both

@@ -4,6 +4,7 @@
 //! so that the same journal always folds to the same state, live, after a crash and in a test.
 //!
 //! * [`plan`]: the document, its references, validation, digest and graph.
+//! * [`planning`]: what models that write plans are told, and how their answers are read.
 //! * [`policy`]: what the operator decided about calls and people.
 //! * [`review`]: the life of a plan: versions, approvals, rejections.
 //! * [`run`]: the life of a run: `decide` says what may happen, `apply` notes what happened.
@@ -22,6 +23,7 @@ pub mod journal;
 pub mod json;
 pub mod model;
 pub mod plan;
+pub mod planning;
 pub mod policy;
 pub mod principal;
 pub mod review;

@@ -12,7 +12,9 @@ use crate::undo::load_any_run;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Plan, Subplan};
+use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
+use planwright_core::review::Pin;
 use planwright_core::run::{
     Answer, Command, Consent, Parent, Run, RunEvent, RunState, StepError, StepState, StoredValue,
 };
@@ -21,6 +23,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// The one step of a run that makes a call an executor wanted.
+pub(crate) const WANTED_STEP: &str = "call";
 
 /// How long to wait before asking again for a child run that somebody else holds.
 const HELD_PAUSE: Duration = Duration::from_millis(100);
@@ -37,6 +42,17 @@ pub(crate) struct ChildOrder {
     pub(crate) linger: bool,
     /// What was agreed to for the parent; absent in runs from before it was written down.
     pub(crate) consent: Option<Box<Consent>>,
+    /// The run is one call that an executor wanted, and no run of another plan.
+    pub(crate) wanted: Option<WantedTerms>,
+}
+
+/// What holds for a call that an executor wanted.
+#[derive(Debug)]
+pub(crate) struct WantedTerms {
+    /// What the approvers said about the calls of its step.
+    pub(crate) late: Vec<LateChoice>,
+    /// The tool as it is now, if it is outside the scope and so was not pinned with the plan.
+    pub(crate) pin: Option<(String, Pin)>,
 }
 
 /// What the parent wants of its child. When the parent lets go of it, the child is left where it is.
@@ -50,13 +66,31 @@ pub(crate) enum Wish {
 /// What came of a child run, and its value if that is too large for the journal.
 pub(crate) type ChildAnswer = (Answer, Option<Arc<Value>>);
 
+/// A child run that ended or waits, and whether the parent wanted it cancelled; or why there is none.
+pub(crate) type Attended = Result<(Box<Run>, bool), Answer>;
+
 impl Engine {
-    /// Executes a child run until it ends or only a person can move it on. Boxed, because a child has children.
+    /// Executes a child run until it ends or only a person can move it on, and says what its step came to.
     pub(crate) fn run_child(
         &self,
         order: ChildOrder,
-        mut wishes: watch::Receiver<Wish>,
+        wishes: watch::Receiver<Wish>,
     ) -> BoxFuture<'static, ChildAnswer> {
+        let (engine, attended) = (self.clone(), self.attend_child(order, wishes));
+        Box::pin(async move {
+            match attended.await {
+                Ok((run, on_request)) => engine.answer_of(&run, on_request).await,
+                Err(answer) => (answer, None),
+            }
+        })
+    }
+
+    /// Executes a child run until it ends or only a person can move it on. Boxed, because a child has children.
+    pub(crate) fn attend_child(
+        &self,
+        order: ChildOrder,
+        mut wishes: watch::Receiver<Wish>,
+    ) -> BoxFuture<'static, Attended> {
         let engine = self.clone();
         Box::pin(async move {
             let id = order.parent.child();
@@ -64,10 +98,10 @@ impl Engine {
                 biased;
                 begun = engine.begin_child(&id, &order) => match begun {
                     Ok(Begun::Executing(handle)) => handle,
-                    Ok(Begun::Ended(run)) => return engine.answer_of(&run, false).await,
-                    Err(answer) => return (answer, None),
+                    Ok(Begun::Ended(run)) => return Ok((run, false)),
+                    Err(answer) => return Err(answer),
                 },
-                () = let_go(wishes.clone()) => return (Answer::NotMade, None),
+                () = let_go(wishes.clone()) => return Err(Answer::NotMade),
             };
             let obeyed = engine.obey(&id, &mut wishes);
             let waited = tokio::select! {
@@ -78,12 +112,12 @@ impl Engine {
             match waited {
                 Some(Ok(run)) => {
                     let on_request = matches!(*wishes.borrow(), Wish::Cancel(_));
-                    engine.answer_of(&run, on_request).await
+                    Ok((Box::new(run), on_request))
                 }
-                Some(Err(error)) => (Answer::Lost { reason: format!("{id} stopped: {error}") }, None),
+                Some(Err(error)) => Err(Answer::Lost { reason: format!("{id} stopped: {error}") }),
                 None => {
                     handle.abort();
-                    (Answer::Lost { reason: format!("{id} was let go of") }, None)
+                    Err(Answer::Lost { reason: format!("{id} was let go of") })
                 }
             }
         })
@@ -162,6 +196,9 @@ impl Engine {
         plan.know_subplans(order.subplan.plan.subplans().clone());
         let plan = Arc::new(plan);
         let consent = order.consent.as_deref().map(|consent| {
+            if let Some(wanted) = &order.wanted {
+                return Box::new(wanted.consent(consent));
+            }
             let late = self.judge(&plan).late_choices(&BTreeMap::new(), &self.env.policy.late_bound);
             Box::new(consent.for_child(late))
         });
@@ -177,7 +214,7 @@ impl Engine {
             consent,
             undoes: None,
             parent: Some(order.parent.clone()),
-            document: None,
+            document: order.wanted.is_some().then(|| Arc::clone(plan.document())),
             trace: None,
             reflection: None,
         };
@@ -257,20 +294,35 @@ impl Engine {
                 else {
                     continue;
                 };
-                if run.definition(ix).plan.is_none() || tally.attempts == 0 {
+                if tally.attempts == 0 {
                     continue;
                 }
-                let child = run.child_place(ix).child();
-                if let Ok(Some(info)) = self.env.store.info(&StreamName::Run(child.clone())).await
-                    && !matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled")
-                {
-                    let by = run.start().by.clone();
-                    if let Err(refusal) = self.command(&child, RunCommand::Cancel { by }).await {
-                        tracing::warn!(run = %child, %refusal, "a child run could not be cancelled");
-                    }
+                let own = run.definition(ix).plan.is_some().then(|| run.child_place(ix).child());
+                for child in own.into_iter().chain(run.calls_of_agent(ix).cloned()) {
+                    self.cancel_child(run, &child).await;
                 }
             }
         })
+    }
+
+    async fn cancel_child(&self, run: &Run, child: &RunId) {
+        if let Ok(Some(info)) = self.env.store.info(&StreamName::Run(child.clone())).await
+            && !matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled" | "adjusted")
+        {
+            let by = run.start().by.clone();
+            if let Err(refusal) = self.command(child, RunCommand::Cancel { by }).await {
+                tracing::warn!(run = %child, %refusal, "a child run could not be cancelled");
+            }
+        }
+    }
+}
+
+impl WantedTerms {
+    /// The consent of the plan's approvers, as it is about this one call.
+    fn consent(&self, given: &Consent) -> Consent {
+        let late = BTreeMap::from_iter([(WANTED_STEP.to_owned(), self.late.clone())]);
+        let pins = given.pins.clone().into_iter().chain(self.pin.clone()).collect();
+        Consent { late, pins, ..given.clone() }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::engine::Engine;
 use crate::journal::load_review;
+use crate::orchestrate::Continuation;
 use crate::plans::{Candidate, ReviewError};
 use crate::port::AppendError;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
+use planwright_core::planning::Planning;
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
 use planwright_core::review::{BuildsOn, Command, Refusal, Review, Revision, already_agreed};
@@ -30,6 +32,8 @@ pub struct Reapproval {
     pub diff: PlanDiff,
     /// The steps that are just as they were agreed to. None if a tool or the policy changed since.
     pub agreed: Vec<StepId>,
+    /// The steps that a run tried before without success, and that run again as they are.
+    pub again: Vec<StepId>,
 }
 
 impl Engine {
@@ -78,7 +82,18 @@ impl Engine {
         document: Document,
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.revise(id, document, editing, None).await
+        self.revise(id, document, editing, None, None).await
+    }
+
+    /// As [`Engine::edit`], with how the document came about.
+    pub(crate) async fn edit_planned(
+        &self,
+        id: &PlanId,
+        document: Document,
+        editing: &Editing,
+        planning: Option<Box<Planning>>,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.revise(id, document, editing, None, planning).await
     }
 
     /// Stores the content of an earlier version as the next one.
@@ -91,7 +106,7 @@ impl Engine {
         let (review, _) = load_review(&*self.env.store, id).await?;
         let found = review.version(version).ok_or(Refusal::NoSuchVersion(version))?;
         let document = Document::clone(&found.document);
-        self.revise(id, document, editing, Some(version)).await
+        self.revise(id, document, editing, Some(version), None).await
     }
 
     async fn revise(
@@ -100,6 +115,7 @@ impl Engine {
         mut document: Document,
         editing: &Editing,
         restored_from: Option<u32>,
+        planning: Option<Box<Planning>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let Editing { based_on, by, reason } = editing.clone();
         self.permit(&by, Action::Propose)?;
@@ -109,7 +125,7 @@ impl Engine {
         self.settle_context(&mut document).await?;
         let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
-        let revision = Revision { based_on, document, digest, by, reason, restored_from };
+        let revision = Revision { based_on, document, digest, by, reason, restored_from, planning };
         let command = Command::Edit(Box::new(revision));
         for _ in 1..TRIES {
             let (review, head) = load_review(&*self.env.store, id).await?;
@@ -123,13 +139,31 @@ impl Engine {
         Ok((self.review(review, head, &command).await?, findings))
     }
 
+    /// What an adjustment changed since the run that it grew out of was agreed to.
+    async fn reapproval_of_adjustment(&self, review: &Review) -> Result<Option<Reapproval>, ReviewError> {
+        let Some(run) = self.adjusted_run(review).await? else { return Ok(None) };
+        let continuation = match self.continuation(&run).await {
+            Ok(found) => found,
+            // Why it cannot run is said where it is to run.
+            Err(_) => None,
+        };
+        Ok(continuation.map(|Continuation { since, diff, agreed, again, .. }| Reapproval {
+            since,
+            diff,
+            agreed,
+            again,
+        }))
+    }
+
     /// What changed since the plan was last agreed to, if an edit voided an approval that nobody had used.
     pub async fn reapproval(
         &self,
         review: &Review,
         candidate: &Candidate,
     ) -> Result<Option<Reapproval>, ReviewError> {
-        let Some(since) = review.agreed_before(self.env.clock.now()) else { return Ok(None) };
+        let Some(since) = review.agreed_before(self.env.clock.now()) else {
+            return self.reapproval_of_adjustment(review).await;
+        };
         let Some(before) = review.version(since.version) else { return Ok(None) };
         let diff = PlanDiff::between(&before.document, &review.current().document);
         let agreed = match self.tolerant_candidate(Document::clone(&before.document)).await {
@@ -141,6 +175,6 @@ impl Engine {
             Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
             Err(error) => return Err(error),
         };
-        Ok(Some(Reapproval { since, diff, agreed }))
+        Ok(Some(Reapproval { since, diff, agreed, again: Vec::new() }))
     }
 }

@@ -1,13 +1,17 @@
 //! The engine: plans in, runs out. Cheap to clone; everything it knows is in the store.
 
+use crate::agent::AgentSettings;
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::keeper::Keeping;
-use crate::memory::{MemoryArtifacts, MemorySecrets, MemoryStore, NoModel, RandomIds, SystemClock};
+use crate::memory::{
+    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds, SystemClock,
+};
 use crate::observer::{Observer, Observers};
-use crate::port::{Artifacts, Clock, Ids, Model, OwnerId, Secrets, Store, Tools};
+use crate::port::{Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tools};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
+use planwright_core::planning::Prompts;
 use planwright_core::policy::Policy;
 use planwright_core::tool::Catalog;
 use std::collections::BTreeMap;
@@ -24,6 +28,14 @@ pub struct Environment {
     pub tools: Arc<dyn Tools>,
     pub secrets: Arc<dyn Secrets>,
     pub model: Arc<dyn Model>,
+    /// The prompts that the operator replaced.
+    pub prompts: Arc<Prompts>,
+    /// Where plans will work.
+    pub surroundings: Arc<dyn Surroundings>,
+    /// Programs that work on agent steps.
+    pub executors: Arc<dyn Executors>,
+    /// What the operator decided about executors.
+    pub agents: AgentSettings,
     /// Everything that is known to be secret in this process.
     pub redaction: Redaction,
     pub clock: Arc<dyn Clock>,
@@ -96,6 +108,10 @@ pub struct EngineBuilder {
     tools: Arc<dyn Tools>,
     secrets: Option<Arc<dyn Secrets>>,
     model: Option<Arc<dyn Model>>,
+    prompts: Arc<Prompts>,
+    surroundings: Option<Arc<dyn Surroundings>>,
+    executors: Option<Arc<dyn Executors>>,
+    agents: AgentSettings,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -119,6 +135,10 @@ impl Engine {
             tools,
             secrets: None,
             model: None,
+            prompts: Arc::default(),
+            surroundings: None,
+            executors: None,
+            agents: AgentSettings::default(),
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -183,6 +203,34 @@ impl EngineBuilder {
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
+        self
+    }
+
+    /// Prompts that replace those of this program, by name.
+    #[must_use]
+    pub fn prompts(mut self, prompts: Prompts) -> Self {
+        self.prompts = Arc::new(prompts);
+        self
+    }
+
+    /// What planners are told about the place in which plans will work.
+    #[must_use]
+    pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
+        self.surroundings = Some(surroundings);
+        self
+    }
+
+    /// The programs that work on agent steps, besides the built-in executor.
+    #[must_use]
+    pub fn executors(mut self, executors: Arc<dyn Executors>) -> Self {
+        self.executors = Some(executors);
+        self
+    }
+
+    /// What the operator decided about executors.
+    #[must_use]
+    pub fn agents(mut self, agents: AgentSettings) -> Self {
+        self.agents = agents;
         self
     }
 
@@ -256,6 +304,10 @@ impl EngineBuilder {
             tools: self.tools,
             secrets: self.secrets.unwrap_or_else(|| Arc::new(MemorySecrets::default())),
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
+            prompts: self.prompts,
+            surroundings: self.surroundings.unwrap_or_else(|| Arc::new(NoSurroundings)),
+            executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
+            agents: self.agents,
             redaction: self.redaction,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,

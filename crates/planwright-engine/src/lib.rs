@@ -55,6 +55,8 @@
 //! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
 
 pub mod access;
+mod agent;
+pub mod chat;
 mod child;
 mod command;
 mod comments;
@@ -70,10 +72,14 @@ mod functions;
 mod history;
 mod journal;
 mod keeper;
+mod masked_text;
 pub mod memory;
 pub mod notices;
 mod observer;
+mod orchestrate;
 mod pins;
+mod plan_tools;
+mod planner;
 mod plans;
 pub mod port;
 mod redaction;
@@ -87,6 +93,7 @@ mod supervision;
 pub mod telemetry;
 mod undo;
 
+pub use agent::{AgentSettings, Unmanned};
 pub use command::CommandError;
 pub use comments::NewComment;
 pub use dispatch::{Limits, RunError, read_value, store_value};
@@ -95,7 +102,16 @@ pub use engine::{Engine, EngineBuilder, Environment};
 pub use functions::FunctionTools;
 pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
 pub use keeper::{Keeping, Notice, Tended};
+pub use masked_text::MaskedText;
 pub use observer::{Observer, on_step_complete, on_step_start};
+pub use orchestrate::{CheckCriteriaError, Continuation};
+pub use plan_tools::{
+    Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall, PlanTools,
+};
+pub use planner::{
+    CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, Regenerated, Replanned,
+};
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};

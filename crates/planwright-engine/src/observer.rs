@@ -1,6 +1,7 @@
 //! Watching a run. An observer sees what is already durable and can change nothing.
 
-use crate::port::{Progress, ProgressSink};
+use crate::port::{Progress, ProgressSink, TextSink};
+use crate::redaction::Redaction;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
 use planwright_core::run::{Run, RunEvent, StepReport};
@@ -30,6 +31,9 @@ pub trait Observer: Send + Sync {
     fn progress_of(&self, _run: &RunId, step: &StepId, progress: &Progress) {
         self.progress(step, progress);
     }
+
+    /// A piece of what the model of a step says, as it comes: untrusted, not journaled, and whole only in the entries.
+    fn said(&self, _run: &RunId, _step: &StepId, _piece: &str) {}
 }
 
 impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
@@ -89,6 +93,23 @@ impl Observers {
         ProgressSink::new(move |progress| {
             for observer in &observers.0 {
                 if catch_unwind(AssertUnwindSafe(|| observer.progress_of(&run, &step, &progress))).is_err() {
+                    tracing::warn!(%step, "an observer panicked");
+                }
+            }
+        })
+    }
+
+    /// Takes what the model of a step says to all observers.
+    pub(crate) fn said(&self, run: &RunId, step: &StepId, redaction: &Redaction) -> TextSink {
+        if self.0.is_empty() {
+            return TextSink::default();
+        }
+        let (observers, run, step, redaction) = (self.clone(), run.clone(), step.clone(), redaction.clone());
+        TextSink::new(move |piece| {
+            let redactor = redaction.redactor();
+            let piece = redactor.text(piece);
+            for observer in &observers.0 {
+                if catch_unwind(AssertUnwindSafe(|| observer.said(&run, &step, &piece))).is_err() {
                     tracing::warn!(%step, "an observer panicked");
                 }
             }

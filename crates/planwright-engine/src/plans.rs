@@ -10,7 +10,8 @@ use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
 };
-use planwright_core::policy::{Action, JudgedPlan, MatchedRule};
+use planwright_core::planning::Planning;
+use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState};
 use planwright_core::run::{Run, Shown};
@@ -68,10 +69,22 @@ impl Engine {
     /// Stores a document that came with an order, as a proposal or as a draft.
     pub async fn take_in(
         &self,
+        document: Document,
+        by: &Principal,
+        draft: bool,
+        trace: Option<TraceId>,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.take_in_planned(document, by, draft, trace, None).await
+    }
+
+    /// As [`Engine::take_in`], with how the document came about.
+    pub(crate) async fn take_in_planned(
+        &self,
         mut document: Document,
         by: &Principal,
         draft: bool,
         trace: Option<TraceId>,
+        planning: Option<Box<Planning>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         self.settle_context(&mut document).await?;
@@ -95,7 +108,7 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
-        let events = events.into_iter().map(|event| event.traced(trace)).collect();
+        let events = events.into_iter().map(|event| event.traced(trace).planned(planning.clone())).collect();
         let review = self.append_review(&id, review, head, (now, events)).await?;
         Ok((review, findings))
     }
@@ -136,6 +149,17 @@ impl Engine {
         candidate: &Candidate,
         given: &GivenApproval,
     ) -> Result<Command, ReviewError> {
+        self.approval_of_change(candidate, given, None).await
+    }
+
+    /// The same, where people agreed to some steps before: policy may agree to the rest.
+    pub(crate) async fn approval_of_change(
+        &self,
+        candidate: &Candidate,
+        given: &GivenApproval,
+        agreed: Option<&BTreeSet<String>>,
+    ) -> Result<Command, ReviewError> {
+        let is_new = |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
         let judged = self.judge(&candidate.plan);
         if let Some(denied) = judged.denied() {
             return Err(denied.into());
@@ -144,7 +168,7 @@ impl Engine {
         let policy = &self.env.policy;
         let offer = Offer {
             policy: Arc::clone(policy),
-            asks_about: judged.asked().next().map(|step| step.step.to_string()),
+            asks_about: judged.asked().find(is_new).map(|step| step.step.to_string()),
             pins: self.pins(&candidate.plan).await?,
             late: judged.late_choices(&given.late, &policy.late_bound),
         };
@@ -206,6 +230,8 @@ impl Engine {
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
                 let digest = plan.digest(&catalog, &self.env.policy_version);
+                let mut findings = findings;
+                findings.extend(self.unmanned_findings(&plan));
                 Ok(Candidate { plan: Arc::new(plan), digest, findings })
             }
             Some(_) | None => Err(ReviewError::Invalid(findings)),

@@ -51,6 +51,10 @@ impl Engine {
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let (run, _) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
+        // What was adjusted goes on in another run.
+        if let RunState::Adjusted { .. } = run.state() {
+            return self.go_on(id, options).await;
+        }
         if run.state().is_terminal() {
             return Err(StartRunError::Ended { run: id.clone(), status: run.status() });
         }
@@ -68,6 +72,7 @@ impl Engine {
         match info.status.status.as_str() {
             "executing" => {}
             "waiting" if self.waits_for_moving_children(id).await? => {}
+            "adjusted" => return self.carry_on_adjusted(id).await,
             _ => return Ok(Continued::Nothing),
         }
         let plan = crate::journal::plan_of_run(&*self.env.store, id).await?;
@@ -84,6 +89,19 @@ impl Engine {
             return Ok(Continued::Nothing);
         }
         Ok(Continued::Executing(self.execute(run, head, lease, options, Vec::new(), mirror)))
+    }
+
+    /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to it.
+    async fn carry_on_adjusted(&self, id: &RunId) -> Result<Continued, StartRunError> {
+        let Some(continuation) = self.continuation(id).await? else { return Ok(Continued::Nothing) };
+        let (digest, now) = (continuation.candidate.digest, self.env.clock.now());
+        let agreed = continuation.review.usable_approvals(&digest, now).is_some();
+        if !agreed && !continuation.by_policy {
+            return Ok(Continued::Nothing);
+        }
+        let (run, _) = load_any_run(&self.env, id).await?;
+        let options = RunOptions::new(run.start().by.clone());
+        Ok(Continued::Executing(self.go_on(id, options).await?))
     }
 
     /// Whether a child that a parked run waits for has ended or can go on.
@@ -112,6 +130,9 @@ impl Engine {
         // An undo does what was derived from a run, whatever became of the plan.
         if began != current && run.start().undoes.is_none() {
             return Err(StartRunError::Edited { run: began, current });
+        }
+        if let Some(unmanned) = self.unmanned_rest(&run) {
+            return Err(unmanned.into());
         }
         let subplans = self.refuse_changed_tools(run).await?;
         let lease = self.env.store.acquire(&id, &self.env.owner, self.env.lease_ttl).await?;

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::run::Shown;
+use planwright_core::run::{Reflection, Shown};
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct RunOptions {
     pub approval: Option<GivenApproval>,
     /// The trace of the order, so that what follows from it can be found again.
     pub trace: Option<TraceId>,
+    /// The run is looked at before it ends, within these bounds. The plan's own wish when absent.
+    pub reflection: Option<Reflection>,
 }
 
 /// Consent to exactly what was shown, given together with the order to run it.
@@ -69,6 +71,7 @@ impl RunOptions {
             observers: Vec::new(),
             approval: None,
             trace: None,
+            reflection: None,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Starting, resuming and forking runs.
 
+use crate::agent::Unmanned;
 use crate::dispatch::{Ended, RunLoop, Setup};
 use crate::engine::Engine;
 use crate::history;
 use crate::journal::{LoadError, load_review, load_run};
+use crate::orchestrate::Origin;
 use crate::plans::{Candidate, ReviewError};
 use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus};
 use crate::run_handle::RunHandle;
@@ -13,17 +15,17 @@ use crate::undo::{Mirror, UNDOING};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
-use planwright_core::plan::{Document, Finding, Plan, StepIx};
+use planwright_core::plan::{Document, Finding, OnFailure, Plan, StepIx};
 use planwright_core::policy::{Action, MatchedRule};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Consent, Fork, Parent, ReusedResult, Run, RunEvent, Shown, estimates_by_tool, priorities,
-    reusable_results,
+    Command, Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
+    priorities, reusable_results,
 };
 use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -39,6 +41,8 @@ pub enum StartRunError {
     MissingTools(Vec<String>),
     #[error("this version cannot execute {}", .0.join(", "))]
     Unsupported(Vec<String>),
+    #[error(transparent)]
+    Unmanned(#[from] Unmanned),
     #[error(transparent)]
     Refused(#[from] ReviewRefusal),
     #[error("the plan was edited since: the run executes version {run}, the plan is at version {current}")]
@@ -110,6 +114,17 @@ fn joined(mut first: Append, second: Append) -> Append {
     Append { expected: first.expected, records: first.records, ..second }
 }
 
+/// How a plan itself wants its runs to be looked at: when a step failed for good.
+fn wished(document: &Document) -> Option<Reflection> {
+    let limits = &document.limits;
+    (limits.on_failure == Some(OnFailure::Reflect)).then(|| Reflection {
+        max_cycles: limits.max_cycles.unwrap_or(Reflection::DEFAULT_MAX_CYCLES).min(Reflection::MAX_CYCLES),
+        max_replans: limits.max_replans.unwrap_or(0).min(Reflection::MAX_CYCLES),
+        failures_only: true,
+        ..Reflection::default()
+    })
+}
+
 impl Engine {
     /// Begins a run of a plan's current version and spends its approval.
     pub async fn start(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
@@ -153,8 +168,18 @@ impl Engine {
             })
             .collect::<Result<_, _>>()?;
         let reused = reusable_results(&source_run, &candidate.plan, &first);
-        let fork = Fork { run: source.clone(), from: from.to_vec() };
-        self.open(review, head, candidate, options, Some((fork, reused))).await
+        let taken_over = reused.into_iter().map(|ReusedResult { step, value }| {
+            let step = candidate.plan.step_id(step).clone();
+            RunEvent::ResultReused { step, value }
+        });
+        let origin = Origin {
+            fork: Fork { run: source.clone(), from: from.to_vec() },
+            taken_over: taken_over.collect(),
+            reflection: None,
+            agreed: BTreeSet::new(),
+            late: BTreeMap::new(),
+        };
+        self.open(review, head, candidate, options, Some(origin)).await
     }
 
     /// What would run, or every reason why it cannot.
@@ -180,6 +205,9 @@ impl Engine {
         if !unsupported.is_empty() {
             return Err(StartRunError::Unsupported(unsupported));
         }
+        if let Some(unmanned) = self.unmanned(&candidate.plan) {
+            return Err(unmanned.into());
+        }
         Ok(candidate)
     }
 
@@ -199,13 +227,13 @@ impl Engine {
         }
     }
 
-    async fn open(
+    pub(crate) async fn open(
         &self,
         review: Review,
         head: Head,
         candidate: Candidate,
         options: RunOptions,
-        fork: Option<(Fork, Vec<ReusedResult>)>,
+        origin: Option<Origin>,
     ) -> Result<RunHandle, StartRunError> {
         self.permit(&options.by, Action::Run)?;
         if let Some(denied) = self.judge(&candidate.plan).denied() {
@@ -213,7 +241,10 @@ impl Engine {
         }
         let run_id = RunId::mint(self.env.ids.entropy());
         let given = match &options.approval {
-            Some(given) => Some(self.approval(&candidate, given).await?),
+            Some(given) => {
+                let agreed = origin.as_ref().map(|origin| &origin.agreed);
+                Some(self.approval_of_change(&candidate, given, agreed).await?)
+            }
             None => None,
         };
         let Candidate { plan, digest, .. } = candidate;
@@ -234,14 +265,23 @@ impl Engine {
             }
         };
         let spent = review.usable_approvals(&digest, now).unwrap_or_default();
-        let consent = Consent::of(&spent, review.current(), &self.env.policy);
+        let mut consent = Consent::of(&spent, review.current(), &self.env.policy);
+        if let Some(origin) = origin.as_ref().filter(|_| !consent.is_a_persons()) {
+            consent.agreed.clone_from(&origin.agreed);
+            consent.late.extend(origin.late.clone());
+        }
         let (opened, _) = self.review_append(plan.id(), Some(review), head, (now, events))?;
         let plan_append = match approved {
             Some(approved) => joined(approved, opened),
             None => opened,
         };
 
-        let (fork, reused) = fork.unzip();
+        let (fork, taken_over, reflection) = match origin {
+            Some(Origin { fork, taken_over, reflection, .. }) => (Some(fork), taken_over, reflection),
+            None => (None, Vec::new(), None),
+        };
+        let reflection =
+            reflection.or_else(|| options.reflection.clone()).or_else(|| wished(plan.document()));
         let started = RunEvent::RunStarted {
             plan: plan.id().clone(),
             version,
@@ -258,10 +298,10 @@ impl Engine {
             parent: None,
             document: None,
             trace: options.trace.map(Box::new),
-            reflection: None,
+            reflection: reflection.map(Box::new),
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
-        let first = self.first_entries(&run_id, &plan, priority, started, reused.unwrap_or_default());
+        let first = self.first_entries(&run_id, &plan, priority, started, taken_over);
         self.begin(first, vec![plan_append], None, options).await
     }
 
@@ -352,15 +392,11 @@ impl Engine {
         plan: &Arc<Plan>,
         priority: Arc<[u64]>,
         started: RunEvent,
-        reused: Vec<ReusedResult>,
+        taken_over: Vec<RunEvent>,
     ) -> (Run, Append) {
         let stream = StreamName::Run(id.clone());
         let (mut head, mut records, mut run) = (Head::EMPTY, Vec::new(), None::<Run>);
-        let reused = reused.into_iter().map(|ReusedResult { step, value }| RunEvent::ResultReused {
-            step: plan.step_id(step).clone(),
-            value,
-        });
-        for event in std::iter::once(started).chain(reused) {
+        for event in std::iter::once(started).chain(taken_over) {
             let at = self.env.clock.now();
             let record = encode(head, &stream, at, 1, Cause::Command, &event);
             let entry = Entry { seq: record.seq, at, epoch: 1, cause: Cause::Command, event };

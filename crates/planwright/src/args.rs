@@ -96,6 +96,8 @@ pub(crate) enum Command {
     /// Take back what a run did: the declared undo calls, last step first.
     #[command(after_help = EXIT_CODES)]
     Undo(command::undo::Args),
+    /// Talk with a model that can use the tools; everything that changes something is asked about.
+    Chat(command::chat::Args),
     /// Keep plans with inputs, and make plans from them.
     Template(command::template::Args),
     /// Fold a run again from its journal, without one tool call.

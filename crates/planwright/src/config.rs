@@ -56,6 +56,16 @@ pub(crate) struct Config {
     stalled_after_minutes: Option<u64>,
     /// How long plans are waited for and kept.
     plans: PlansTable,
+    /// What a chat may spend.
+    chat: ChatTable,
+}
+
+/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run from it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ChatTable {
+    max_calls: Option<u64>,
+    max_tokens: Option<u64>,
 }
 
 /// How long plans are waited for and kept. 0 days mean: for ever.
@@ -231,6 +241,11 @@ impl Config {
 
     pub(crate) fn telemetry(&self) -> &TelemetryTable {
         &self.telemetry
+    }
+
+    /// What a chat may spend, with everything that comes of it.
+    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::Budget {
+        planwright_engine::chat::Budget { calls: self.chat.max_calls, tokens: self.chat.max_tokens }
     }
 
     pub(crate) fn serve(&self) -> &ServeTable {

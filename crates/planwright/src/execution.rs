@@ -190,13 +190,13 @@ async fn drive(
 
 /// Ctrl-C and SIGTERM: the first pauses, the second cancels.
 #[derive(Debug)]
-struct Interrupts {
+pub(crate) struct Interrupts {
     signals: tokio::sync::Mutex<(Signal, Signal)>,
     count: AtomicU8,
 }
 
 impl Interrupts {
-    fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         let failed = |error| Failure::new(Exit::RunFailed, format!("cannot listen for signals: {error}"));
         let keyboard = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -208,7 +208,7 @@ impl Interrupts {
     }
 
     /// Waits for the next one and counts it.
-    async fn next(&self) -> u8 {
+    pub(crate) async fn next(&self) -> u8 {
         let mut signals = self.signals.lock().await;
         let (keyboard, terminate) = &mut *signals;
         tokio::select! {
@@ -238,7 +238,7 @@ impl Interrupts {
 }
 
 /// On a terminal, asks about everything that waits for a person. Returns whether anything was decided.
-async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
+pub(crate) async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
     let nobody = user().kind != PrincipalKind::Person;
     if nobody || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
@@ -272,7 +272,7 @@ async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<boo
 }
 
 /// Asks on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
-async fn listening<T: Send + 'static>(
+pub(crate) async fn listening<T: Send + 'static>(
     interrupts: &Interrupts,
     question: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<Option<T>, Failure> {
@@ -345,7 +345,12 @@ async fn element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Fail
 const MAX_ANSWERS: usize = 3;
 
 /// Asks what a step or its tool wants to know. Returns whether it was answered.
-async fn ask_input(app: &App, run: &Run, ix: StepIx, interrupts: &Interrupts) -> Result<bool, Failure> {
+pub(crate) async fn ask_input(
+    app: &App,
+    run: &Run,
+    ix: StepIx,
+    interrupts: &Interrupts,
+) -> Result<bool, Failure> {
     let Some(asked) = waiting_for(run, ix) else { return Ok(false) };
     for _ in 0..MAX_ANSWERS {
         let (printer, origin, asked) = (app.printer(), origin(app, run, ix), asked.clone());
@@ -424,7 +429,7 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
 }
 
 /// The exact commands that move a run on.
-async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
+pub(crate) async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let mut hints = Vec::new();
     if run.state().is_terminal() {
         return Ok(hints);
@@ -460,7 +465,7 @@ async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Fa
     Ok(())
 }
 
-async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
+pub(crate) async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
     let plan = planwright_engine::plan_of_run(&**app.engine.store(), id).await?;
     let (review, _) = app.engine.load_review(&plan).await?;
     Ok(app.engine.load_run(id, &review).await?.0)

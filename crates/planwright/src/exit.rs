@@ -211,8 +211,8 @@ impl From<Refusal> for Failure {
             | Refusal::ApprovalExpired { .. }
             | Refusal::NotEnded { .. }
             | Refusal::NothingToUndo
-            | Refusal::AlreadyUndone { .. }
-            | Refusal::NothingToReflectOn { .. } => Exit::Refused,
+            | Refusal::NothingToReflectOn { .. }
+            | Refusal::AlreadyUndone { .. } => Exit::Refused,
         };
         Self::caused(exit, &refusal)
     }
@@ -249,6 +249,9 @@ impl From<ReviewRefusal> for Failure {
             }
             ReviewRefusal::NoSteps => Self::caused(Exit::Refused, &refusal)
                 .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
+            ReviewRefusal::Fallback => Self::caused(Exit::Refused, &refusal).hint(
+                "a person looks at it with planwright show ID and puts it forward with planwright propose ID",
+            ),
             ReviewRefusal::NoSuchVersion(_) => {
                 Self::caused(Exit::Usage, &refusal).hint("planwright versions ID lists them")
             }
@@ -311,6 +314,8 @@ impl From<StartRunError> for Failure {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
+            StartRunError::Unmanned(_) => Self::caused(Exit::Refused, &error)
+                .hint("configure a model or an executor: see docs/agents.md, and `planwright models`"),
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),

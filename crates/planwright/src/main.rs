@@ -2,6 +2,7 @@
 
 mod args;
 mod changes;
+mod chat;
 mod command;
 mod config;
 mod consent;

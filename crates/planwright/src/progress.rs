@@ -30,6 +30,11 @@ impl Progress {
         }
     }
 
+    /// Lines, wherever they are written; nothing with `--json`.
+    pub(crate) fn lines(printer: Printer) -> Self {
+        if printer.json { Self::Silent } else { Self::Lines(printer) }
+    }
+
     /// Takes everything that moves off the screen.
     pub(crate) fn finish(&self) {
         if let Self::Live(live) = self {

@@ -55,6 +55,11 @@ impl WorkspaceFiles {
         Self { engine, plans, encrypted, turn: Arc::default() }
     }
 
+    /// Whether everything about plans is kept sealed, so that nothing of them may be written anywhere else.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.encrypted
+    }
+
     async fn bring_up_to_date(&self, review: &Review, turn: OwnedMutexGuard<()>) -> Result<(), String> {
         if self.encrypted {
             return Ok(());

@@ -104,17 +104,24 @@ pub(crate) struct Setting {
     pub(crate) servers: Servers,
     /// Where the passphrase of an encrypted store comes from.
     pub(crate) unlock: Unlock,
+    /// The program that is open already, for commands inside of it.
+    pub(crate) shared: Option<Arc<App>>,
 }
 
 impl Setting {
     pub(crate) fn new(dir: Option<&Path>, printer: Printer, servers: Servers) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
-        Ok(Self { workspace, config, printer, servers, unlock: Unlock::default() })
+        Ok(Self { workspace, config, printer, servers, unlock: Unlock::default(), shared: None })
     }
 
     pub(crate) fn unlocked_by(self, unlock: Unlock) -> Self {
         Self { unlock, ..self }
+    }
+
+    /// As this one, but whoever opens the store uses this program, which has it open.
+    pub(crate) fn sharing(self, app: App) -> Self {
+        Self { shared: Some(Arc::new(app)), ..self }
     }
 
     /// Opens the store. A person is asked for a passphrase only when there is something to open.
@@ -179,6 +186,9 @@ impl Setting {
 
     /// Opens the store and builds the engine.
     pub(crate) fn open(&self, access: Access) -> Result<App, Failure> {
+        if let Some(app) = &self.shared {
+            return Ok(App::clone(app));
+        }
         let absent = !self.workspace.database.exists();
         let roster = Arc::new(self.roster());
         let redaction = Redaction::default();

@@ -19,6 +19,6 @@ pub use apply::AdjustError;
 pub use assessment::{Assessment, UnknownAssessment};
 pub use criteria::{criteria_messages, criteria_schema, read_criteria, settled_by_steps};
 pub use data::{StepStory, as_data};
-pub use prompt::{ReflectionRequest, reflection_messages};
+pub use prompt::{EarlierReflection, ReflectionRequest, reflection_messages};
 pub use schema::reflection_schema;
 pub use standing::{Adjustable, Standing};

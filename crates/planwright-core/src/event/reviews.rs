@@ -23,6 +23,7 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
             draft,
             restored_from: _,
             trace: _,
+            planning: _,
         } => {
             let told = |name, words| Story {
                 reason: reason.as_deref().map(|reason| cut(reason, MAX_TEXT)),

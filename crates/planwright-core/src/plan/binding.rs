@@ -26,8 +26,10 @@ pub(crate) struct StepTemplates {
     pub(crate) for_each: Option<Template>,
     /// The question to a person.
     pub(crate) message: Option<Template>,
-    /// Prompts and instructions: what the other actions are made of.
-    pub(crate) other: Vec<Template>,
+    /// What a model or an executor is told.
+    pub(crate) prompt: Option<Template>,
+    /// What an executor is to work on.
+    pub(crate) target: Option<Template>,
     /// The steps that names in `when`, `expect` and `constraints` stand for.
     pub(crate) names: BTreeMap<Box<str>, StepIx>,
 }
@@ -40,12 +42,14 @@ impl StepTemplates {
             .chain(&self.for_each)
             .chain(&self.message)
             .chain(&self.inputs)
-            .chain(&self.other)
+            .chain(&self.prompt)
+            .chain(&self.target)
     }
 
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         let texts = self.args.iter_mut().chain(&mut self.undo).chain(&mut self.for_each);
-        texts.chain(&mut self.message).chain(&mut self.inputs).chain(&mut self.other)
+        let texts = texts.chain(&mut self.message).chain(&mut self.inputs);
+        texts.chain(&mut self.prompt).chain(&mut self.target)
     }
 }
 
@@ -104,7 +108,6 @@ impl StepReader<'_> {
         let step = self.step;
         let at = format!("/steps/{}", self.ix.index());
         let mut parsed = StepTemplates::default();
-        let mut other = Vec::new();
         match step.action() {
             Some(Action::Tool { args, .. }) => {
                 self.only_sent = true;
@@ -112,12 +115,12 @@ impl StepReader<'_> {
                 self.only_sent = false;
             }
             Some(Action::Think(think)) => {
-                other.push(self.text(&think.prompt, &format!("{at}/think/prompt")));
+                parsed.prompt = self.referring(&think.prompt, &format!("{at}/think/prompt"));
             }
             Some(Action::Agent(agent)) => {
-                other.push(self.text(&agent.instruction, &format!("{at}/agent/instruction")));
+                parsed.prompt = self.referring(&agent.instruction, &format!("{at}/agent/instruction"));
                 if let Some(target) = &agent.target {
-                    other.push(self.text(target, &format!("{at}/agent/target")));
+                    parsed.target = self.referring(target, &format!("{at}/agent/target"));
                 }
             }
             Some(Action::Input(input)) => {
@@ -134,8 +137,6 @@ impl StepReader<'_> {
         if let Some(list) = &step.for_each {
             parsed.for_each = Some(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
         }
-        parsed.other =
-            other.into_iter().filter(|template| !matches!(template, Template::Literal(_))).collect();
         if let Some(undo) = &step.undo {
             (self.own_value, self.only_sent) = (true, true);
             parsed.undo = self.parse(|parser| parser.object(&undo.args, &format!("{at}/undo/args")));
@@ -143,6 +144,11 @@ impl StepReader<'_> {
         }
         parsed.names = self.expressions();
         parsed
+    }
+
+    /// A text that has markers; the others are sent as they are written.
+    fn referring(&mut self, text: &str, pointer: &str) -> Option<Template> {
+        text.contains("${").then(|| self.text(text, pointer))
     }
 
     fn text(&mut self, text: &str, pointer: &str) -> Template {

@@ -4,9 +4,7 @@ use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
 use super::validate::{ToolNames, missing_inputs};
-use super::{
-    Action, Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values,
-};
+use super::{Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values};
 use crate::id::{PlanId, StepId};
 use crate::secret::SecretName;
 use crate::tool::{Catalog, ResolveToolError};
@@ -136,10 +134,15 @@ impl Plan {
     /// The steps whose values have to be at hand before `ix` can be decided on, asked or called.
     pub fn needed_steps(&self, ix: StepIx) -> Vec<StepIx> {
         let mut needed: BTreeSet<StepIx> = self.steps_of_expressions(ix).collect();
-        if let Some(StepTemplates { args, inputs, for_each, message, .. }) = self.templates.get(&ix) {
-            for template in args.iter().chain(inputs).chain(for_each).chain(message) {
-                needed.extend(template.referenced_steps());
-            }
+        if let Some(StepTemplates { args, inputs, for_each, message, prompt, target, .. }) =
+            self.templates.get(&ix)
+        {
+            let texts = args.iter().chain(inputs).chain(for_each).chain(message).chain(prompt).chain(target);
+            texts.for_each(|template| needed.extend(template.referenced_steps()));
+        }
+        if self.step(ix).agent.is_some() {
+            // An executor is told what the steps before it came to.
+            needed.extend(self.graph.dependencies(ix));
         }
         needed.into_iter().collect()
     }
@@ -155,13 +158,40 @@ impl Plan {
         let Some(template) = self.templates.get(&ix).and_then(|templates| templates.message.as_ref()) else {
             return Ok(None);
         };
-        Ok(Some(match template.resolve(values, self.max_resolved_bytes)? {
+        self.resolve_text(template, values).map(Some)
+    }
+
+    /// The prompt of a `think` step or the instruction of an `agent` step, its references replaced.
+    pub fn resolve_prompt(&self, ix: StepIx, values: &dyn Values) -> Result<String, ResolveError> {
+        if let Some(template) = self.templates.get(&ix).and_then(|templates| templates.prompt.as_ref()) {
+            return self.resolve_text(template, values);
+        }
+        let step = self.step(ix);
+        let think = step.think.as_deref().map(|think| &think.prompt);
+        Ok(think.or(step.agent.as_deref().map(|agent| &agent.instruction)).cloned().unwrap_or_default())
+    }
+
+    /// What an `agent` step is to work on, its references replaced.
+    pub fn resolve_target(&self, ix: StepIx, values: &dyn Values) -> Result<Option<String>, ResolveError> {
+        if let Some(template) = self.templates.get(&ix).and_then(|templates| templates.target.as_ref()) {
+            return self.resolve_text(template, values).map(Some);
+        }
+        Ok(self.step(ix).agent.as_deref().and_then(|agent| agent.target.clone()))
+    }
+
+    /// The parsed prompt or instruction of a step, if there is a reference in it.
+    pub fn prompt_template(&self, ix: StepIx) -> Option<&Template> {
+        self.templates.get(&ix)?.prompt.as_ref()
+    }
+
+    fn resolve_text(&self, template: &Template, values: &dyn Values) -> Result<String, ResolveError> {
+        Ok(match template.resolve(values, self.max_resolved_bytes)? {
             Value::String(text) => text,
             other
             @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                 other.to_string()
             }
-        }))
+        })
     }
 
     /// The arguments of a step's `undo` with every reference replaced by its value; nothing if it has no `undo`.
@@ -246,19 +276,13 @@ impl Plan {
         if step.skip {
             return Vec::new();
         }
-        let action = match step.action() {
-            Some(Action::Think(_)) => Some("think"),
-            Some(Action::Agent(_)) => Some("agent"),
-            Some(Action::Tool { .. } | Action::Input(_) | Action::Plan(_)) | None => None,
-        };
         // What a person answers is held against the schema; expressions about calls have nothing to look at.
         let asks = step.input.is_some();
         let options = [
             (asks && step.expect.is_some(), "expect of an input"),
             (asks && !step.constraints.is_empty(), "constraints of an input"),
         ];
-        let used = options.into_iter().filter_map(|(used, name)| used.then_some(name));
-        action.into_iter().chain(used).collect()
+        options.into_iter().filter_map(|(used, name)| used.then_some(name)).collect()
     }
 
     /// The secrets that the call of a step is given.

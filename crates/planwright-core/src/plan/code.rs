@@ -42,6 +42,7 @@ pub enum Code {
     NoSteps,
     InputMissing,
     PointlessLimit,
+    Unmanned,
 }
 
 struct Entry {
@@ -51,7 +52,7 @@ struct Entry {
 }
 
 impl Code {
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Syntax,
         Self::Shape,
         Self::BadId,
@@ -86,6 +87,7 @@ impl Code {
         Self::NoSteps,
         Self::InputMissing,
         Self::PointlessLimit,
+        Self::Unmanned,
     ];
 
     /// The stable text, such as `E0106`.
@@ -144,7 +146,8 @@ impl Code {
             | Self::HiddenName
             | Self::NoSteps
             | Self::InputMissing
-            | Self::PointlessLimit => false,
+            | Self::PointlessLimit
+            | Self::Unmanned => false,
         }
     }
 
@@ -339,6 +342,12 @@ impl Code {
                 "W0156",
                 "a limit makes no sense for this plan",
                 "A budget of zero lets nothing run, and a budget for a tool that no step uses is probably mistyped.",
+            ),
+            Self::Unmanned => (
+                "W0157",
+                "nobody can work on a step",
+                "A `think` or `agent` step needs a model, or an executor that the operator configured, and there is none. \
+                 The plan can be reviewed and approved; it runs once there is one. See `docs/agents.md`.",
             ),
         };
         Entry { text, title, explanation }

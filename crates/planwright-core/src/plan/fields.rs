@@ -95,6 +95,9 @@ fn check_numbers(step: &Step, at: &str, findings: &mut Findings) {
         }
     }
     numbers.at_least_one(&format!("{at}/maxParallel"), step.max_parallel);
+    if let Some(agent) = &step.agent {
+        numbers.at_least_one(&format!("{at}/agent/maxTurns"), agent.max_turns);
+    }
     if let Some(retry) = &step.retry {
         let Retry { max, backoff, factor, jitter, on: _ } = &**retry;
         numbers.between(&format!("{at}/retry/max"), f64::from(*max), 0.0, 1_000.0);
@@ -152,6 +155,10 @@ fn check_step_texts(step: &Step, at: &str, bounds: &Bounds, findings: &mut Findi
     texts.check(|| format!("{at}/labels"), step.labels.iter().map(String::as_str));
     texts.check(|| format!("{at}/think/prompt"), step.think.as_deref().map(|think| &*think.prompt));
     texts.check(|| format!("{at}/agent/instruction"), step.agent.as_deref().map(|agent| &*agent.instruction));
+    texts.check(
+        || format!("{at}/agent/target"),
+        step.agent.as_deref().and_then(|agent| agent.target.as_deref()),
+    );
     texts.check(
         || format!("{at}/input/message"),
         step.input.as_deref().and_then(|input| input.message.as_deref()),

@@ -39,12 +39,12 @@ impl Finding {
         }
     }
 
-    pub(crate) fn of_step(mut self, step: Option<&StepId>) -> Self {
+    pub fn of_step(mut self, step: Option<&StepId>) -> Self {
         self.step = step.cloned();
         self
     }
 
-    pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
+    pub fn suggest(mut self, suggestion: Option<String>) -> Self {
         self.suggestion = suggestion;
         self
     }

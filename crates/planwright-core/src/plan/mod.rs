@@ -3,6 +3,7 @@
 //! A [`Document`] is what was read. [`validate`] reports everything that is wrong with it at once and, if the
 //! structure is sound, gives a [`Plan`]: ids fixed, references parsed, edges known.
 
+mod agent_tools;
 mod binding;
 mod bounds;
 mod checked;
@@ -21,6 +22,7 @@ mod finding;
 mod given;
 mod graph;
 mod import;
+mod literal;
 mod markdown;
 mod names;
 mod nearest;
@@ -47,6 +49,8 @@ pub use edit::{Edit, EditError};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
 pub use import::{Place, ReadPlanError};
+pub(crate) use literal::escape;
+pub use literal::literal;
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as, to_cursor,
     to_markdown,

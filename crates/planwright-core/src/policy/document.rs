@@ -71,9 +71,23 @@ pub struct PolicyDocument {
     /// The same call (tool and arguments) made more often in one run is a runaway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
+    /// Who agrees to what a reflection changes.
+    #[serde(skip_serializing_if = "is_default")]
+    pub adjust: Adjusting,
     /// Comes from a table of its own.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub roles: Option<RolesTable>,
+}
+
+/// Who agrees to what a reflection changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Adjusting {
+    /// A person.
+    #[default]
+    Ask,
+    /// Policy, if everything that is new, other or tried again only reads and is allowed; else a person.
+    Auto,
 }
 
 /// One rule: everything it names must be so for it to match.

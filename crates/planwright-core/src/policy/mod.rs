@@ -16,7 +16,9 @@ mod plan;
 mod read;
 mod roles;
 
-pub use document::{ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict};
+pub use document::{
+    Adjusting, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict,
+};
 pub use duration::{ParseSpanError, Span};
 pub use grant::GrantRefusal;
 pub use judge::{Judgement, Noticed, Subject};

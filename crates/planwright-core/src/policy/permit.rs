@@ -24,6 +24,8 @@ impl Policy {
             | Command::ResumeChildren
             | Command::NoteUndone { .. }
             | Command::Report { .. }
+            | Command::TakeTurn { .. }
+            | Command::NoteModel { .. }
             | Command::Tick
             | Command::Recover
             | Command::AskApprovals

@@ -9,6 +9,9 @@ use crate::tool::Catalog;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What is only known later of a step that an executor works on.
+const AGENT_CALLS: &str = "the executor's calls";
+
 /// Every step of a plan, judged on what is known before it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedPlan {
@@ -47,7 +50,10 @@ impl Policy {
         if step.skip {
             return left_out(plan, ix);
         }
-        let late = late_arguments(plan, ix);
+        let late = match step.agent {
+            Some(_) => vec![AGENT_CALLS.to_owned()],
+            None => late_arguments(plan, ix),
+        };
         let judgement = match step.action() {
             Some(Action::Tool { name, .. }) => {
                 // A large plan is not copied for a policy that looks at no arguments.
@@ -62,21 +68,10 @@ impl Policy {
                     plan: plan.id().as_str(),
                 })
             }
-            Some(Action::Input(_)) => Judgement {
-                verdict: Verdict::Allow,
-                rule: None,
-                reason: "it asks a person and calls nothing".to_owned(),
-                noticed: Vec::new(),
-                undecided: Vec::new(),
-            },
+            Some(Action::Input(_)) => simply(Verdict::Allow, "it asks a person and calls nothing"),
             Some(Action::Plan(_)) => self.judge_child(plan, ix, catalog),
-            Some(Action::Think(_) | Action::Agent(_)) | None => Judgement {
-                verdict: Verdict::Ask,
-                rule: None,
-                reason: "the step is more than one call".to_owned(),
-                noticed: Vec::new(),
-                undecided: Vec::new(),
-            },
+            Some(Action::Think(_) | Action::Agent(_)) => self.judge_model(plan, ix, catalog),
+            None => simply(Verdict::Ask, "the step has no action"),
         };
         let may_be_missing = step.optional && step.tool.is_some();
         let judgement = optional_missing(may_be_missing, catalog, step.action_label(), judgement);
@@ -103,6 +98,37 @@ impl Policy {
 }
 
 impl Policy {
+    /// A model that thinks calls nothing. An executor is as harmless as everything it may call; its calls are judged
+    /// again one by one.
+    pub fn judge_model(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
+        let step = plan.step(ix);
+        if step.approval_required {
+            return simply(Verdict::Ask, "the plan asks for approval of this step");
+        }
+        let Some(agent) = step.agent.as_deref() else {
+            return simply(Verdict::Allow, "it asks a model and calls nothing");
+        };
+        if let Some(executor) = &agent.executor {
+            return simply(Verdict::Ask, &format!("the executor `{executor}` is a program of its own"));
+        }
+        for name in plan.document().agent_tools() {
+            let tool = catalog.resolve(name).ok();
+            let args = Value::Object(serde_json::Map::new());
+            let subject = Subject {
+                tool: tool.map(|tool| &**tool),
+                args: &args,
+                unknown: &BTreeSet::new(),
+                step,
+                step_id: plan.step_id(ix).as_str(),
+                plan: plan.id().as_str(),
+            };
+            if self.looks_at_args() || self.judge(&subject).verdict != Verdict::Allow {
+                return simply(Verdict::Ask, &format!("the executor may call `{name}`"));
+            }
+        }
+        simply(Verdict::Allow, "everything the executor may call is allowed")
+    }
+
     /// A step that runs another plan is as harmless as that plan is.
     pub fn judge_child(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let (verdict, rule, reason) = match plan.subplan_of(ix) {
@@ -132,15 +158,14 @@ impl Policy {
     }
 }
 
+/// What is said without a rule.
+fn simply(verdict: Verdict, reason: &str) -> Judgement {
+    Judgement { verdict, rule: None, reason: reason.to_owned(), noticed: Vec::new(), undecided: Vec::new() }
+}
+
 /// A step that is left out calls nothing and has nothing to take back.
 fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
-    let judgement = Judgement {
-        verdict: Verdict::Allow,
-        rule: None,
-        reason: "the step is left out".to_owned(),
-        noticed: Vec::new(),
-        undecided: Vec::new(),
-    };
+    let judgement = simply(Verdict::Allow, "the step is left out");
     let tool = plan.step(ix).action_label().to_owned();
     JudgedStep { step: plan.step_id(ix).clone(), tool, judgement, undo: None, late: Vec::new() }
 }
@@ -186,6 +211,9 @@ impl JudgedPlan {
             let name = step.step.to_string();
             let choice = match chosen.get(&name) {
                 Some(choice) => choice,
+                // What an executor wants is asked about unless the approver said otherwise, whatever the policy says of
+                // arguments that a plan has written down.
+                None if step.late == [AGENT_CALLS] => &LateChoice::Ask,
                 None if step.judgement.verdict == Verdict::Ask => default,
                 None => return None,
             };
@@ -204,6 +232,10 @@ impl JudgedPlan {
             }
             let LateChoice::Constraint(condition) = choice else { continue };
             let step = plan.step(ix);
+            // Which tools it calls, and so which arguments there are, is known only then.
+            if step.agent.is_some() {
+                continue;
+            }
             let args = step.plan.as_ref().map_or(&step.args, |child| &child.inputs);
             let known = |name: &String| name == "args" || args.contains_key(name) || is_type_name(name);
             if let Some(other) = condition.names().iter().find(|name| !known(name)) {

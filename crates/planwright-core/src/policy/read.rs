@@ -1,7 +1,9 @@
 //! The policy, read: patterns and predicates parsed once, every mistake reported.
 
 use super::pattern::ServerPattern;
-use super::{ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern, Verdict};
+use super::{
+    Adjusting, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern, Verdict,
+};
 use crate::digest::Digest;
 use crate::plan::Condition;
 use crate::principal::{Principal, PrincipalKind};
@@ -16,6 +18,7 @@ pub struct Policy {
     pub approval: ApprovalRules,
     pub late_bound: LateChoice,
     pub same_call: Option<u64>,
+    pub adjust: Adjusting,
     pub roles: Roles,
     version: Option<String>,
 }
@@ -85,6 +88,7 @@ impl Default for Policy {
             approval: ApprovalRules::default(),
             late_bound: LateChoice::Any,
             same_call: None,
+            adjust: Adjusting::Ask,
             roles: Roles::default(),
             version: None,
         }
@@ -135,6 +139,7 @@ impl Policy {
             approval: document.approval.clone(),
             late_bound: document.late_bound.clone().unwrap_or(LateChoice::Any),
             same_call: document.same_call,
+            adjust: document.adjust,
             roles,
             version: (!is_default).then(|| format!("policy-{}", Digest::of_json(&written).hex())),
         })

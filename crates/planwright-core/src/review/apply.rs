@@ -48,6 +48,7 @@ impl Review {
                 restored_from,
                 draft,
                 trace: _,
+                planning,
             } => {
                 let restores = restored_from.is_none_or(|earlier| (1..*version).contains(&earlier));
                 if *version as usize != self.versions.len() + 1 || !restores {
@@ -61,6 +62,7 @@ impl Review {
                     at: entry.at,
                     reason: reason.clone(),
                     restored_from: *restored_from,
+                    planning: planning.clone(),
                 });
                 self.archived = false;
                 self.supersede(digest, *draft);

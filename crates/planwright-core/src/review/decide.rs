@@ -113,6 +113,8 @@ pub enum Refusal {
     NotADraft(&'static str),
     #[error("the draft has no steps yet")]
     NoSteps,
+    #[error("the draft was put together without a model: a person has to look at it and propose it")]
+    Fallback,
     #[error("the plan has no version {0}")]
     NoSuchVersion(u32),
     #[error("the plan has {0} versions, and no more are kept")]

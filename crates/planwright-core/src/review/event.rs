@@ -5,6 +5,7 @@ use crate::digest::Digest;
 use crate::id::{CommentId, RunId, StepId};
 use crate::journal::Journaled;
 use crate::plan::Document;
+use crate::planning::Planning;
 use crate::principal::{Assurance, Principal};
 use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub enum ReviewEvent {
         /// The trace of the order that brought it, if it came with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<TraceId>,
+        /// How it came about, if a model or a rule of thumb wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        planning: Option<Box<Planning>>,
     },
     /// The draft is put forward as it is.
     DraftProposed {

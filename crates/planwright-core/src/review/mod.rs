@@ -24,6 +24,7 @@ pub use versions::Revision;
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::plan::Document;
+use crate::planning::Planning;
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::time::Timestamp;
 use std::sync::Arc;
@@ -74,6 +75,8 @@ pub struct Version {
     pub reason: Option<String>,
     /// The earlier version whose content this one has again.
     pub restored_from: Option<u32>,
+    /// How it came about, if a model or a rule of thumb wrote it.
+    pub planning: Option<Box<Planning>>,
 }
 
 /// A person's or policy's yes to one digest.

@@ -38,7 +38,10 @@ impl Review {
         let unended = |status: &str| PlanStatus(status.to_owned()).is_executing();
         let of_run = match (latest_run, self.runs.last()) {
             (Some(status), Some(run)) => {
-                let decided = self.state != ReviewState::Proposed || run.version != self.current().number;
+                // What was adjusted goes on once somebody agreed: the plan is proposed again.
+                let decided = self.state != ReviewState::Proposed
+                    || run.version != self.current().number
+                    || status == "adjusted";
                 (unended(status) || !decided).then_some(status)
             }
             (None, _) | (Some(_), None) => None,

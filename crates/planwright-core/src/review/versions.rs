@@ -1,11 +1,19 @@
 //! New versions of a plan: proposed, drafted, edited, restored.
 
-use super::{Refusal, Review, ReviewEvent, ReviewState};
+use super::{Refusal, Review, ReviewEvent, ReviewState, Version};
 use crate::digest::Digest;
 use crate::plan::{Document, PlanDiff};
-use crate::principal::Principal;
+use crate::planning::Planning;
+use crate::principal::{Principal, PrincipalKind};
 use crate::trace::TraceId;
 use std::sync::Arc;
+
+impl Version {
+    /// Whether no model and nobody wrote it: a draft that was put together from the words of its goal.
+    pub fn is_fallback(&self) -> bool {
+        self.planning.as_ref().is_some_and(|planning| planning.fallback)
+    }
+}
 
 /// A change to a plan, made while looking at one version of it.
 #[derive(Debug, Clone)]
@@ -18,6 +26,8 @@ pub struct Revision {
     pub reason: Option<String>,
     /// The earlier version whose content this is.
     pub restored_from: Option<u32>,
+    /// How it came about, if a model wrote it.
+    pub planning: Option<Box<Planning>>,
 }
 
 impl ReviewEvent {
@@ -26,6 +36,17 @@ impl ReviewEvent {
     pub fn traced(mut self, order: Option<TraceId>) -> Self {
         if let Self::PlanProposed { trace, .. } = &mut self {
             *trace = order;
+        }
+        self
+    }
+}
+
+impl ReviewEvent {
+    /// Says how a new version came about.
+    #[must_use]
+    pub fn planned(mut self, how: Option<Box<Planning>>) -> Self {
+        if let Self::PlanProposed { planning, .. } = &mut self {
+            *planning = how;
         }
         self
     }
@@ -107,6 +128,10 @@ impl Review {
         let current = self.current();
         match self.state {
             ReviewState::Draft if current.document.steps.is_empty() => Err(Refusal::NoSteps),
+            // Nobody has thought about it yet, and an agent would only pass it on.
+            ReviewState::Draft if current.is_fallback() && by.kind != PrincipalKind::Person => {
+                Err(Refusal::Fallback)
+            }
             ReviewState::Draft => {
                 Ok(vec![ReviewEvent::DraftProposed { version: current.number, by: by.clone() }])
             }
@@ -122,7 +147,7 @@ impl Review {
 
     /// A draft that is edited stays a draft; everything else is proposed by being edited.
     pub(super) fn decide_edit(&self, revision: &Revision) -> Result<Vec<ReviewEvent>, Refusal> {
-        let Revision { based_on, document, digest, by, reason, restored_from } = revision;
+        let Revision { based_on, document, digest, by, reason, restored_from, planning } = revision;
         let current = self.current();
         if self.state == ReviewState::Deleted {
             return Err(Refusal::Deleted);
@@ -143,6 +168,7 @@ impl Review {
                 (*why, *earlier) = (reason.clone(), *restored_from);
             }
         }
+        let events = events.into_iter().map(|event| event.planned(planning.clone())).collect();
         Ok(events)
     }
 
@@ -164,8 +190,18 @@ impl Review {
 }
 
 fn first(document: Arc<Document>, digest: Digest, by: Principal, draft: bool) -> ReviewEvent {
-    let (reason, restored_from, trace) = (None, None, None);
-    ReviewEvent::PlanProposed { version: 1, document, digest, by, reason, restored_from, draft, trace }
+    let (reason, restored_from, trace, planning) = (None, None, None, None);
+    ReviewEvent::PlanProposed {
+        version: 1,
+        document,
+        digest,
+        by,
+        reason,
+        restored_from,
+        draft,
+        trace,
+        planning,
+    }
 }
 
 fn numbered(mut event: ReviewEvent, number: u32) -> ReviewEvent {

@@ -1,19 +1,34 @@
 //! What an agent step wanted to do, turn by turn.
 
-use super::{StepError, StoredValue};
-use crate::id::RunId;
+use super::{CallFacts, Corrupt, Parent, Run, RunEvent, StepError, StepState, StoredValue};
+use crate::digest::Digest;
+use crate::id::{AttemptNo, RunId, StepId};
+use crate::journal::Entry;
+use crate::plan::{Action, StepIx};
+use crate::tool::ToolName;
 use serde::{Deserialize, Serialize};
 
-/// A call that the model of an agent step wanted.
+/// A call that the executor of an agent step wanted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCall {
+    /// Counts from 0, over everything the step's executor wanted.
+    pub number: u32,
     /// The model's own name for it.
     pub id: String,
     /// As the model wrote it.
     pub tool: String,
     /// As the model wrote them.
     pub args: StoredValue,
+    /// The tool that this is, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<ToolName>,
+    /// The digest of the tool's name and the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// It is outside the plan's scope, which was only noted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// The run that makes the call, or why it is not made.
     #[serde(flatten)]
     pub fate: CallFate,
@@ -27,4 +42,144 @@ pub enum CallFate {
     Run(RunId),
     /// It is not made; the model is told why.
     Refused(StepError),
+}
+
+/// A call as the executor of an agent step wants it, before anything is decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    pub id: String,
+    /// As it was written: it may be the name of no tool.
+    pub tool: String,
+    pub args: StoredValue,
+    /// The tool it names, and what decides about the call; or why it cannot be made at all.
+    pub known: Result<WantedCallFacts, StepError>,
+}
+
+/// What decides about a wanted call besides the plan and the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WantedCallFacts {
+    pub tool: ToolName,
+    pub read_only: bool,
+    pub call: Digest,
+    pub facts: Box<CallFacts>,
+}
+
+/// What the executor of an agent step said and wanted at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentTurn {
+    pub attempt: AttemptNo,
+    pub text: Option<StoredValue>,
+    pub calls: Vec<AgentCall>,
+}
+
+/// What became of an agent step so far, over all its attempts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AgentWork {
+    turns: Vec<AgentTurn>,
+    /// How often its model was asked.
+    asked: u32,
+    tokens: u64,
+    calls: u32,
+}
+
+impl AgentWork {
+    pub fn turns(&self) -> &[AgentTurn] {
+        &self.turns
+    }
+
+    pub fn asked(&self) -> u32 {
+        self.asked
+    }
+
+    pub fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Everything that was wanted, refused or not.
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
+}
+
+/// What every executor is told about its work, unless the operator says otherwise.
+pub const EXECUTOR_PROMPT: &str = include_str!("prompts/executor.md");
+
+/// The name under which a `think` step is journaled.
+pub fn think_tool() -> ToolName {
+    ToolName { server: "planwright".into(), tool: "think".into() }
+}
+
+/// The name under which an `agent` step is journaled.
+pub fn agent_tool() -> ToolName {
+    ToolName { server: "planwright".into(), tool: "agent".into() }
+}
+
+impl Run {
+    /// Whether the step is worked on by a model or an executor, and calls nothing itself.
+    pub fn is_models(&self, ix: StepIx) -> bool {
+        matches!(self.definition(ix).action(), Some(Action::Think(_) | Action::Agent(_)))
+    }
+
+    /// What the executor of an agent step said and did so far.
+    pub fn agent_work(&self, ix: StepIx) -> Option<&AgentWork> {
+        self.agents.get(&ix)
+    }
+
+    /// The place of the run that makes a call of an agent step.
+    pub fn call_place(&self, ix: StepIx, call: u32) -> Parent {
+        Parent { call: Some(call), ..self.child_place(ix) }
+    }
+
+    /// Whether this run is one call of an agent step.
+    pub fn is_agent_call(&self) -> bool {
+        self.start.parent.as_ref().is_some_and(|parent| parent.call.is_some())
+    }
+
+    /// The runs of the calls that a step's executor made, in order.
+    pub fn calls_of_agent(&self, ix: StepIx) -> impl Iterator<Item = &RunId> + '_ {
+        let turns = self.agents.get(&ix).map(|work| work.turns.as_slice()).unwrap_or_default();
+        turns.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.fate {
+            CallFate::Run(run) => Some(run),
+            CallFate::Refused(_) => None,
+        })
+    }
+
+    pub(super) fn note_turn(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        step: &StepId,
+        turn: u32,
+        said: AgentTurn,
+    ) -> Result<(), Corrupt> {
+        let ix = self.locate(entry.seq, step)?;
+        let current =
+            matches!(self.step(ix), StepState::Running { tally, .. } if tally.attempts == said.attempt);
+        let next = self.agents.get(&ix).map_or(0, |work| work.turns.len()) + 1;
+        if !current || self.definition(ix).agent.is_none() || next != turn as usize {
+            return Err(self.impossible(entry, ix, "agent_turn"));
+        }
+        let work = self.agents.entry(ix).or_default();
+        work.calls = work.calls.saturating_add(u32::try_from(said.calls.len()).unwrap_or(u32::MAX));
+        work.turns.push(said);
+        Ok(())
+    }
+
+    pub(super) fn note_model(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        step: Option<&StepId>,
+        tokens: u64,
+    ) -> Result<(), Corrupt> {
+        if self.state.is_terminal() {
+            return Err(self.cannot_follow(entry, "model_used"));
+        }
+        let Some(step) = step else { return Ok(()) };
+        let ix = self.locate(entry.seq, step)?;
+        if self.definition(ix).agent.is_some() {
+            let work = self.agents.entry(ix).or_default();
+            work.asked = work.asked.saturating_add(1);
+            work.tokens = work.tokens.saturating_add(tokens);
+        }
+        Ok(())
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::state::RunSignal;
 use super::{
-    Answered, Corrupt, Index, LookedAt, Loops, Reply, Resolution, Run, RunEvent, RunState, Start, StepEvent,
-    StepState, StoredValue, Tally,
+    AgentTurn, Answered, Corrupt, Index, LookedAt, Loops, Reply, Resolution, Run, RunEvent, RunState, Start,
+    StepEvent, StepState, StoredValue, Tally,
 };
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
@@ -78,6 +78,7 @@ impl Run {
             looked_at: None,
             replanned: false,
             checks: Vec::new(),
+            agents: BTreeMap::new(),
             plan,
         };
         for ix in run.plan.indices() {
@@ -93,7 +94,7 @@ impl Run {
         }
         self.index.changed.clear();
         self.apply_event(entry)?;
-        self.usage.note(&entry.event, &self.start, &self.plan.document().limits.budget);
+        self.note_usage(&entry.event);
         self.seq = entry.seq;
         self.updated_at = entry.at;
         Ok(())
@@ -187,12 +188,10 @@ impl Run {
             E::RunCancelled { steps_digest } => {
                 self.end(entry, "run_cancelled", RunSignal::Cancelled, *steps_digest)
             }
-            E::ModelUsed { .. } | E::AgentTurn { .. } => {
-                if self.state.is_terminal() {
-                    Err(self.cannot_follow(entry, "model_used"))
-                } else {
-                    Ok(())
-                }
+            E::ModelUsed { step, used } => self.note_model(entry, step.as_ref(), used.usage.total()),
+            E::AgentTurn { step, attempt, turn, text, calls } => {
+                let said = AgentTurn { attempt: *attempt, text: text.clone(), calls: calls.clone() };
+                self.note_turn(entry, step, *turn, said)
             }
             E::RunReflected { cycle, assessment, reasoning, adjustments } => {
                 let found = LookedAt {
@@ -208,7 +207,7 @@ impl Run {
                 self.replanned = *replanned;
                 Ok(())
             }
-            E::CriteriaChecked { checks } => {
+            E::CriteriaChecked { checks, used: _ } => {
                 if self.state.is_terminal() {
                     self.checks.clone_from(checks);
                     Ok(())
@@ -230,7 +229,7 @@ impl Run {
         self.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
     }
 
-    fn impossible(&self, entry: &Entry<RunEvent>, ix: StepIx, event: &'static str) -> Corrupt {
+    pub(super) fn impossible(&self, entry: &Entry<RunEvent>, ix: StepIx, event: &'static str) -> Corrupt {
         let (step, state) = (self.step_id(ix).to_string(), self.step(ix).name());
         Corrupt::StepTransition { seq: entry.seq, event, step, state }
     }

@@ -8,7 +8,7 @@ use crate::review::{Approval, Pin, Version};
 use crate::tool::{KnownTool, ToolName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What was agreed to when the run began. Written into its first entry, so that the run carries its own consent.
@@ -31,6 +31,10 @@ pub struct Consent {
     /// The same call made more often is a runaway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
+    /// Steps that people agreed to in the run that this one goes on from, and that are just as they were. What policy
+    /// agreed to since is only the change.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub agreed: BTreeSet<String>,
 }
 
 impl Consent {
@@ -52,7 +56,13 @@ impl Consent {
             proposed_by: policy.approval.four_eyes.then(|| version.by.clone()),
             step_expires_after: policy.approval.step_expires_after,
             same_call: policy.same_call,
+            agreed: BTreeSet::new(),
         }
+    }
+
+    /// Whether a person agreed to this step: now, or before as it is now.
+    pub fn is_a_persons_for(&self, step: &str) -> bool {
+        self.is_a_persons() || self.agreed.contains(step)
     }
 
     /// The consent of whoever was shown every call with its arguments.
@@ -113,6 +123,11 @@ impl CallFacts {
 }
 
 impl CallFacts {
+    /// What decides about a step that a model or an executor works on.
+    pub fn of_model(call: Digest, args: Arc<Value>, judgement: Judgement) -> Self {
+        Self { definition: call, changed: None, args, shown: None, late: false, judgement, caps: Vec::new() }
+    }
+
     /// What decides about a step that runs another plan, as that plan is now.
     pub fn of_child(plan: Digest, args: Arc<Value>, late: bool, judgement: Judgement) -> Self {
         Self { definition: plan, changed: None, args, shown: None, late, judgement, caps: Vec::new() }

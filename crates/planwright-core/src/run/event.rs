@@ -240,6 +240,9 @@ pub enum RunEvent {
     /// After the end: the success criteria of the plan were held against what happened.
     CriteriaChecked {
         checks: Vec<CriterionCheck>,
+        /// What it took to find out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<ModelUse>,
     },
     /// After the end: a person ordered that the run is taken back, and agreed to exactly these calls.
     UndoOpened {
@@ -265,6 +268,12 @@ pub struct Parent {
     /// The element of a step that runs once per element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
+    /// The call of an `agent` step, counted from 0 over everything its executor wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<u32>,
+    /// The call is outside the plan's scope and was only noted as such: a person is asked, whatever policy says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
 }
 
 impl Parent {
@@ -272,7 +281,13 @@ impl Parent {
     pub fn child(&self) -> RunId {
         let index = self.index.map_or_else(String::new, |index| index.to_string());
         let parts = [b"child".as_slice(), self.run.as_str().as_bytes(), self.step.as_str().as_bytes()];
-        let digest = Digest::of_parts(&[parts[0], parts[1], parts[2], index.as_bytes()]);
+        let digest = match self.call {
+            None => Digest::of_parts(&[parts[0], parts[1], parts[2], index.as_bytes()]),
+            Some(call) => {
+                let call = call.to_string();
+                Digest::of_parts(&[parts[0], parts[1], parts[2], index.as_bytes(), call.as_bytes()])
+            }
+        };
         let entropy = digest.as_bytes().iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
         RunId::mint(entropy)
     }

@@ -1,6 +1,6 @@
 //! Guards: what a run may spend. Counted from the journal, so a restart does not reset them.
 
-use super::{Run, RunEvent, Spent};
+use super::{CallFate, Run, RunEvent, Spent};
 use crate::digest::Digest;
 use crate::policy::{Cap, FoldedName, ToolPattern};
 use crate::time::Timestamp;
@@ -15,7 +15,7 @@ pub(super) struct Usage {
     per_tool: BTreeMap<ToolName, CallsOf>,
     /// Counted only when something bounds repeated calls.
     same_call: BTreeMap<Digest, u64>,
-    /// Tokens of models.
+    /// Tokens that models read and wrote.
     tokens: u64,
     /// Milliseconds in which the runs before this one were executed.
     millis_before: u64,
@@ -40,6 +40,8 @@ pub enum GuardBlock {
     Cap { pattern: String, limit: u64 },
     #[error("the budget of {limit} seconds is used up")]
     Seconds { limit: String },
+    #[error("the budget of {limit} tokens is used up")]
+    Tokens { limit: u64 },
     #[error("the same call was already made {limit} times: this looks like a runaway")]
     SameCall { limit: u64 },
 }
@@ -74,16 +76,14 @@ impl Usage {
         }
     }
 
-    /// Tokens that models have used.
-    pub(super) fn tokens(&self) -> u64 {
-        self.tokens
-    }
-
-    pub(super) fn note(&mut self, event: &RunEvent, run: &super::Start, budget: &crate::plan::Budget) {
-        if let RunEvent::ModelUsed { used, .. } = event {
-            self.tokens = self.tokens.saturating_add(used.usage.total());
-        }
-        let RunEvent::AttemptStarted { tool, call, .. } = event else { return };
+    /// One more call.
+    pub(super) fn note(
+        &mut self,
+        tool: &ToolName,
+        call: &Digest,
+        run: &super::Start,
+        budget: &crate::plan::Budget,
+    ) {
         if run.guards {
             self.calls += 1;
         }
@@ -104,9 +104,57 @@ impl Usage {
         let matching = self.per_tool.values().filter(|spent| pattern.matches_alike(&spent.name));
         matching.map(|spent| spent.calls).sum()
     }
+
+    fn check_repeated(&self, call: &Digest, limit: Option<u64>) -> Result<(), GuardBlock> {
+        let repeated = self.same_call.get(call).copied().unwrap_or_default();
+        match limit.filter(|&limit| repeated >= limit) {
+            Some(limit) => Err(GuardBlock::SameCall { limit }),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Run {
+    /// Charges what an entry spends. Steps that are worked on by models call nothing themselves; what their executors
+    /// call is charged when it is decided on.
+    pub(super) fn note_usage(&mut self, event: &RunEvent) {
+        let budget = &self.plan.document().limits.budget;
+        match event {
+            RunEvent::AttemptStarted { step, tool, call, .. } => {
+                if !self.find(step.as_str()).is_some_and(|ix| self.is_models(ix)) {
+                    self.usage.note(tool, call, &self.start, budget);
+                }
+            }
+            RunEvent::AgentTurn { calls, .. } => {
+                for call in calls {
+                    if let (CallFate::Run(_), Some(tool), Some(digest)) =
+                        (&call.fate, &call.name, &call.digest)
+                    {
+                        self.usage.note(tool, digest, &self.start, budget);
+                    }
+                }
+            }
+            RunEvent::ModelUsed { used, .. } => {
+                self.usage.tokens = self.usage.tokens.saturating_add(used.usage.total());
+            }
+            _ => {}
+        }
+    }
+
+    /// Tokens that models read and wrote for this run.
+    pub fn tokens(&self) -> u64 {
+        self.usage.tokens
+    }
+
+    /// Whether a model may be asked once more, after `more` tokens that are not in the journal yet.
+    pub(super) fn check_tokens(&self, more: u64) -> Result<(), GuardBlock> {
+        let limit = self.plan.document().limits.budget.tokens.filter(|_| self.start.guards);
+        match limit.filter(|&limit| self.usage.tokens.saturating_add(more) >= limit) {
+            Some(limit) => Err(GuardBlock::Tokens { limit }),
+            None => Ok(()),
+        }
+    }
+
     /// Whether the guards let one more call leave. Retries count like first calls. The plan's own budget can be
     /// switched off by whoever runs it; what the operator capped cannot.
     pub(super) fn check_guards(
@@ -116,38 +164,63 @@ impl Run {
         caps: &[Cap],
         now: Timestamp,
     ) -> Result<(), GuardBlock> {
+        self.check_guards_after(&self.usage, tool, call, caps, now)
+    }
+
+    /// The same after what `usage` says was spent.
+    pub(super) fn check_guards_after(
+        &self,
+        usage: &Usage,
+        tool: &ToolName,
+        call: &Digest,
+        caps: &[Cap],
+        now: Timestamp,
+    ) -> Result<(), GuardBlock> {
         for cap in caps {
-            if self.usage.of(&cap.pattern) >= cap.limit {
+            if usage.of(&cap.pattern) >= cap.limit {
                 return Err(GuardBlock::Cap { pattern: cap.pattern.to_string(), limit: cap.limit });
             }
         }
         let operators = self.start.consent.as_deref().and_then(|consent| consent.same_call);
-        self.check_repeated(call, operators)?;
-        if self.start.guards { self.check_budget(tool, call, now) } else { Ok(()) }
+        usage.check_repeated(call, operators)?;
+        if self.start.guards { self.check_budget(usage, tool, call, now) } else { Ok(()) }
     }
 
-    fn check_budget(&self, tool: &ToolName, call: &Digest, now: Timestamp) -> Result<(), GuardBlock> {
+    fn check_budget(
+        &self,
+        usage: &Usage,
+        tool: &ToolName,
+        call: &Digest,
+        now: Timestamp,
+    ) -> Result<(), GuardBlock> {
         let budget = &self.plan.document().limits.budget;
-        if let Some(limit) = budget.calls.filter(|&limit| self.usage.calls >= limit) {
+        if let Some(limit) = budget.calls.filter(|&limit| usage.calls >= limit) {
             return Err(GuardBlock::Calls { limit });
         }
         if !budget.per_tool.is_empty() {
-            self.check_per_tool(tool)?;
+            self.check_per_tool(usage, tool)?;
         }
+        self.check_seconds(now)?;
+        usage.check_repeated(call, budget.same_call)
+    }
+
+    /// Whether the run may begin anything more.
+    pub(super) fn check_seconds(&self, now: Timestamp) -> Result<(), GuardBlock> {
+        let seconds = self.plan.document().limits.budget.seconds.filter(|_| self.start.guards);
         let before = std::time::Duration::from_millis(self.usage.millis_before);
         let executed = now.since(self.start.at).saturating_add(before);
-        if let Some(seconds) = budget.seconds.filter(|&s| executed.as_secs_f64() >= s) {
+        if let Some(seconds) = seconds.filter(|&s| executed.as_secs_f64() >= s) {
             return Err(GuardBlock::Seconds { limit: seconds.to_string() });
         }
-        self.check_repeated(call, budget.same_call)
+        Ok(())
     }
 
     /// A budget may name the tool in full, bare, or as hosts write it. One that cannot be read allows nothing.
-    fn check_per_tool(&self, tool: &ToolName) -> Result<(), GuardBlock> {
+    fn check_per_tool(&self, usage: &Usage, tool: &ToolName) -> Result<(), GuardBlock> {
         let folded = FoldedName::new(tool);
         for (name, &limit) in &self.plan.document().limits.budget.per_tool {
             let blocked = match ToolPattern::parse(name) {
-                Ok(pattern) => pattern.matches_alike(&folded) && self.usage.of(&pattern) >= limit,
+                Ok(pattern) => pattern.matches_alike(&folded) && usage.of(&pattern) >= limit,
                 Err(_) => true,
             };
             if blocked {
@@ -155,13 +228,5 @@ impl Run {
             }
         }
         Ok(())
-    }
-
-    fn check_repeated(&self, call: &Digest, limit: Option<u64>) -> Result<(), GuardBlock> {
-        let repeated = self.usage.same_call.get(call).copied().unwrap_or_default();
-        match limit.filter(|&limit| repeated >= limit) {
-            Some(limit) => Err(GuardBlock::SameCall { limit }),
-            None => Ok(()),
-        }
     }
 }

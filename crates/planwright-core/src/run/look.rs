@@ -109,7 +109,7 @@ impl Run {
         let own = self.start.reflection.as_ref().and_then(|reflection| reflection.max_tokens);
         let budget = self.plan.document().limits.budget.tokens.filter(|_| self.start.guards);
         let limit = own.into_iter().chain(budget).min()?;
-        Some(limit.saturating_sub(self.usage.tokens()))
+        Some(limit.saturating_sub(self.tokens()))
     }
 
     pub(super) fn note_reflected(&mut self, entry: &Entry<RunEvent>, found: LookedAt) -> Result<(), Corrupt> {

@@ -26,7 +26,10 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
-pub use agent::{AgentCall, CallFate};
+pub use agent::{
+    AgentCall, AgentTurn, AgentWork, CallFate, EXECUTOR_PROMPT, Wanted, WantedCallFacts, agent_tool,
+    think_tool,
+};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
@@ -91,6 +94,8 @@ pub struct Run {
     replanned: bool,
     /// Whether the success criteria hold, as was found out last.
     checks: Vec<CriterionCheck>,
+    /// What the executors of agent steps said and did.
+    agents: BTreeMap<StepIx, AgentWork>,
 }
 
 /// What the first entry of a run says.

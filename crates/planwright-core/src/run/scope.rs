@@ -12,7 +12,16 @@ pub(super) struct Scope {
 
 impl Scope {
     pub(super) fn of(document: &Document) -> Self {
-        let exact: BTreeSet<String> = document.tools_required.iter().map(|name| full(name)).collect();
+        Self::of_names(document.tools_required.iter().map(String::as_str))
+    }
+
+    /// What the executors of `agent` steps may call.
+    pub(super) fn of_agents(document: &Document) -> Self {
+        Self::of_names(document.agent_tools())
+    }
+
+    fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let exact: BTreeSet<String> = names.into_iter().map(full).collect();
         let bare = exact.iter().filter_map(|name| bare_name(name)).map(str::to_owned).collect();
         Self { exact, bare }
     }

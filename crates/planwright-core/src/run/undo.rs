@@ -9,7 +9,9 @@ use super::{Corrupt, Parent, Refusal, Run, RunEvent, StepEvent, StepState};
 use crate::digest::Digest;
 use crate::id::{RunId, StepId};
 use crate::journal::Entry;
-use crate::plan::{Document, Plan, Reference, ResolveError, Root, Segment, Step, StepIx, Template, Values};
+use crate::plan::{
+    Document, Plan, Reference, ResolveError, Root, Segment, Step, StepIx, Template, Values, escape, literal,
+};
 use crate::tool::Catalog;
 use serde_json::{Map, Value};
 
@@ -194,22 +196,6 @@ fn written(reference: &Reference) -> String {
     format!("${{{}}}", reference.source)
 }
 
-fn escape(text: &str) -> String {
-    text.replace("${", "$${")
-}
-
-/// The value as a plan has to write it to mean exactly this value.
-fn literal(value: Value) -> Value {
-    match value {
-        Value::String(text) if text.contains("${") => Value::String(escape(&text)),
-        Value::Array(list) => Value::Array(list.into_iter().map(literal).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, field)| (key, literal(field))).collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
-    }
-}
-
 impl Run {
     /// The completed steps that say how they are taken back, the last to complete first. Since a step completes after
     /// what it depends on, this is a reverse topological order.
@@ -231,7 +217,8 @@ impl Run {
     /// The place of the child run that a step or instance has.
     pub fn child_place(&self, ix: StepIx) -> Parent {
         let step = self.plan.step_id(self.plan_step(ix)).clone();
-        Parent { run: self.id.clone(), step, index: self.instance(ix).map(|instance| instance.index) }
+        let index = self.instance(ix).map(|instance| instance.index);
+        Parent { run: self.id.clone(), step, index, call: None, outside: false }
     }
 
     /// Whether the value was taken over from another run.

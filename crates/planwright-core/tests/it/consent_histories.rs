@@ -293,6 +293,7 @@ impl<'a> Life<'a> {
                 by,
                 reason: Some("better".into()),
                 restored_from: None,
+                planning: None,
             };
             ReviewCommand::Edit(Box::new(revision))
         };

@@ -13,6 +13,7 @@ mod markdown;
 mod markdown_properties;
 mod markdown_reading;
 mod model_text;
+mod planning;
 mod plans;
 mod properties;
 mod reading;

@@ -308,6 +308,7 @@ fn proposed(version: u32, restored_from: Option<u32>) -> ReviewEvent {
         restored_from,
         draft: false,
         trace: None,
+        planning: None,
     }
 }
 
@@ -379,7 +380,15 @@ fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
 fn edit(based_on: u32, title: u8) -> Command {
     let (document, digest) = (document(title), digest(title, 0));
     let reason = Some("it was wrong".to_owned());
-    Command::Edit(Box::new(Revision { based_on, document, digest, by: ada(), reason, restored_from: None }))
+    Command::Edit(Box::new(Revision {
+        based_on,
+        document,
+        digest,
+        by: ada(),
+        reason,
+        restored_from: None,
+        planning: None,
+    }))
 }
 
 #[test]
@@ -461,6 +470,7 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
         by: by.clone(),
         reason: None,
         restored_from: None,
+        planning: None,
     };
     assert_eq!(give(&Command::Edit(Box::new(edit))), Ok((1, ReviewState::Draft)), "it stays a draft");
     let again = Command::Propose { document: Arc::clone(&with_steps), digest, by: by.clone() };

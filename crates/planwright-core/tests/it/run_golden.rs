@@ -10,9 +10,11 @@ use planwright_core::id::RunId;
 use planwright_core::journal::{
     Cause, DecodeEntryError, Entry, Head, Journaled, Record, StreamName, decode, encode,
 };
+use planwright_core::model::{Cost, ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
+use planwright_core::planning::Planning;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, Review, ReviewEvent, Revision};
+use planwright_core::review::{Command, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
     Answer, Command as RunCommand, Parent, Run, RunEvent, Shown, StoredValue, plan_undo, priorities,
     unit_estimate,
@@ -69,6 +71,8 @@ const REVIEW: &str = "review";
 const REVIEW_LIFE: &str = "review_life";
 /// A draft that is edited, proposed, approved, reworded, changed, restored and run.
 const REVIEW_EDITED: &str = "review_edited";
+/// A fallback that a person proposed, and a version that a model wrote.
+const REVIEW_PLANNED: &str = "review_planned";
 /// A run that carries its consent, and asks about one call.
 const CONSENT: &str = "consent";
 
@@ -288,7 +292,15 @@ fn write_edited_review() -> (Vec<Record>, Review) {
     let edit = |based_on, document, doing, reason: Option<&str>, restored_from| {
         let (by, reason) = (ada.clone(), reason.map(str::to_owned));
         let digest = digest(doing);
-        Command::Edit(Box::new(Revision { based_on, document, digest, by, reason, restored_from }))
+        Command::Edit(Box::new(Revision {
+            based_on,
+            document,
+            digest,
+            by,
+            reason,
+            restored_from,
+            planning: None,
+        }))
     };
     let approve = |doing| Command::Approve {
         shown: Shown::Digest(digest(doing)),
@@ -310,6 +322,49 @@ fn write_edited_review() -> (Vec<Record>, Review) {
     ];
     let first = Review::draft_first(document("Take 1", &[]), digest("nothing"), agent);
     live(&first, &commands)
+}
+
+/// A draft that no model wrote, proposed by a person, then written again by a model in two rounds.
+fn write_planned_review() -> (Vec<Record>, Review) {
+    let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
+    let document = |tool: &str| {
+        let value = json!({"id": "plan-golden", "title": "Planned", "steps": [{"id": "s1", "tool": tool}]});
+        Arc::new(serde_json::from_value::<Document>(value).unwrap())
+    };
+    let used = |input, cost| ModelUse {
+        role: ModelRole::Planner,
+        model: "some/model".to_owned(),
+        usage: TokenUsage { input, output: 50, cached: 0, estimated: false },
+        cost,
+    };
+    let planning = Planning {
+        model: Some("some/model".to_owned()),
+        rounds: 2,
+        used: vec![used(900, Some(Cost(1_200))), used(1_000, None)],
+        fallback: false,
+    };
+    let first = Review::draft_first(document("guess"), Digest::of_bytes(b"guess"), agent.clone());
+    let first = first.planned(Some(Box::new(Planning::fallback())));
+    let revision = Revision {
+        based_on: 1,
+        document: document("read"),
+        digest: Digest::of_bytes(b"read"),
+        by: agent,
+        reason: Some("use the right tool".to_owned()),
+        restored_from: None,
+        planning: Some(Box::new(planning)),
+    };
+    live(&first, &[Command::ProposeDraft { by: ada }, Command::Edit(Box::new(revision))])
+}
+
+#[test]
+fn a_fallback_is_proposed_by_a_person_or_not_at_all() {
+    let (records, _) = write_planned_review();
+    let draft = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
+    assert!(draft.current().is_fallback());
+    let propose = |by| draft.decide(&Command::ProposeDraft { by }, Timestamp::from_millis(0));
+    assert_eq!(propose(Principal::agent("planner")), Err(Refusal::Fallback));
+    assert!(propose(Principal::person("ada")).is_ok());
 }
 
 /// The undo of a run, with the document that was derived for it in its first entry.
@@ -334,6 +389,8 @@ fn write_undo_run() -> (Document, History) {
             run: "run_parent".parse().unwrap(),
             step: "tidy".parse().unwrap(),
             index: Some(2),
+            call: None,
+            outside: false,
         }),
         document: Some(Arc::new(undo.document.clone())),
         trace: None,
@@ -404,6 +461,10 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == REVIEW_EDITED) {
         let (records, review) = write_edited_review();
         keep(REVIEW_EDITED, &records, &review.current().document, &review_came_to(&review));
+    }
+    if !kept.iter().any(|kept| kept == REVIEW_PLANNED) {
+        let (records, review) = write_planned_review();
+        keep(REVIEW_PLANNED, &records, &review.current().document, &review_came_to(&review));
     }
     if !kept.iter().any(|kept| kept == REVIEW) {
         let (records, review) = write_review();

@@ -494,7 +494,7 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         }
         RunEvent::RunReflected { cycle, assessment, .. } => format!("cycle {cycle}: {assessment}"),
         RunEvent::RunAdjusted { version, .. } => format!("run adjusted, goes on with version {version}"),
-        RunEvent::CriteriaChecked { checks } => format!("{} criteria checked", checks.len()),
+        RunEvent::CriteriaChecked { checks, .. } => format!("{} criteria checked", checks.len()),
     }
 }
 

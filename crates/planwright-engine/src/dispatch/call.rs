@@ -9,6 +9,7 @@ use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
 use crate::telemetry;
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;
+use planwright_core::model::ModelUse;
 use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{Answer, StepError, StoredValue};
 use serde_json::Value;
@@ -27,6 +28,8 @@ pub(super) struct Finished {
     pub(super) answer: Answer,
     /// The value, if it was too large for the journal.
     pub(super) large: Option<Arc<Value>>,
+    /// Models that were asked for it, and what that took.
+    pub(super) used: Vec<ModelUse>,
 }
 
 /// Makes the call and turns its outcome into an answer. The permit is held until the tool is done.
@@ -66,7 +69,7 @@ pub(super) fn make(
             Some(error) => (Answer::Failed(error), None),
             None => answer(&*artifacts, outcome).await,
         };
-        Finished { step, attempt, answer, large }
+        Finished { step, attempt, answer, large, used: Vec::new() }
     };
     if in_span.is_disabled() { Box::pin(made) } else { Box::pin(made.instrument(in_span)) }
 }

@@ -63,7 +63,7 @@ pub(super) fn mask_progress(redaction: &Redaction, sink: ProgressSink) -> Progre
 
 /// Masks the texts that an entry brings from outside. Values of calls are masked already, before they are stored; ids,
 /// names and digests are the plan's own words.
-pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
+pub(crate) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
     let redactor = redaction.redactor();
     if redactor.is_empty() {
         return;
@@ -99,7 +99,9 @@ pub(super) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
             text.iter_mut().for_each(|text| mask_stored(&redactor, text));
             calls.iter_mut().for_each(|call| mask_stored(&redactor, &mut call.args));
         }
-        RunEvent::CriteriaChecked { checks } => checks.iter_mut().for_each(|check| mask(&mut check.evidence)),
+        RunEvent::CriteriaChecked { checks, used: _ } => {
+            checks.iter_mut().for_each(|check| mask(&mut check.evidence))
+        }
         // Every kind is named, so that a new one has to be decided on.
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }

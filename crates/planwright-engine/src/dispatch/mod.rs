@@ -1,5 +1,6 @@
 //! Turning decisions into calls: limits, calls in flight, values, and the loop of one run.
 
+mod agent;
 mod call;
 mod facts;
 mod flow;
@@ -9,11 +10,14 @@ mod run_loop;
 mod schedule;
 mod sealed;
 mod subplan;
+mod think;
 mod values;
 
 pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
+pub(crate) use masking::mask_event;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
+pub(crate) use schedule::call_digest;
 pub(crate) use values::{LargeValues, LoadValueError, RunValues};
 pub use values::{read_value, store_value};

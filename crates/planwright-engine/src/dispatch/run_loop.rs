@@ -3,14 +3,17 @@
 //! Everything that has happened since the last commit goes into the next one: completions, the starts they enable,
 //! and answers to other processes. While a commit is under way calls go on and their answers are collected.
 
+use super::agent::PreparedAgent;
 use super::call::{self, Finished};
 use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
+use super::think::PreparedThought;
 use super::values::LargeValues;
 use crate::crash;
 use crate::engine::{Engine, Environment};
 use crate::observer::Observers;
+use crate::orchestrate::Looking;
 use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
 use crate::telemetry;
 use crate::undo::Mirror;
@@ -36,15 +39,24 @@ pub(crate) struct Request {
 /// What a command came to.
 type Verdict = Result<(), Refusal>;
 
+/// What was written down because of a command.
+type Decided = Result<Vec<RunEvent>, Refusal>;
+
 #[derive(Debug)]
 pub(crate) enum Reply {
     Here(oneshot::Sender<Verdict>),
+    /// Whoever asked is told the entries that came of it.
+    Told(oneshot::Sender<Decided>),
     Message(MessageId),
 }
 
 impl Request {
     pub(crate) fn here(command: Command, reply: oneshot::Sender<Verdict>) -> Self {
         Self { command, reply: Reply::Here(reply) }
+    }
+
+    pub(crate) fn told(command: Command, reply: oneshot::Sender<Decided>) -> Self {
+        Self { command, reply: Reply::Told(reply) }
     }
 
     pub(crate) fn message(command: Command, id: MessageId) -> Self {
@@ -78,19 +90,27 @@ pub(super) struct Batch {
     pub(super) children: Vec<PreparedChild>,
     answers: Vec<(MessageId, Result<(), String>)>,
     replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
+    /// Appends to other streams that belong to it.
+    with: Vec<Append>,
+    told: Vec<(oneshot::Sender<Decided>, Decided)>,
+    pub(super) agents: Vec<PreparedAgent>,
+    pub(super) thoughts: Vec<PreparedThought>,
 }
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.answers.is_empty() && self.replies.is_empty()
+        let answered = self.answers.is_empty() && self.replies.is_empty() && self.told.is_empty();
+        self.records.is_empty() && answered
     }
 }
 
 pub(crate) struct RunLoop {
-    pub(super) env: Arc<Environment>,
+    pub(crate) env: Arc<Environment>,
     /// For the runs of sub-plans.
-    pub(super) engine: Engine,
-    pub(super) run: Run,
+    pub(crate) engine: Engine,
+    pub(crate) run: Run,
+    /// A model is being asked about the run as a whole.
+    pub(crate) looking: Option<Looking>,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
     /// Steps whose `when` was found true: nothing that it looks at changes any more.
@@ -113,6 +133,13 @@ pub(crate) struct RunLoop {
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, Flight>,
+    status: &'static str,
+}
+
+/// Where a run was.
+pub(crate) struct Snapshot {
+    run: Run,
+    head: Head,
     status: &'static str,
 }
 
@@ -155,6 +182,7 @@ impl RunLoop {
             env,
             engine,
             run,
+            looking: None,
             large: LargeValues::default(),
             batch: Batch::default(),
             met: BTreeSet::new(),
@@ -205,13 +233,19 @@ impl RunLoop {
             if self.commit().await? {
                 return Ok(());
             }
+            if !*self.draining.borrow() && self.look().await? {
+                if self.run.state().is_terminal() && self.batch.is_empty() {
+                    return Ok(());
+                }
+                continue;
+            }
             self.wait(&mut renewal).await?;
         }
     }
 
     /// Decides, applies and queues what follows for the next commit. Returns the first event, if any. A refusal
     /// means that the world has moved on (a late answer, a step that was cancelled): nothing happens.
-    pub(super) fn execute(&mut self, command: &Command, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
+    pub(crate) fn execute(&mut self, command: &Command, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
         let now = self.env.clock.now();
         let events = match self.run.decide(command, now) {
             Ok(events) => events,
@@ -242,6 +276,7 @@ impl RunLoop {
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
         let permitted = self.env.policy.permit(&request.command);
         let decided = permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
+        let first = self.batch.entries.len();
         let verdict = match decided {
             Ok(events) => {
                 self.record(events, Cause::Command)?;
@@ -250,6 +285,12 @@ impl RunLoop {
             Err(refusal) => Err(refusal),
         };
         match request.reply {
+            Reply::Told(reply) => {
+                // As they were written down: what is masked there is masked for whoever asked.
+                let written = self.batch.entries[first..].iter().map(|entry| entry.event.clone());
+                let decided = verdict.map(|()| written.collect());
+                self.batch.told.push((reply, decided));
+            }
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
             Reply::Message(id) => {
                 self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())));
@@ -259,7 +300,7 @@ impl RunLoop {
     }
 
     /// Makes the batch durable and then does what follows from it. Returns whether the loop is over.
-    async fn commit(&mut self) -> Result<bool, RunError> {
+    pub(crate) async fn commit(&mut self) -> Result<bool, RunError> {
         // Whoever paused the run wants it let go, also where it would stay for an approval.
         let stays = self.linger && *self.run.state() != RunState::Paused;
         let over = self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
@@ -278,6 +319,7 @@ impl RunLoop {
             answers: batch.answers,
         };
         let mut appends = vec![append];
+        appends.extend(batch.with);
         if let Some(mirror) = &mut self.mirror {
             appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
         }
@@ -290,6 +332,9 @@ impl RunLoop {
             // Whoever asked may be gone; the decision stands.
             drop(reply.send(verdict));
         }
+        for (reply, decided) in batch.told {
+            drop(reply.send(decided));
+        }
         self.stop_calls(&batch.entries);
         self.tell_children(&batch.entries);
         for prepared in batch.calls {
@@ -298,13 +343,37 @@ impl RunLoop {
         for prepared in batch.children {
             self.dispatch_child(prepared);
         }
+        for prepared in batch.agents {
+            self.dispatch_agent(prepared);
+        }
+        for prepared in batch.thoughts {
+            self.dispatch_thought(prepared);
+        }
         Ok(over)
     }
 
     /// The process is about to end, and no call is in flight or about to be.
     fn is_drained(&self) -> bool {
         let idle = self.calls.is_empty() && self.finished.is_empty();
-        *self.draining.borrow() && idle && self.batch.calls.is_empty() && self.batch.children.is_empty()
+        let batch = &self.batch;
+        let starting = !batch.calls.is_empty() || !batch.children.is_empty();
+        let starting = starting || !batch.agents.is_empty() || !batch.thoughts.is_empty();
+        *self.draining.borrow() && idle && !starting
+    }
+
+    /// Where the run is, for trying once more what may not become durable.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot { run: self.run.clone(), head: self.head, status: self.status }
+    }
+
+    pub(crate) fn restore(&mut self, before: Snapshot) {
+        let Snapshot { run, head, status } = before;
+        (self.run, self.head, self.status) = (run, head, status);
+    }
+
+    /// Writes to another stream in the next commit.
+    pub(crate) fn also(&mut self, append: Option<Append>) {
+        self.batch.with.extend(append);
     }
 
     async fn append(&mut self, appends: Vec<Append>) -> Result<(), AppendError> {
@@ -342,6 +411,11 @@ impl RunLoop {
         self.calls.push(call::make(&self.env, step, call, permit, expectation, span));
     }
 
+    /// Remembers how something in flight that is no call of a tool is stopped.
+    pub(super) fn watch_flight(&mut self, step: StepIx, attempt: AttemptNo, cancelled: CancellationToken) {
+        self.in_flight.insert(step, Flight { attempt, cancelled, span: Span::none() });
+    }
+
     /// Tells the calls whose answer is not wanted any more.
     fn stop_calls(&mut self, entries: &[Entry<RunEvent>]) {
         for entry in entries {
@@ -376,6 +450,7 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
+                looked = Looking::answer(&mut self.looking) => self.looked(looked).await?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}
@@ -404,7 +479,7 @@ impl RunLoop {
     }
 
     fn report(&mut self, finished: Finished) -> Result<(), RunError> {
-        let Finished { step, attempt, answer, large } = finished;
+        let Finished { step, attempt, answer, large, used } = finished;
         self.forget_child(step, attempt);
         if self.in_flight.get(&step).is_some_and(|flight| flight.attempt == attempt) {
             self.in_flight.remove(&step);
@@ -412,6 +487,9 @@ impl RunLoop {
         // The values of a loop's elements are read again when they are gathered: there may be many.
         if let Some(value) = large.filter(|_| self.run.instance(step).is_none()) {
             self.large.keep(step, value);
+        }
+        for used in used {
+            self.execute(&Command::NoteModel { step, used }, Cause::Report)?;
         }
         self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;
         Ok(())

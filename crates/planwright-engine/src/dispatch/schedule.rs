@@ -75,12 +75,21 @@ impl RunLoop {
         // Asked for every time: a server may change its tools while the run goes on.
         let catalog = self.env.tools.catalog();
         let resolved = catalog.resolve(written.action_label());
-        if self.run.loops(step) && (self.run.asks(step) || written.plan.is_some() || resolved.is_ok()) {
+        let calls_nothing = self.run.asks(step) || written.plan.is_some() || self.run.is_models(step);
+        if self.run.loops(step) && (calls_nothing || resolved.is_ok()) {
             self.open_loop(step).await?;
             return Ok(Started::Yes);
         }
         if written.plan.is_some() {
             self.start_child(step).await?;
+            return Ok(Started::Yes);
+        }
+        if written.think.is_some() {
+            self.start_thought(step).await?;
+            return Ok(Started::Yes);
+        }
+        if written.agent.is_some() {
+            self.start_agent(step).await?;
             return Ok(Started::Yes);
         }
         let tool = match resolved {

@@ -28,8 +28,8 @@ pub(super) struct PreparedChild {
 
 /// A child run in flight. Dropping it lets go of the child.
 pub(super) struct Child {
-    attempt: AttemptNo,
-    wish: watch::Sender<Wish>,
+    pub(super) attempt: AttemptNo,
+    pub(super) wish: watch::Sender<Wish>,
 }
 
 impl RunLoop {
@@ -108,6 +108,7 @@ impl RunLoop {
             guards: self.run.start().guards,
             linger: self.linger,
             consent: self.run.start().consent.clone(),
+            wanted: None,
         })
     }
 
@@ -127,7 +128,7 @@ impl RunLoop {
         self.calls.push(Box::pin(async move {
             let (answer, large) = expected(expectation.as_ref(), running.await);
             crash::point("child: answered");
-            Finished { step, attempt, answer, large }
+            Finished { step, attempt, answer, large, used: Vec::new() }
         }));
     }
 
@@ -141,7 +142,7 @@ impl RunLoop {
                 RunEvent::RunPaused { by } => self.wish(&Wish::Pause(by.clone())),
                 RunEvent::CancelRequested { by } => self.wish(&Wish::Cancel(by.clone())),
                 // It took too long.
-                RunEvent::AttemptFailed { step, .. } => {
+                RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
                     let by: Principal = self.run.start().by.clone();
                     if let Some(child) = self.run.find(step.as_str()).and_then(|ix| self.children.get(&ix)) {
                         child.wish.send_replace(Wish::Cancel(by));
@@ -167,7 +168,7 @@ impl RunLoop {
 }
 
 /// What the child came to, unless that is not what the plan expects.
-fn expected(expectation: Option<&Expectation>, (answer, large): ChildAnswer) -> ChildAnswer {
+pub(super) fn expected(expectation: Option<&Expectation>, (answer, large): ChildAnswer) -> ChildAnswer {
     let value = match &answer {
         Answer::Succeeded(StoredValue::Inline(value)) => Some(value),
         Answer::Succeeded(StoredValue::Artifact(_)) => large.as_ref(),

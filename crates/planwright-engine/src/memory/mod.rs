@@ -5,20 +5,24 @@
 mod answers;
 mod artifacts;
 mod clock;
+mod executor;
 mod ids;
 mod model;
 mod outbox;
 mod secrets;
 mod store;
+mod surroundings;
 mod tokens;
 mod transaction;
 
 pub use answers::MemoryAnswers;
 pub use artifacts::MemoryArtifacts;
 pub use clock::{ManualClock, SystemClock};
+pub use executor::NoExecutors;
 pub use ids::{RandomIds, SequentialIds};
 pub use model::{NoModel, ScriptedModel};
 pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 pub use store::MemoryStore;
+pub use surroundings::NoSurroundings;
 pub use tokens::MemoryTokens;

@@ -3,11 +3,13 @@
 mod answers;
 mod artifacts;
 mod clock;
+mod executor;
 mod model;
 mod outbox;
 mod plan_files;
 mod secrets;
 mod store;
+mod surroundings;
 mod tokens;
 mod tools;
 mod webhook;
@@ -15,6 +17,7 @@ mod webhook;
 pub use answers::{ANSWER_LIFE, Answers, Asking, Claim, MAX_ANSWERS};
 pub use artifacts::{ArtifactError, ArtifactRef, Artifacts};
 pub use clock::{Clock, Ids};
+pub use executor::{DelegateError, Delegation, Executors, Gateway};
 pub use model::{KeyState, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;
@@ -23,6 +26,7 @@ pub use store::{
     AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId, Placed,
     Position, Store, StoreError, StreamInfo, StreamStatus,
 };
+pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};
 pub use tools::{Call, CallError, Outcome, Progress, ProgressSink, Tools};
 pub use webhook::{SendNoticeError, Webhook};

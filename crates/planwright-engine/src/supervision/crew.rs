@@ -9,6 +9,7 @@ use crate::run_handle::RunHandle;
 use crate::start::StartRunError;
 use futures::FutureExt as _;
 use planwright_core::id::RunId;
+use planwright_core::run::RunState;
 use planwright_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -41,6 +42,10 @@ pub(super) enum Order {
 enum Ending {
     /// It ended, or only a person can move it on.
     Left,
+    /// The plan was adjusted: the work may go on in another run.
+    Adjusted,
+    /// The work goes on in this one.
+    GoesOn(RunHandle),
     /// Somebody else holds it until then.
     Held(Timestamp),
     /// It cannot go on, whatever is tried.
@@ -195,6 +200,14 @@ impl Crew {
                     self.enqueue(run);
                 }
             }
+            Ending::Adjusted => {
+                self.tries.remove(&run);
+                self.enqueue(run);
+            }
+            Ending::GoesOn(handle) => {
+                self.tries.remove(&run);
+                self.watch(handle, None);
+            }
             Ending::Hopeless(error) => {
                 tracing::warn!(%run, %error, "the run cannot go on by itself");
                 self.tries.remove(&run);
@@ -250,6 +263,7 @@ fn backoff(tries: u32) -> Duration {
 
 async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
     match engine.carry_on(run).await {
+        Ok(Continued::Executing(handle)) if handle.run_id() != run => Ending::GoesOn(handle),
         Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
         Ok(Continued::Nothing) => Ending::Left,
         Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => Ending::Held(expires_at),
@@ -262,7 +276,7 @@ async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> Ending {
     match handle.wait().await {
         Ok(run) => {
             files.note(run.plan().id());
-            Ending::Left
+            if let RunState::Adjusted { .. } = run.state() { Ending::Adjusted } else { Ending::Left }
         }
         Err(error) => Ending::Failed(error.to_string()),
     }
@@ -286,6 +300,7 @@ fn is_hopeless(error: &StartRunError) -> bool {
         | StartRunError::Invalid(_)
         | StartRunError::MissingTools(_)
         | StartRunError::Unsupported(_)
+        | StartRunError::Unmanned(_)
         | StartRunError::Refused(_)
         | StartRunError::ToolsChanged { .. }
         | StartRunError::Changed { .. }

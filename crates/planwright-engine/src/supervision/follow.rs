@@ -3,8 +3,9 @@
 use super::crew::Order;
 use super::unfinished;
 use crate::engine::Engine;
+use crate::journal::load_review;
 use crate::port::{FeedOf, Placed, Position, Store, StoreError};
-use planwright_core::id::RunId;
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Record, StreamName, decode};
 use planwright_core::run::RunEvent;
 use std::time::Duration;
@@ -72,7 +73,10 @@ async fn failed(error: &StoreError) {
 }
 
 async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
-    let StreamName::Run(run) = &placed.stream else { return };
+    let run = match &placed.stream {
+        StreamName::Run(run) => run,
+        StreamName::Plan(plan) => return tell_approved(engine, orders, plan, &placed.record).await,
+    };
     let Some(event) = decision(&placed.record) else { return };
     // A run that was begun here is watched here. One that was begun elsewhere is taken over if its owner dies.
     if matches!(event, RunEvent::RunStarted { .. })
@@ -84,6 +88,22 @@ async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
     match root_of(&**engine.store(), run).await {
         Ok(root) => drop(orders.send(Order::GoOn(root)).await),
         Err(error) => tracing::warn!(%run, %error, "a decision in this run is not followed"),
+    }
+}
+
+/// An approval of an adjusted plan lets its work go on.
+async fn tell_approved(engine: &Engine, orders: &mpsc::Sender<Order>, plan: &PlanId, record: &Record) {
+    if !contains(&record.body, b"plan_approved") {
+        return;
+    }
+    let adjusted = async {
+        let (review, _) = load_review(&**engine.store(), plan).await?;
+        engine.adjusted_run(&review).await
+    };
+    match adjusted.await {
+        Ok(Some(run)) => drop(orders.send(Order::GoOn(run)).await),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%plan, %error, "an approval of this plan is not followed"),
     }
 }
 

@@ -46,7 +46,8 @@ async fn search(
     let store = engine.store();
     for run in store.runs(plan).await? {
         let StreamName::Run(id) = run.stream else { continue };
-        if run.status.status != "executing" {
+        // What was adjusted may have been agreed to meanwhile.
+        if !matches!(run.status.status.as_str(), "executing" | "adjusted") {
             continue;
         }
         let root = root_of(&**store, &id).await?;

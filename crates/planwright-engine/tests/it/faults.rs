@@ -9,7 +9,7 @@ use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
     Position, Store, StoreError, StreamInfo,
 };
-use planwright_engine::{Engine, RunError};
+use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,8 +59,12 @@ impl FaultyStore {
     }
 
     pub(crate) fn engine(self: &Arc<Self>, world: &World, name: &str) -> Engine {
+        self.engine_of(world, world.builder(name))
+    }
+
+    pub(crate) fn engine_of(self: &Arc<Self>, world: &World, builder: EngineBuilder) -> Engine {
         let artifacts = Arc::<MemoryArtifacts>::clone(&world.artifacts);
-        world.builder(name).store(Arc::<Self>::clone(self), artifacts).build()
+        builder.store(Arc::<Self>::clone(self), artifacts).build()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The engine's integration tests, in one binary, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
+mod agents;
 mod commands;
 mod consent;
 mod crash;
@@ -8,12 +9,16 @@ mod edits;
 mod execution;
 mod faults;
 mod flow;
+mod injection;
 mod keeping;
 mod limits;
 mod notices;
 mod outbox;
 mod ownership;
+mod plan_tools;
+mod planner;
 mod policy;
+mod reflection;
 mod secrets;
 mod subplans;
 mod supervision;

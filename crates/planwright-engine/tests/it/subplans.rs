@@ -37,7 +37,7 @@ async fn propose(engine: &Engine, plan: Value) {
 }
 
 fn child_of(run: &RunId, step: &str) -> RunId {
-    Parent { run: run.clone(), step: step.parse().unwrap(), index: None }.child()
+    Parent { run: run.clone(), step: step.parse().unwrap(), index: None, call: None, outside: false }.child()
 }
 
 async fn reload(engine: &Engine, id: &RunId) -> Run {
@@ -358,7 +358,8 @@ async fn every_element_of_a_loop_has_a_child_of_its_own_and_its_result_is_expect
     assert_eq!(world.made().last().unwrap().args["value"], json!("b!"));
     let step = || "each".parse().unwrap();
     for index in 0..2 {
-        let place = Parent { run: run.id().clone(), step: step(), index: Some(index) };
+        let place =
+            Parent { run: run.id().clone(), step: step(), index: Some(index), call: None, outside: false };
         assert_eq!(reload(&engine, &place.child()).await.status(), "completed");
     }
 }

@@ -19,7 +19,7 @@ struct Open {
 
 /// One open stream. Dropping it makes room.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     admission: Arc<Admission>,
     who: String,
     global: bool,

@@ -61,7 +61,7 @@ impl Frame {
 }
 
 /// Writes one event of a stream. JSON on one line holds no line breaks, so that nothing in it can pass for another field.
-pub(super) fn write(out: &mut String, id: Option<&dyn Display>, name: &str, data: &str) {
+pub(crate) fn write(out: &mut String, id: Option<&dyn Display>, name: &str, data: &str) {
     if let Some(id) = id {
         writeln!(out, "id: {id}").expect("writing to a text cannot fail");
     }

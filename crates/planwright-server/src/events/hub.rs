@@ -1,11 +1,12 @@
 //! The one task that follows the journal for all listeners.
 
-use super::admission::Admission;
+use super::admission::{self, Admission};
 use super::options::EventsOptions;
 use super::topic::{PAGE, Shared, Topic};
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Bounds;
+use planwright_core::principal::Principal;
 use planwright_core::run::{Run, RunEvent};
 use planwright_engine::port::{FeedOf, Placed, Position, Progress, Store, StoreError};
 use planwright_engine::{Engine, Observer, end_of_feed, plan_of_run};
@@ -61,6 +62,16 @@ impl Events {
         engine.watch(Arc::new(ProgressOf(Arc::downgrade(&hub))));
         tokio::spawn(follow(Arc::clone(&hub)));
         Self(hub)
+    }
+
+    /// A place for one more answer that is sent as it comes, if there is room.
+    pub(crate) fn enter(&self, who: &Principal) -> Option<admission::Place> {
+        self.admission.enter(who, false, &self.options)
+    }
+
+    /// How the streams are bounded.
+    pub(crate) fn options(&self) -> &EventsOptions {
+        &self.options
     }
 
     /// How many streams are open.

@@ -6,7 +6,7 @@
 //! off and comes back with the number of its last event.
 
 mod admission;
-mod frame;
+pub(crate) mod frame;
 mod global;
 mod global_id;
 mod hub;
@@ -19,6 +19,8 @@ mod routes;
 mod topic;
 mod wire;
 
+pub(crate) use admission::Place;
 pub use hub::Events;
 pub use options::EventsOptions;
-pub(crate) use routes::routes;
+pub(crate) use routes::{full, routes};
+pub(crate) use wire::{Wanted, wanted};

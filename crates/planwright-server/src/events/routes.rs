@@ -202,8 +202,8 @@ fn damaged() -> Problem {
         .hint("other plans are not affected; planwright verify lists everything that is damaged")
 }
 
-fn full() -> Problem {
-    Problem::later(StatusCode::SERVICE_UNAVAILABLE, "too many streams of events are open", 5)
+pub(crate) fn full() -> Problem {
+    Problem::later(StatusCode::SERVICE_UNAVAILABLE, "too many streams are open", 5)
         .hint("close one, or ask for a list with Accept: application/json")
 }
 

@@ -84,14 +84,14 @@ impl Types {
 
 /// The form in which events are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     Stream,
     List,
 }
 
 /// A stream if it is asked for by its name, else a list if the caller takes JSON. Nobody who takes anything is left
 /// with an answer that does not end.
-pub(super) fn wanted(headers: &HeaderMap) -> Option<Wanted> {
+pub(crate) fn wanted(headers: &HeaderMap) -> Option<Wanted> {
     let texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let accepted: Vec<String> = texts
         .flat_map(|text| text.split(','))

@@ -11,7 +11,7 @@ use planwright_core::plan::{Finding, ReadPlanError};
 use planwright_core::policy::MatchedRule;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
-use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
+use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{CommandError, LoadError, ReviewError, StartRunError, UndoRunError};
 use serde::Serialize;
 use std::error::Error;
@@ -293,6 +293,7 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::Draft
             | ReviewRefusal::NotADraft(_)
             | ReviewRefusal::NoSteps
+            | ReviewRefusal::Fallback
             | ReviewRefusal::TooManyVersions(_)
             | ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired
@@ -357,7 +358,7 @@ impl From<StartRunError> for Problem {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Denied(denied) => denied.into(),
-            StartRunError::BadChoice(_) | StartRunError::Unsupported(_) => {
+            StartRunError::BadChoice(_) | StartRunError::Unsupported(_) | StartRunError::Unmanned(_) => {
                 Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
             }
             StartRunError::UnknownStep(_) => Self::caused(StatusCode::NOT_FOUND, &error),
@@ -401,6 +402,28 @@ impl From<UndoRunError> for Problem {
             UndoRunError::Start(error) => error.into(),
             UndoRunError::NotApproved | UndoRunError::Plan(_) => Self::caused(StatusCode::CONFLICT, &error),
             UndoRunError::Value(_) => Self::damaged(&error),
+        }
+    }
+}
+
+/// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a key.
+impl From<ModelError> for Problem {
+    fn from(error: ModelError) -> Self {
+        match &error {
+            ModelError::NotConfigured { .. } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("no model is configured ({error})"))
+                    .hint("the operator names one under [models] in planwright.toml; planwright models shows what is there")
+            }
+            ModelError::Unknown { known, .. } if known.is_empty() => Self::caused(StatusCode::BAD_REQUEST, &error),
+            ModelError::Unknown { known, .. } => {
+                Self::caused(StatusCode::BAD_REQUEST, &error).hint(format!("there are {}", known.join(", ")))
+            }
+            ModelError::NoKey { .. } => Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error),
+            ModelError::Refused { .. }
+            | ModelError::Unavailable { .. }
+            | ModelError::TimedOut { .. }
+            | ModelError::Unreadable { .. } => Self::caused(StatusCode::BAD_GATEWAY, &error),
+            ModelError::Cancelled => Self::later(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping", 5),
         }
     }
 }

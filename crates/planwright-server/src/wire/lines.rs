@@ -79,7 +79,7 @@ impl<'a> PlanDetails<'a> {
 }
 
 impl From<Reapproval> for ChangesSince {
-    fn from(Reapproval { since, diff, agreed }: Reapproval) -> Self {
+    fn from(Reapproval { since, diff, agreed, .. }: Reapproval) -> Self {
         Self { since, diff, agreed }
     }
 }

@@ -62,7 +62,8 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) ->
             permissions(&mut diagnosis, &workspace);
             free_space(&mut diagnosis, &workspace);
             if let Some(config) = configuration(&mut diagnosis, &workspace) {
-                let setting = Setting { workspace, config, printer, servers: Servers::default(), unlock };
+                let setting =
+                    Setting { workspace, config, printer, servers: Servers::default(), unlock, shared: None };
                 secrets(&mut diagnosis, &setting).await;
                 servers(&mut diagnosis, &setting);
                 models(&mut diagnosis, &setting);

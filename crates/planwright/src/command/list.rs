@@ -1,21 +1,36 @@
 //! `list`: the plans, most recently changed first.
 
+use crate::chat::is_conversation;
 use crate::exit::{Exit, Failure};
 use crate::printer::{DIM, line};
 use crate::standing::standing;
 use crate::tending::tend;
 use crate::wire_up::{Access, Setting};
+use planwright_core::plan::Document;
 use planwright_core::review::ReviewState;
 use planwright_server::wire::PlanLine;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Deleted plans too.
+    /// Deleted plans and conversations too.
     #[arg(long)]
     all: bool,
     /// Archived plans, instead of the others.
     #[arg(long)]
     archived: bool,
+    /// Only plans with this label on one of their steps. Conversations are labelled `chat`, and left out otherwise.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+}
+
+impl Args {
+    /// Whether a plan is listed for what it is.
+    fn wants(&self, document: &Document) -> bool {
+        match &self.label {
+            Some(wanted) => document.steps.iter().any(|step| step.labels.iter().any(|label| label == wanted)),
+            None => self.all || !is_conversation(document),
+        }
+    }
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
@@ -36,6 +51,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             continue;
         }
         if review.is_archived() != args.archived && !args.all {
+            continue;
+        }
+        if !args.wants(&review.current().document) {
             continue;
         }
         let standing = standing(&app, &review).await?;

@@ -3,6 +3,7 @@
 pub(crate) mod approve;
 pub(crate) mod archive;
 pub(crate) mod cancel;
+pub(crate) mod chat;
 pub(crate) mod comment;
 pub(crate) mod comments;
 pub(crate) mod completions;
@@ -120,6 +121,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Archive(args) => archive::run(&setting, &args).await,
         Command::Unarchive(args) => archive::unarchive(&setting, &args).await,
         Command::Stats(args) => stats::run(&setting, &args).await,
+        Command::Chat(args) => Box::pin(chat::run(&setting, &args)).await,
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,

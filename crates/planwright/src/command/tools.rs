@@ -107,6 +107,26 @@ fn all(app: &App, catalog: &Catalog) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The tools of a catalog whose names contain a word; one that is named exactly is shown in full.
+pub(crate) fn matching(printer: Printer, catalog: &Catalog, filter: Option<&str>) -> Result<(), Failure> {
+    if let Some(tool) = filter.and_then(|name| catalog.resolve(name).ok()) {
+        return match printer.json {
+            true => printer.document(&describe(tool)),
+            false => printer.data(&block(&format!("{:#}", describe(tool)))),
+        };
+    }
+    let word = filter.unwrap_or_default().to_lowercase();
+    let named: Vec<&Arc<KnownTool>> =
+        catalog.iter().filter(|tool| tool.name.to_string().to_lowercase().contains(&word)).collect();
+    if printer.json {
+        return printer.document(&named.into_iter().map(describe).collect::<Vec<Value>>());
+    }
+    if named.is_empty() {
+        printer.talk("no tool has such a name");
+    }
+    named.into_iter().try_for_each(|tool| list(printer, tool))
+}
+
 /// What a tool says about itself is its server's word, and may be long.
 fn list(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
     const SHOWN: usize = 160;

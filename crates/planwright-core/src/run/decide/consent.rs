@@ -23,6 +23,9 @@ impl Run {
         call: Digest,
         facts: Option<&CallFacts>,
     ) -> Covered {
+        if self.is_models(ix) {
+            return self.check_consent_to_model(ix, tool, call, facts);
+        }
         if let Some(error) = self.out_of_scope(ix, tool) {
             return Covered::No(error);
         }
@@ -36,40 +39,68 @@ impl Run {
                 None => Covered::Yes,
             };
         };
-        if let Some(error) = consent.and_then(|consent| changed(consent, tool, facts)) {
+        if let Some(error) = refused_by_consent(consent, tool, facts) {
             return Covered::No(error);
         }
-        if facts.judgement.verdict == Verdict::Deny {
-            let message = format!("Policy denied: {}", facts.judgement.because());
-            return Covered::No(StepError::new("policy_denied", message));
-        }
         let choices = self.late_choices(ix);
-        for choice in choices {
+        // What policy lets an executor do by itself is not what the approver was asked about.
+        let free = self.is_agent_call() && facts.judgement.verdict == Verdict::Allow;
+        for choice in choices.iter().filter(|_| !free) {
             if let LateChoice::Constraint(constraint) = choice
                 && let Some(error) = violated(constraint, facts)
             {
                 return Covered::No(error);
             }
         }
-        match self.why_asked(choices, facts) {
+        match self.why_asked(ix, facts) {
             Some(_) if self.approved_calls.get(&ix) == Some(&call) => Covered::Yes,
-            Some(reason) => Covered::Ask(Box::new(AskedCall {
-                digest: call,
-                tool: tool.clone(),
-                args: facts.shown.clone().unwrap_or_else(|| StoredValue::Inline(Arc::clone(&facts.args))),
-                reason,
-            })),
+            Some(reason) => Covered::Ask(asked(tool, call, facts, reason)),
             None => Covered::Yes,
+        }
+    }
+
+    /// A step that a model or an executor works on has no definition to pin. What its executor calls is judged call by
+    /// call; the late choices of the approver are about those.
+    fn check_consent_to_model(
+        &self,
+        ix: StepIx,
+        tool: &ToolName,
+        call: Digest,
+        facts: Option<&CallFacts>,
+    ) -> Covered {
+        let consent = self.start.consent.as_deref();
+        let Some(facts) = facts else {
+            let error = StepError::new("policy_denied", "Policy denied: the step was not judged");
+            return if consent.is_some() { Covered::No(error) } else { Covered::Yes };
+        };
+        if let Some(error) = denied(facts) {
+            return Covered::No(error);
+        }
+        match self.why_asked(ix, facts) {
+            Some(reason) if self.approved_calls.get(&ix) != Some(&call) => {
+                Covered::Ask(asked(tool, call, facts, reason))
+            }
+            Some(_) | None => Covered::Yes,
         }
     }
 
     /// Whether a person would be asked about a call with these facts, so that its arguments have to be written down.
     pub fn asks_about(&self, ix: StepIx, call: Digest, facts: &CallFacts) -> bool {
-        self.approved_calls.get(&ix) != Some(&call) && self.why_asked(self.late_choices(ix), facts).is_some()
+        self.approved_calls.get(&ix) != Some(&call) && self.why_asked(ix, facts).is_some()
     }
 
     /// Why the run's own approval does not cover a call, if it does not.
-    fn why_asked(&self, choices: &[LateChoice], facts: &CallFacts) -> Option<String> {
+    fn why_asked(&self, ix: StepIx, facts: &CallFacts) -> Option<String> {
+        if self.is_agent_call() {
+            return self.why_asked_of_agent(self.late_choices(ix), facts);
+        }
+        let because = || format!("only policy approved the run, and {}", facts.judgement.because());
+        if self.is_models(ix) {
+            let consent = self.start.consent.as_deref()?;
+            let asks = facts.judgement.verdict == Verdict::Ask && !consent.is_a_persons();
+            return asks.then(because);
+        }
+        let choices = self.late_choices(ix);
         if choices.contains(&LateChoice::Ask) {
             return Some("the approver wants to see the call once its arguments are known".to_owned());
         }
@@ -78,12 +109,28 @@ impl Run {
         if facts.judgement.verdict != Verdict::Ask {
             return None;
         }
-        if !consent.is_a_persons() {
-            return Some(format!("only policy approved the run, and {}", facts.judgement.because()));
+        if !consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str()) {
+            return Some(because());
         }
         // Whoever approved saw this step as one that is not asked about.
         (facts.late && choices.is_empty())
             .then(|| format!("this was not known when the plan was approved: {}", facts.judgement.because()))
+    }
+
+    /// A call that an executor wants was known to nobody when the plan was approved: what policy asks about goes only
+    /// if a person said in advance that it may.
+    fn why_asked_of_agent(&self, choices: &[LateChoice], facts: &CallFacts) -> Option<String> {
+        if self.start.parent.as_ref().is_some_and(|parent| parent.outside) {
+            return Some("the tool is not one of those the plan lists".to_owned());
+        }
+        if facts.judgement.verdict == Verdict::Allow {
+            return None;
+        }
+        if !self.start.consent.as_deref().is_some_and(Consent::is_a_persons) {
+            return Some(format!("only policy approved the run, and {}", facts.judgement.because()));
+        }
+        let asks = choices.is_empty() || choices.contains(&LateChoice::Ask);
+        asks.then(|| format!("an executor wants this call, and {}", facts.judgement.because()))
     }
 
     fn late_choices(&self, ix: StepIx) -> &[LateChoice] {
@@ -106,8 +153,28 @@ impl Run {
     }
 }
 
+fn asked(tool: &ToolName, call: Digest, facts: &CallFacts, reason: String) -> Box<AskedCall> {
+    let args = facts.shown.clone().unwrap_or_else(|| StoredValue::Inline(Arc::clone(&facts.args)));
+    Box::new(AskedCall { digest: call, tool: tool.clone(), args, reason })
+}
+
+/// Why a call is not made, whoever agreed to it: the tool is another one by now, or policy forbids it.
+pub(super) fn refused_by_consent(
+    consent: Option<&Consent>,
+    tool: &ToolName,
+    facts: &CallFacts,
+) -> Option<StepError> {
+    consent.and_then(|consent| changed(consent, tool, facts)).or_else(|| denied(facts))
+}
+
+fn denied(facts: &CallFacts) -> Option<StepError> {
+    let denied = facts.judgement.verdict == Verdict::Deny;
+    let message = || format!("Policy denied: {}", facts.judgement.because());
+    denied.then(|| StepError::new("policy_denied", message()))
+}
+
 /// The names of a scope; of a long one, the first.
-fn listed(scope: &[String]) -> String {
+pub(super) fn listed(scope: &[String]) -> String {
     const SHOWN: usize = 50;
     let mut names = scope.iter().take(SHOWN).cloned().collect::<Vec<_>>();
     if scope.len() > SHOWN {

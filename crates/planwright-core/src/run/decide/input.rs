@@ -56,7 +56,8 @@ impl Run {
         if self.state == RunState::Cancelling {
             return RunEvent::AttemptCancelled { step, attempt };
         }
-        if self.answered(ix).len() >= MAX_ROUNDS {
+        let converses = self.definition(ix).agent.as_deref().is_some_and(|agent| agent.converse);
+        if self.answered(ix).len() >= MAX_ROUNDS && !converses {
             let message = format!("the tool asked {MAX_ROUNDS} times and wants to ask again");
             return self.failed(ix, tally, StepError::new("too_many_questions", message), now);
         }

@@ -1,5 +1,6 @@
 //! What may happen: one command per file. Deciding changes nothing.
 
+mod agent;
 mod approve;
 mod cancel;
 mod consent;
@@ -19,7 +20,7 @@ mod undo;
 
 use super::{
     Asked, CallFacts, CriterionCheck, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
-    StoredValue,
+    StoredValue, Wanted,
 };
 use crate::adjust::Reflected;
 use crate::digest::Digest;
@@ -88,6 +89,22 @@ pub enum Command {
         attempt: AttemptNo,
         answer: Answer,
     },
+    /// The executor of an agent step said something and wants these calls made.
+    TakeTurn {
+        step: StepIx,
+        attempt: AttemptNo,
+        text: Option<StoredValue>,
+        calls: Vec<Wanted>,
+        /// What asking took; absent for an executor that is no model of ours.
+        used: Option<ModelUse>,
+        /// Calls outside the scope are noted and go the way of every other call.
+        observe: bool,
+    },
+    /// A model was asked for this step.
+    NoteModel {
+        step: StepIx,
+        used: ModelUse,
+    },
     /// Time passed.
     Tick,
     /// A new owner took the run over.
@@ -151,6 +168,7 @@ pub enum Command {
     /// After the end: whether the success criteria hold.
     NoteCriteria {
         checks: Vec<CriterionCheck>,
+        used: Vec<ModelUse>,
     },
     /// End the run if nothing is left to do.
     Settle,
@@ -209,6 +227,14 @@ impl Run {
                 self.decide_give_input(step, by, *question, replies)
             }
             Command::Report { step, attempt, answer } => self.decide_report(*step, *attempt, answer, now),
+            Command::TakeTurn { step, attempt, text, calls, used, observe } => {
+                let (text, used) = (text.as_ref(), used.as_ref());
+                let turn = agent::Turn { attempt: *attempt, text, calls, used, observe: *observe };
+                self.decide_turn(*step, &turn, now)
+            }
+            Command::NoteModel { step, used } => {
+                Ok(vec![RunEvent::ModelUsed { step: Some(self.step_id(*step).clone()), used: used.clone() }])
+            }
             Command::Tick => Ok(self.decide_tick(now)),
             Command::Recover => Ok(self.decide_recover()),
             Command::AskApprovals => Ok(self.decide_ask_approvals(now)),
@@ -247,8 +273,8 @@ impl Run {
             | Command::ResumeChildren => Ok(Vec::new()),
             Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
             Command::NoteUndone { step, run } => self.decide_undone(*step, run),
-            Command::NoteCriteria { checks } => {
-                Ok(vec![RunEvent::CriteriaChecked { checks: checks.clone() }])
+            Command::NoteCriteria { checks, used } => {
+                Ok(vec![RunEvent::CriteriaChecked { checks: checks.clone(), used: used.clone() }])
             }
             Command::Start { .. }
             | Command::Fail { .. }
@@ -259,6 +285,8 @@ impl Run {
             | Command::AskInput { .. }
             | Command::GiveInput { .. }
             | Command::Report { .. }
+            | Command::TakeTurn { .. }
+            | Command::NoteModel { .. }
             | Command::Approve { .. }
             | Command::Deny { .. }
             | Command::Resolve { .. }

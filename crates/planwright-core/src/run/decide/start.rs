@@ -1,5 +1,6 @@
 //! Starting a step: consent must cover the call, and the guards have the last word.
 
+use super::agent::blocked;
 use super::consent::Covered;
 use crate::digest::Digest;
 use crate::plan::StepIx;
@@ -24,9 +25,12 @@ impl Run {
             return Ok(vec![RunEvent::StepFailed { step, error }]);
         }
         let caps = facts.map(|facts| facts.caps.as_slice()).unwrap_or_default();
-        if let Err(block) = self.check_guards(tool, &call, caps, now) {
-            let error = StepError::new("guard_blocked", format!("Guard blocked: {block}"));
-            return Ok(vec![RunEvent::StepFailed { step, error }]);
+        let guards = match self.is_models(ix) {
+            true => self.check_tokens(0).and_then(|()| self.check_seconds(now)),
+            false => self.check_guards(tool, &call, caps, now),
+        };
+        if let Err(block) = guards {
+            return Ok(vec![RunEvent::StepFailed { step, error: blocked(&block) }]);
         }
         if let Covered::Ask(asked) = covered {
             return Ok(vec![self.approval_requested(ix, Some(asked), now)]);

@@ -1,0 +1,126 @@
+//! The tools as a planner is told them: all of them in a stable order, or those that fit, the most relevant first.
+
+use super::budget::tokens;
+use super::quote::quoted;
+use super::relevance::{Words, relevance};
+use super::tool_schema::shown_schema;
+use crate::tool::KnownTool;
+use serde_json::{Map, Value};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+const MAX_DESCRIPTION: usize = 400;
+const SHORT_DESCRIPTION: usize = 100;
+/// Schemas longer than this are shown as the names of the arguments.
+const MAX_SCHEMA_BYTES: usize = 3_000;
+
+/// What is said about one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Its description and the schema of its arguments.
+    Long,
+    /// One line, and the names of its arguments.
+    Short,
+}
+
+/// The tools that are offered to a planner, and what it is told about them.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) tools: Vec<Arc<KnownTool>>,
+    pub(super) text: String,
+    /// Tools that did not fit.
+    pub(super) left_out: usize,
+}
+
+/// Tells as much as fits: everything about all tools, a little about all, a little about the most relevant.
+pub(super) fn offer(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
+    for detail in [Detail::Long, Detail::Short] {
+        if let Some(text) = all_of(tools, detail, budget) {
+            return Offer { tools: tools.to_vec(), text, left_out: 0 };
+        }
+    }
+    some_of(tools, goal, budget)
+}
+
+/// The lines of all tools, if they fit.
+fn all_of(tools: &[Arc<KnownTool>], detail: Detail, budget: usize) -> Option<String> {
+    let mut text = String::new();
+    for tool in tools {
+        text.push_str(&line(tool, detail));
+        if tokens(&text) > budget {
+            return None;
+        }
+    }
+    if text.is_empty() { Some("(none)\n".to_owned()) } else { Some(text) }
+}
+
+fn some_of(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
+    let goal = Words::of(goal);
+    let mut ranked: Vec<(Reverse<usize>, usize)> = tools
+        .iter()
+        .enumerate()
+        .map(|(index, tool)| (Reverse(relevance(&goal, &tool.definition)), index))
+        .collect();
+    ranked.sort_unstable();
+    let (mut offered, mut text) = (Vec::new(), String::new());
+    // Room for the line that says what is missing.
+    let budget = budget.saturating_sub(20);
+    for (_, index) in ranked {
+        let line = line(&tools[index], Detail::Short);
+        if tokens(&text) + tokens(&line) > budget {
+            continue;
+        }
+        text.push_str(&line);
+        offered.push(Arc::clone(&tools[index]));
+    }
+    let left_out = tools.len() - offered.len();
+    if left_out > 0 {
+        text = format!("{text}({left_out} more tools do not fit here and cannot be used)\n");
+    }
+    Offer { tools: offered, text, left_out }
+}
+
+/// One line: nothing that a server says about its tool can end it.
+fn line(tool: &KnownTool, detail: Detail) -> String {
+    let definition = &tool.definition;
+    let most = if detail == Detail::Long { MAX_DESCRIPTION } else { SHORT_DESCRIPTION };
+    let description = definition.description.as_deref().or(definition.title.as_deref()).unwrap_or_default();
+    let name = quoted(&tool.name.to_string(), 200);
+    let schema = shown_schema(&definition.input_schema);
+    let long = schema.get("properties").map(ToString::to_string).unwrap_or_else(|| "{}".to_owned());
+    let args = match detail {
+        Detail::Long if long.len() <= MAX_SCHEMA_BYTES => with_required(&schema, long),
+        Detail::Long | Detail::Short => arguments(&schema),
+    };
+    let returns = definition.output_schema.as_ref().map(|schema| arguments(&shown_schema(schema)));
+    let returns = returns.filter(|names| names != "{}").map(|names| format!(" returns {names}"));
+    let returns = returns.unwrap_or_default();
+    let effect = if tool.is_read_only() { " (only reads)" } else { "" };
+    format!("- {name}{effect}: {} args {args}{returns}\n", quoted(description, most))
+}
+
+fn with_required(schema: &Value, properties: String) -> String {
+    match schema.get("required") {
+        Some(required) => format!("{properties} required {required}"),
+        None => properties,
+    }
+}
+
+/// The names of the arguments with their types; those that are required are marked.
+fn arguments(schema: &Value) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|entry| entry == name));
+    let named: Map<String, Value> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .take(40)
+        .map(|(name, property)| {
+            let kind = property.get("type").and_then(Value::as_str).unwrap_or("any");
+            let mark = if is_required(name) { "" } else { "?" };
+            (name.clone(), Value::String(format!("{kind}{mark}")))
+        })
+        .collect();
+    Value::Object(named).to_string()
+}

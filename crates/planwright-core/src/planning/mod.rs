@@ -1,0 +1,35 @@
+//! Plans that models write: what a planner is told, what it must answer, and how its answer is read.
+//!
+//! Everything here is pure: the same goal, tools and texts make the same prompt. Nothing asks a model, and nothing a model
+//! says is taken for more than a proposal: an answer becomes a [`Document`](crate::plan::Document) that is validated like
+//! any other, and that people or policy agree to by its digest.
+
+mod answer;
+mod budget;
+mod catalog;
+mod fallback;
+mod merge;
+mod prompt;
+mod prompts;
+mod quote;
+mod record;
+mod relevance;
+mod remarks;
+mod repair;
+mod schema;
+mod snapshot;
+mod tool_schema;
+
+pub use answer::{Adoption, NoPlan, read_answer};
+pub use budget::{PromptBudget, tokens};
+pub use fallback::{SavedTemplate, fallback_draft};
+pub use merge::{Outcome, StepOutcome, merge_remaining, merge_steps, merge_whole};
+pub use prompt::{ContextText, Prompt, PromptRequest, Task, build_prompt, kept_steps};
+pub use prompts::{FillPromptError, PROMPTS, PromptForm, Prompts};
+pub use quote::{fenced, quoted};
+pub use record::Planning;
+pub use relevance::{Words, relevance};
+pub use repair::{Fault, repair_messages};
+pub use schema::{Position, Shape, StepsSchema, steps_schema};
+pub use snapshot::{Snapshot, SnapshotFile};
+pub use tool_schema::shown_schema;

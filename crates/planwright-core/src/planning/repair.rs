@@ -1,0 +1,65 @@
+//! What a planner is told about an answer that is no plan: the original request stands, the last answer and what is wrong
+//! with it follow. Earlier answers are forgotten, so that the prompt does not grow with the rounds.
+
+use super::budget::tokens;
+use super::prompts::{FillPromptError, Prompts, REPAIR};
+use super::quote::quoted;
+use crate::model::Message;
+use crate::plan::Finding;
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It is no plan at all, in words.
+    NoPlan(String),
+    /// It is a plan that cannot be accepted.
+    Findings(Vec<Finding>),
+}
+
+impl Fault {
+    /// In one line each.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::NoPlan(reason) => vec![reason.clone()],
+            Self::Findings(findings) => {
+                findings.iter().filter(|finding| finding.is_error()).map(line).collect()
+            }
+        }
+    }
+}
+
+fn line(finding: &Finding) -> String {
+    let suggestion = finding.suggestion.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+    format!("{finding} at {}{suggestion}", finding.pointer)
+}
+
+const MAX_LINES: usize = 20;
+const MAX_LINE: usize = 400;
+
+/// The conversation of the next round.
+pub fn repair_messages(
+    request: &[Message],
+    answer: &str,
+    fault: &Fault,
+    budget: usize,
+    prompts: &Prompts,
+) -> Result<Vec<Message>, FillPromptError> {
+    let mut findings = String::new();
+    for text in fault.lines().iter().take(MAX_LINES) {
+        let line = format!("- {}\n", quoted(text, MAX_LINE));
+        // The first finding is always told.
+        if findings.is_empty() || tokens(&findings) + tokens(&line) <= budget / 2 {
+            findings.push_str(&line);
+        }
+    }
+    let told = prompts.fill(&REPAIR, &[("findings", findings.trim_end())])?;
+    let mut messages = request.to_vec();
+    let most = budget.saturating_sub(tokens(&findings)) * 4;
+    let mut kept: String = answer.chars().filter(|c| *c == '\n' || !c.is_control()).take(most / 2).collect();
+    if kept.is_empty() {
+        "(no answer)".clone_into(&mut kept);
+    }
+    messages.push(Message::assistant(kept));
+    messages.push(Message::user(told));
+    Ok(messages)
+}

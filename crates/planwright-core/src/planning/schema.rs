@@ -1,0 +1,237 @@
+//! The schema of a planner's answer.
+//!
+//! Each position of the list of steps has a schema of its own: its id is given, and it can only depend on the ones
+//! before it. A model that is held to it cannot write a cycle, however small it is.
+
+use super::tool_schema::{Showing, ValueLimits, reference_schema, show};
+use crate::model::AnswerSchema;
+use crate::tool::KnownTool;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// How much the schema says about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Every tool with its own arguments, at every position; a value may be taken from the steps before it.
+    Full,
+    /// Every tool with its own arguments, said once for all positions. It grows with the tools and the steps, not with
+    /// their product; that a value is taken from an earlier step is left to validation.
+    Shared,
+    /// The names of the tools; arguments are any object.
+    Compact,
+}
+
+impl Shape {
+    /// What says most comes first.
+    const ALL: [Self; 3] = [Self::Full, Self::Shared, Self::Compact];
+}
+
+/// One place in the list of steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    pub id: String,
+    /// The steps it may depend on and take values from.
+    pub earlier: Vec<String>,
+}
+
+impl Position {
+    /// `s1` to `sn`, each after all before it.
+    pub fn numbered(count: usize) -> Vec<Self> {
+        let ids: Vec<String> = (1..=count).map(|number| format!("s{number}")).collect();
+        let earlier = |index: usize| ids[..index].to_vec();
+        ids.iter().enumerate().map(|(index, id)| Self { id: id.clone(), earlier: earlier(index) }).collect()
+    }
+}
+
+/// What a schema is made for.
+#[derive(Debug, Clone)]
+pub struct StepsSchema<'a> {
+    pub tools: &'a [Arc<KnownTool>],
+    pub positions: &'a [Position],
+    /// Every position is to be filled, not only the first ones.
+    pub all: bool,
+    /// The full shape is used if it has at most this many bytes.
+    pub max_bytes: usize,
+    /// For models that can do little: tools only, short texts, no optional remarks.
+    pub small: bool,
+}
+
+const MAX_TITLE: usize = 100;
+const MAX_LINE: usize = 200;
+const MAX_LINES: usize = 8;
+/// The arguments of a small model: what has no end is never finished.
+const SMALL: ValueLimits = ValueLimits { text: 120, items: 4 };
+
+/// The schema of the whole answer: the one that says most within its size.
+pub fn steps_schema(wanted: &StepsSchema<'_>) -> (AnswerSchema, Shape) {
+    let fitting = Shape::ALL.into_iter().find_map(|shape| {
+        let schema = wanted.schema(shape)?;
+        let fits = shape == Shape::Compact || schema.to_string().len() <= wanted.max_bytes;
+        fits.then_some((schema, shape))
+    });
+    let (schema, shape) = fitting.expect("the compact shape always fits");
+    (AnswerSchema { name: "plan".to_owned(), schema }, shape)
+}
+
+/// What a step does: the fields that say it.
+type Action = Vec<(&'static str, Value)>;
+
+impl StepsSchema<'_> {
+    /// Nothing if the shape would be absurdly large: it is not built to be thrown away.
+    fn schema(&self, shape: Shape) -> Option<Value> {
+        let calls = match shape {
+            Shape::Full => self.tools.len() * self.positions.len(),
+            Shape::Shared => self.tools.len(),
+            Shape::Compact => 0,
+        };
+        if calls * 80 > self.max_bytes {
+            return None;
+        }
+        let mut definitions = Map::new();
+        match shape {
+            Shape::Full => {}
+            Shape::Shared => {
+                let all: Vec<String> = self.positions.iter().map(|position| position.id.clone()).collect();
+                let reference = self.define_reference("reference".to_owned(), &all, &mut definitions);
+                let choices = self.actions(reference.as_ref()).into_iter().map(object).collect();
+                definitions.insert("call".to_owned(), any_of(choices));
+            }
+            Shape::Compact => {
+                let names: Vec<String> = self.tools.iter().map(|tool| tool.name.to_string()).collect();
+                definitions.insert("tool_name".to_owned(), json!({ "type": "string", "enum": names }));
+            }
+        }
+        for position in self.positions {
+            let choices = match shape {
+                Shape::Full => {
+                    let name = format!("before_{}", position.id);
+                    let reference = self.define_reference(name, &position.earlier, &mut definitions);
+                    self.actions(reference.as_ref())
+                }
+                Shape::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
+                Shape::Compact => self.plain_actions(),
+            };
+            let choices = choices.into_iter().map(|action| self.with_place(position, action)).collect();
+            definitions.insert(format!("step_{}", position.id), any_of(choices));
+        }
+        Some(self.answer(definitions))
+    }
+
+    fn answer(&self, definitions: Map<String, Value>) -> Value {
+        let mut properties = Map::new();
+        properties.insert("title".to_owned(), text(1, MAX_TITLE));
+        properties.insert("steps".to_owned(), self.steps());
+        if !self.small {
+            properties.insert("successCriteria".to_owned(), lines());
+            properties.insert("risks".to_owned(), lines());
+            let seconds = json!({ "type": "integer", "minimum": 0, "maximum": 1_000_000 });
+            properties.insert("estimatedDuration".to_owned(), seconds);
+        }
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": ["title", "steps"],
+            "additionalProperties": false,
+            "$defs": definitions,
+        })
+    }
+
+    /// A list of each length is a choice of its own: not everybody knows another way to say that a list may end.
+    fn steps(&self) -> Value {
+        let shortest = if self.all { self.positions.len() } else { 1 };
+        let lists = (shortest..=self.positions.len()).map(|length| {
+            let places = &self.positions[..length];
+            let places = places.iter().map(|place| json!({ "$ref": format!("#/$defs/step_{}", place.id) }));
+            let places: Vec<Value> = places.collect();
+            json!({ "type": "array", "prefixItems": places, "minItems": length, "maxItems": length })
+        });
+        any_of(lists.collect())
+    }
+
+    /// Says once what a reference to these steps looks like. A small model takes one for a value to make up, so it is
+    /// not told.
+    fn define_reference(
+        &self,
+        name: String,
+        earlier: &[String],
+        definitions: &mut Map<String, Value>,
+    ) -> Option<Value> {
+        let schema = reference_schema(earlier).filter(|_| !self.small)?;
+        let reference = json!({ "$ref": format!("#/$defs/{name}") });
+        definitions.insert(name, schema);
+        Some(reference)
+    }
+
+    /// A call of every tool, whose arguments may be such references, and what is no call.
+    fn actions(&self, reference: Option<&Value>) -> Vec<Action> {
+        let mut actions: Vec<Action> = self.tools.iter().map(|tool| self.call(tool, reference)).collect();
+        actions.extend(self.without_tool());
+        actions
+    }
+
+    fn plain_actions(&self) -> Vec<Action> {
+        let call =
+            vec![("tool", json!({ "$ref": "#/$defs/tool_name" })), ("args", json!({ "type": "object" }))];
+        let calls = if self.tools.is_empty() { None } else { Some(call) };
+        calls.into_iter().chain(self.without_tool()).collect()
+    }
+
+    /// Asking a model, asking a person. A small model would do nothing else.
+    fn without_tool(&self) -> Vec<Action> {
+        let think = vec![("think", object(vec![("prompt", text(1, 1_000))]))];
+        if self.small {
+            return if self.tools.is_empty() { vec![think] } else { Vec::new() };
+        }
+        let field = json!({ "type": "string", "enum": ["string", "number", "boolean"] });
+        let answer = object(vec![("type", field)]);
+        let input = vec![("input", object(vec![("message", text(1, MAX_LINE)), ("schema", answer)]))];
+        vec![think, input]
+    }
+
+    fn call(&self, tool: &KnownTool, reference: Option<&Value>) -> Action {
+        let showing = Showing { descriptions: false, limits: self.small.then_some(SMALL), reference };
+        let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
+        vec![("tool", name), ("args", show(&tool.definition.input_schema, showing))]
+    }
+
+    /// The step around its action: who it is, and what it comes after.
+    fn with_place(&self, position: &Position, action: Action) -> Value {
+        let id = json!({ "type": "string", "enum": [position.id] });
+        let mut fields = vec![("id", id)];
+        if !self.small {
+            fields.push(("title", text(1, MAX_TITLE)));
+        }
+        fields.extend(action);
+        if !position.earlier.is_empty() {
+            fields.push((
+                "dependsOn",
+                json!({
+                    "type": "array",
+                    "items": { "type": "string", "enum": position.earlier },
+                    "maxItems": position.earlier.len().min(MAX_LINES),
+                }),
+            ));
+        }
+        object(fields)
+    }
+}
+
+fn any_of(mut choices: Vec<Value>) -> Value {
+    if choices.len() == 1 { choices.remove(0) } else { json!({ "anyOf": choices }) }
+}
+
+/// An object that has all of these fields and no others.
+fn object(fields: Action) -> Value {
+    let properties: Map<String, Value> =
+        fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let required: Vec<&String> = properties.keys().collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn text(least: usize, most: usize) -> Value {
+    json!({ "type": "string", "minLength": least, "maxLength": most })
+}
+
+fn lines() -> Value {
+    json!({ "type": "array", "items": text(1, MAX_LINE), "maxItems": MAX_LINES })
+}

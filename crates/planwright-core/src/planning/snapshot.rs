@@ -1,0 +1,70 @@
+//! What a planner is told about the place the plan will work in: names of files, never what is in them.
+
+use super::budget::tokens;
+use super::quote::{fenced, quoted};
+use std::fmt::Write as _;
+
+/// The workspace as it was found, bounded by whoever looked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// In the order of their paths.
+    pub files: Vec<SnapshotFile>,
+    /// There are more files than are listed.
+    pub more: bool,
+    /// The beginning of what the workspace says about itself, and the file that says it.
+    pub readme: Option<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotFile {
+    /// Relative to the workspace.
+    pub path: String,
+    pub bytes: u64,
+}
+
+/// One name is cut after this many characters.
+const MAX_PATH: usize = 200;
+
+impl Snapshot {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.readme.is_none()
+    }
+
+    /// The section of the prompt, within so many tokens; nothing if there is nothing to tell.
+    pub(super) fn section(&self, budget: usize) -> String {
+        if self.is_empty() || budget < 50 {
+            return String::new();
+        }
+        let mut text = "## Workspace\n\nFiles, with their sizes in bytes:\n".to_owned();
+        // The files come first; what they leave is for the description.
+        let (for_files, mut left_out) = (budget / 3 * 2, 0);
+        for file in &self.files {
+            let line = format!("- {} {}\n", quoted(&file.path, MAX_PATH), file.bytes);
+            if left_out > 0 || tokens(&text) + tokens(&line) > for_files {
+                left_out += 1;
+            } else {
+                text.push_str(&line);
+            }
+        }
+        if left_out > 0 || self.more {
+            let count = if self.more { "more".to_owned() } else { format!("{left_out} more") };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "- and {count}");
+        }
+        let rest = budget.saturating_sub(tokens(&text) + 20) * 4;
+        if let Some((name, readme)) = self.readme.as_ref().filter(|_| rest > 200) {
+            let _ = writeln!(text, "\n{} begins:\n{}", quoted(name, MAX_PATH), fit(readme, rest));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// Fenced, and no longer than so many bytes: characters may have several.
+fn fit(text: &str, bytes: usize) -> String {
+    let mut end = text.len().min(bytes.saturating_sub(20));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    fenced(&text[..end], usize::MAX)
+}

@@ -1,0 +1,182 @@
+//! What the executor of an agent step wants: bounds, scope, guards and consent decide about every call, in the decision
+//! whose entry records it.
+
+use super::consent::{listed, refused_by_consent};
+use crate::id::AttemptNo;
+use crate::model::ModelUse;
+use crate::plan::{Agent, StepIx};
+use crate::run::guard::Usage;
+use crate::run::scope::Scope;
+use crate::run::{
+    AgentCall, AgentWork, CallFate, GuardBlock, Refusal, Run, RunEvent, RunState, StepError, StoredValue,
+    Wanted,
+};
+use crate::time::Timestamp;
+
+/// What an executor said and wants, as the engine hands it in.
+pub(super) struct Turn<'a> {
+    pub(super) attempt: AttemptNo,
+    pub(super) text: Option<&'a StoredValue>,
+    pub(super) calls: &'a [Wanted],
+    /// What asking took; absent for an executor that is no model of ours.
+    pub(super) used: Option<&'a ModelUse>,
+    /// Calls outside the scope are noted and go the way of every other call.
+    pub(super) observe: bool,
+}
+
+/// What the calls of one turn are held against, while they are decided on.
+struct Weighing<'a> {
+    agent: &'a Agent,
+    scope: Scope,
+    usage: Usage,
+    /// Wanted before this one.
+    before: u32,
+    observe: bool,
+    /// No call of this turn is made, because the step ends with it.
+    stop: Option<&'a StepError>,
+}
+
+impl Run {
+    pub(super) fn decide_turn(
+        &self,
+        ix: StepIx,
+        turn: &Turn<'_>,
+        now: Timestamp,
+    ) -> Result<Vec<RunEvent>, Refusal> {
+        let (step, attempt) = (self.step_id(ix).clone(), turn.attempt);
+        let not_in_flight = || Refusal::NotInFlight { step: step.to_string(), attempt };
+        let in_flight = self.in_flight(ix).filter(|(tally, _)| tally.attempts == attempt);
+        let (tally, _) = in_flight.ok_or_else(not_in_flight)?;
+        let agent = self.definition(ix).agent.as_deref().ok_or_else(not_in_flight)?;
+        if self.state == RunState::Cancelling {
+            return Err(not_in_flight());
+        }
+        let mut events: Vec<RunEvent> = turn
+            .used
+            .map(|used| RunEvent::ModelUsed { step: Some(step.clone()), used: used.clone() })
+            .into_iter()
+            .collect();
+        let stop = if turn.calls.is_empty() { None } else { self.why_over(ix, agent, turn, now) };
+        let calls = self.weigh(ix, agent, turn, stop.as_ref(), now);
+        let number = self.agent_work(ix).map_or(0, |work| work.turns().len()) + 1;
+        events.push(RunEvent::AgentTurn {
+            step,
+            attempt,
+            turn: u32::try_from(number).unwrap_or(u32::MAX),
+            text: turn.text.cloned(),
+            calls,
+        });
+        events.extend(stop.map(|error| self.failed(ix, tally, error, now)));
+        Ok(events)
+    }
+
+    /// Why the step may not go on after this turn, although its executor wants to.
+    fn why_over(&self, ix: StepIx, agent: &Agent, turn: &Turn<'_>, now: Timestamp) -> Option<StepError> {
+        if let RunState::Stopping { failed } = self.state {
+            let message = format!("step `{}` failed, so nothing else is called", self.step_id(failed));
+            return Some(StepError::new("stopped", message));
+        }
+        let used = turn.used?;
+        let (asked, tokens) = self.agent_work(ix).map_or((0, 0), |work| (work.asked(), work.tokens()));
+        if asked + 1 >= agent.max_turns() {
+            let message = format!("its model may be asked {} times, and has been", agent.max_turns());
+            return Some(StepError::new("too_many_turns", message));
+        }
+        let tokens = tokens.saturating_add(used.usage.total());
+        let of_step = agent.max_tokens.filter(|&limit| tokens >= limit);
+        let block = match of_step {
+            Some(limit) => Some(GuardBlock::Tokens { limit }),
+            None => self.check_tokens(used.usage.total()).and_then(|()| self.check_seconds(now)).err(),
+        };
+        block.map(|block| blocked(&block))
+    }
+
+    fn weigh(
+        &self,
+        ix: StepIx,
+        agent: &Agent,
+        turn: &Turn<'_>,
+        stop: Option<&StepError>,
+        now: Timestamp,
+    ) -> Vec<AgentCall> {
+        let mut weighing = Weighing {
+            agent,
+            scope: Scope::of_agents(self.plan().document()),
+            usage: self.usage.clone(),
+            before: self.agent_work(ix).map_or(0, AgentWork::calls),
+            observe: turn.observe,
+            stop,
+        };
+        let calls = turn.calls.iter().map(|wanted| {
+            let number = weighing.before;
+            let decided = self.decide_call(&mut weighing, wanted, now);
+            let outside = decided.as_ref().is_ok_and(|outside| *outside);
+            let fate = match decided {
+                Ok(outside) => {
+                    let place = crate::run::Parent { outside, ..self.call_place(ix, number) };
+                    CallFate::Run(place.child())
+                }
+                Err(error) => CallFate::Refused(error),
+            };
+            weighing.before = weighing.before.saturating_add(1);
+            let known = wanted.known.as_ref().ok();
+            AgentCall {
+                number,
+                id: wanted.id.clone(),
+                tool: wanted.tool.clone(),
+                args: wanted.args.clone(),
+                name: known.map(|known| known.tool.clone()),
+                digest: known.map(|known| known.call),
+                outside,
+                fate,
+            }
+        });
+        calls.collect()
+    }
+
+    /// Whether the call is made, and if so whether it is one that only a person lets through because it is outside the
+    /// scope.
+    fn decide_call(
+        &self,
+        weighing: &mut Weighing<'_>,
+        wanted: &Wanted,
+        now: Timestamp,
+    ) -> Result<bool, StepError> {
+        if let Some(stop) = weighing.stop {
+            return Err(stop.clone());
+        }
+        let limit = weighing.agent.max_calls();
+        if weighing.before >= limit {
+            let message = format!("the step may make {limit} calls, and has made them");
+            return Err(StepError::new("too_many_calls", message));
+        }
+        let named = wanted.known.as_ref().map(|known| known.tool.to_string());
+        let full = named.as_deref().unwrap_or(&wanted.tool);
+        let pins = self.start.consent.as_deref().map(|consent| &consent.pins);
+        // The definition must be the one that was approved under this name, not another with the same bare name.
+        let pinned = pins.is_none_or(|pins| pins.contains_key(full));
+        let in_scope = weighing.scope.holds(full) && pinned;
+        if !in_scope && !weighing.observe {
+            let names: Vec<String> =
+                self.plan().document().agent_tools().into_iter().map(str::to_owned).collect();
+            let (name, only) = (&wanted.tool, listed(&names));
+            let message = format!("Tool {name} not available in plan scope. Only [{only}] are available.");
+            return Err(StepError::new("out_of_scope", message));
+        }
+        let known = wanted.known.as_ref().map_err(StepError::clone)?;
+        let consent = self.start.consent.as_deref().filter(|_| in_scope);
+        if let Some(error) = refused_by_consent(consent, &known.tool, &known.facts) {
+            return Err(error);
+        }
+        let caps = &known.facts.caps;
+        let guards = self.check_guards_after(&weighing.usage, &known.tool, &known.call, caps, now);
+        guards.map_err(|block| blocked(&block))?;
+        weighing.usage.note(&known.tool, &known.call, self.start(), &self.plan().document().limits.budget);
+        Ok(!in_scope && !known.read_only)
+    }
+}
+
+/// What a step says that a guard stopped.
+pub(super) fn blocked(block: &GuardBlock) -> StepError {
+    StepError::new("guard_blocked", format!("Guard blocked: {block}"))
+}

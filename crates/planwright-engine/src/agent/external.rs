@@ -1,0 +1,108 @@
+//! An executor that is a program of its own: it gets the instruction, and a gateway to the plan's tools. What it calls
+//! there goes through the run like everything else; what it does by itself nobody sees.
+
+use super::hands::{Hands, Made};
+use super::messages::offered;
+use super::unwanted;
+use crate::child::ChildAnswer;
+use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
+use planwright_core::model::{OfferedTool, WantedCall};
+use planwright_core::run::{Answer, StepError, StoredValue};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Hands the step over and waits for the result.
+pub(crate) async fn delegate(hands: Hands, executor: String, progress: ProgressSink) -> ChildAnswer {
+    let order = Arc::clone(&hands.order);
+    let cancelled = CancellationToken::new();
+    let results: Map<String, Value> = order.briefing.results.iter().cloned().collect();
+    let delegation = Delegation {
+        executor,
+        instruction: order.briefing.instruction.clone(),
+        context: json!({
+            "goal": order.briefing.goal,
+            "tool": order.definition.agent.as_deref().and_then(|agent| agent.tool.clone()),
+            "operation": order.definition.agent.as_deref().and_then(|agent| agent.operation.clone()),
+            "target": order.briefing.target,
+            "results": results,
+        }),
+        scope: order.tools.clone(),
+        plan: order.plan.clone(),
+        run: order.place.run.clone(),
+        step: order.step.clone(),
+        attempt: order.attempt,
+        gateway: Arc::new(StepGateway { hands: hands.clone() }),
+        progress,
+        cancelled: cancelled.clone(),
+    };
+    let working = hands.engine.env.executors.delegate(delegation);
+    tokio::pin!(working);
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut working => outcome,
+        () = unwanted(hands.wishes.clone()) => {
+            cancelled.cancel();
+            working.await
+        }
+    };
+    let value = match outcome {
+        Ok(value) if StoredValue::can_keep(&value) => value,
+        Ok(_) => return (failed("value_too_deep", "the result nests too deep".to_owned()), None),
+        Err(error) => return (refused(&error), None),
+    };
+    match hands.stored(value).await {
+        Ok(stored @ StoredValue::Inline(_)) => (Answer::Succeeded(stored), None),
+        Ok(stored @ StoredValue::Artifact(_)) => {
+            let large = hands.value(&stored).await.ok().map(Arc::new);
+            (Answer::Succeeded(stored), large)
+        }
+        // It did its work, and what it said cannot be recorded: nobody may take it for failed.
+        Err(_) => (Answer::Lost { reason: "the result could not be stored".to_owned() }, None),
+    }
+}
+
+fn failed(code: &str, message: String) -> Answer {
+    Answer::Failed(StepError::new(code, message))
+}
+
+fn refused(error: &DelegateError) -> Answer {
+    match error {
+        DelegateError::Unknown(_) => failed("no_executor", error.to_string()),
+        DelegateError::Failed(_) => failed("executor_failed", error.to_string()),
+        DelegateError::NotStarted(_) => failed("executor_not_started", error.to_string()),
+        DelegateError::Lost(_) | DelegateError::Cancelled => Answer::Lost { reason: error.to_string() },
+    }
+}
+
+/// The gateway of one attempt.
+#[derive(Debug)]
+struct StepGateway {
+    hands: Hands,
+}
+
+impl Gateway for StepGateway {
+    fn tools(&self) -> Vec<OfferedTool> {
+        offered(&self.hands.engine.catalog(), &self.hands.order.tools)
+    }
+
+    fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {
+        let hands = self.hands.clone();
+        Box::pin(async move {
+            let wanted = WantedCall { id: String::new(), name: tool, args };
+            let over = |answer| match answer {
+                Answer::Failed(error) => error,
+                _ => StepError::new("stopped", "the step is over: nothing is called any more"),
+            };
+            let turn = hands.take_turn("", vec![wanted], None).await.map_err(over)?;
+            let Some(call) = turn.calls.first() else {
+                return Err(StepError::new("stopped", "the step is over: nothing is called any more"));
+            };
+            // The program waits, so the call does: for a person too, as long as the step may take.
+            match hands.make(call, true).await.map_err(over)? {
+                Made::Value(value) => Ok(value),
+                Made::Failed(error) | Made::Refused(error) => Err(error),
+            }
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! Agent steps: an executor works on an instruction with the plan's tools, and everything it wants goes through the
+//! journal of the run before it happens.
+
+mod external;
+mod hands;
+mod messages;
+mod needs;
+mod worker;
+
+pub(crate) use external::delegate;
+pub(crate) use hands::Hands;
+pub(crate) use messages::Briefing;
+pub use needs::Unmanned;
+pub(crate) use worker::{Worker, model_failed};
+
+use crate::child::Wish;
+use crate::dispatch::Request;
+use crate::port::TextSink;
+use planwright_core::id::{AttemptNo, PlanId, StepId};
+use planwright_core::plan::{Step, StepIx};
+use planwright_core::policy::LateChoice;
+use planwright_core::principal::Principal;
+use planwright_core::run::{AgentTurn, Answered, Consent, Parent};
+use tokio::sync::{mpsc, watch};
+
+/// What the operator decided about executors.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSettings {
+    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool only reads.
+    pub observe_scope: bool,
+    /// Replaces what every executor is told about its work.
+    pub prompt: Option<String>,
+}
+
+/// One attempt at an agent step.
+#[derive(Debug)]
+pub(crate) struct AgentOrder {
+    pub(crate) plan: PlanId,
+    pub(crate) version: u32,
+    pub(crate) ix: StepIx,
+    pub(crate) step: StepId,
+    pub(crate) definition: Step,
+    pub(crate) attempt: AttemptNo,
+    /// Where its calls belong.
+    pub(crate) place: Parent,
+    pub(crate) briefing: Briefing,
+    /// The names of the tools in scope.
+    pub(crate) tools: Vec<String>,
+    pub(crate) model: Option<String>,
+    /// What was said and wanted before, in earlier attempts.
+    pub(crate) turns: Vec<AgentTurn>,
+    /// What people answered to a step that converses.
+    pub(crate) answered: Vec<Answered>,
+    pub(crate) by: Principal,
+    pub(crate) guards: bool,
+    pub(crate) linger: bool,
+    pub(crate) consent: Option<Box<Consent>>,
+    /// What the approvers said about the calls of this step.
+    pub(crate) late: Vec<LateChoice>,
+    /// The run's own inbox: what an executor wants is a command to the run.
+    pub(crate) inbox: mpsc::Sender<Request>,
+    pub(crate) said: TextSink,
+}
+
+/// Ends when the answer of the step is not wanted any more.
+pub(crate) async fn unwanted(mut wishes: watch::Receiver<Wish>) {
+    loop {
+        if matches!(*wishes.borrow_and_update(), Wish::Cancel(_)) || wishes.changed().await.is_err() {
+            return;
+        }
+    }
+}

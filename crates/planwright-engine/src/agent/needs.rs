@@ -1,0 +1,67 @@
+//! What a plan needs besides tools: models for what they are asked, and executors that are there.
+
+use crate::engine::Engine;
+use crate::port::ModelError;
+use planwright_core::model::ModelRole;
+use planwright_core::plan::{Action, Code, Finding, Plan, StepIx};
+use planwright_core::run::Run;
+
+/// A step that nobody can work on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unmanned {
+    #[error("step `{step}` needs a model for the {role} and none is configured")]
+    NoModel { step: String, role: ModelRole },
+    #[error("step `{step}` cannot be worked on: {source}")]
+    Model { step: String, source: ModelError },
+    #[error("step `{step}` needs the executor `{executor}`, and there is no such executor")]
+    NoExecutor { step: String, executor: String },
+}
+
+impl Engine {
+    /// The first step of the plan or its sub-plans that nobody can work on.
+    pub(crate) fn unmanned(&self, plan: &Plan) -> Option<Unmanned> {
+        let below = plan.all_subplans();
+        let mut plans = std::iter::once(plan).chain(below.values().map(|subplan| &*subplan.plan));
+        plans.find_map(|plan| plan.indices().find_map(|ix| self.unmanned_step(plan, ix)))
+    }
+
+    /// The same for what is left of a run.
+    pub(crate) fn unmanned_rest(&self, run: &Run) -> Option<Unmanned> {
+        let plan = run.plan();
+        let left = plan.indices().filter(|&ix| !run.step(ix).is_terminal());
+        left.into_iter().find_map(|ix| self.unmanned_step(plan, ix))
+    }
+
+    fn unmanned_step(&self, plan: &Plan, ix: StepIx) -> Option<Unmanned> {
+        let (written, step) = (plan.step(ix), plan.step_id(ix).to_string());
+        let (role, model) = match written.action().filter(|_| !written.skip)? {
+            Action::Think(think) => (ModelRole::Executor, think.model.as_deref()),
+            Action::Agent(agent) => {
+                if let Some(executor) = &agent.executor {
+                    let known = self.env.executors.names().contains(executor);
+                    return (!known).then(|| Unmanned::NoExecutor { step, executor: executor.clone() });
+                }
+                let role = if agent.converse { ModelRole::Chat } else { ModelRole::Executor };
+                (role, agent.model.as_deref())
+            }
+            Action::Tool { .. } | Action::Input(_) | Action::Plan(_) => return None,
+        };
+        let model = model.or(plan.document().executor_model.as_deref());
+        match self.env.model.resolve(role, model) {
+            Ok(_) => None,
+            Err(ModelError::NotConfigured { role }) => Some(Unmanned::NoModel { step, role }),
+            Err(source) => Some(Unmanned::Model { step, source }),
+        }
+    }
+
+    /// What whoever looks at the plan is warned of.
+    pub(crate) fn unmanned_findings(&self, plan: &Plan) -> Vec<Finding> {
+        let unmanned = |ix: StepIx| {
+            let message = self.unmanned_step(plan, ix)?.to_string();
+            let hint = "configure one before it runs: see docs/agents.md".to_owned();
+            let finding = Finding::new(Code::Unmanned, format!("/steps/{}", ix.index()), message);
+            Some(finding.of_step(Some(plan.step_id(ix))).suggest(Some(hint)))
+        };
+        plan.indices().filter_map(unmanned).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! The built-in executor: a model with the plan's tools. Everything it said is in the journal, so that after a crash it
+//! goes on where it was, and nothing is called twice.
+
+use super::hands::{Hands, Made};
+use super::messages::{data, failure, offered, refusal};
+use super::unwanted;
+use crate::child::ChildAnswer;
+use crate::port::{ModelAnswer, ModelError, ModelRequest};
+use planwright_core::model::{Message, ModelRole, WantedCall};
+use planwright_core::run::{AgentTurn, Answer, Asked, Question, Reply, StepError, StoredValue};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// What is shown of a text that a person is asked about, in bytes.
+const MAX_SHOWN: usize = 48 << 10;
+
+/// One attempt of the built-in executor.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    hands: Hands,
+    messages: Vec<Message>,
+    /// How many answers of a person were taken in.
+    heard: usize,
+}
+
+impl Worker {
+    pub(crate) fn new(hands: Hands) -> Self {
+        Self { hands, messages: Vec::new(), heard: 0 }
+    }
+
+    /// Works until the step is done, waits for a person, or cannot go on.
+    pub(crate) async fn work(mut self) -> ChildAnswer {
+        let over = match self.talk().await {
+            Ok(text) => self.hands.stored(Value::String(text)).await.map(Answer::Succeeded),
+            Err(answer) => Err(answer),
+        };
+        let answer = over.unwrap_or_else(|answer| answer);
+        let large = match &answer {
+            Answer::Succeeded(stored @ StoredValue::Artifact(_)) => self.hands.value(stored).await.ok(),
+            _ => None,
+        };
+        (answer, large.map(std::sync::Arc::new))
+    }
+
+    /// Returns the text the step comes to.
+    async fn talk(&mut self) -> Result<String, Answer> {
+        let order = std::sync::Arc::clone(&self.hands.order);
+        let Some(agent) = order.definition.agent.as_deref() else { return Err(Answer::NotMade) };
+        let custom = self.hands.engine.env.agents.prompt.as_deref();
+        let system = order.briefing.system(custom, &order.tools);
+        self.messages = vec![Message::system(system), Message::user(order.briefing.task(agent))];
+        for turn in &order.turns {
+            if let Some(text) = self.follow(turn, agent.converse).await? {
+                return Ok(text);
+            }
+        }
+        loop {
+            let answer = self.ask(agent.converse).await?;
+            let turn = self.hands.take_turn(&answer.text, answer.calls, Some(answer.used)).await?;
+            if let Some(text) = self.follow(&turn, agent.converse).await? {
+                return Ok(text);
+            }
+        }
+    }
+
+    async fn ask(&self, converse: bool) -> Result<ModelAnswer, Answer> {
+        let (engine, order) = (&self.hands.engine, &self.hands.order);
+        if *engine.active.draining().borrow() {
+            return Err(Answer::NotMade);
+        }
+        let role = if converse { ModelRole::Chat } else { ModelRole::Executor };
+        let mut request = ModelRequest::new(role, self.messages.clone());
+        request.model = order.model.clone();
+        request.tools = offered(&engine.catalog(), &order.tools);
+        request.told = order.said.clone();
+        let cancelled = CancellationToken::new();
+        request.cancelled = cancelled.clone();
+        let answered = tokio::select! {
+            biased;
+            answered = engine.env.model.ask(request) => answered,
+            () = unwanted(self.hands.wishes.clone()) => {
+                cancelled.cancel();
+                return Err(Answer::NotMade);
+            }
+        };
+        crate::crash::point("agent: model answered");
+        let answer = answered.map_err(|error| model_failed(&error))?;
+        let complaint = if answer.cut && !converse {
+            "the answer was cut off at the limit of tokens"
+        } else if answer.text.trim().is_empty() && answer.calls.is_empty() {
+            "the model said nothing"
+        } else {
+            return Ok(answer);
+        };
+        Err(Answer::Failed(StepError::new("no_answer", complaint).retryable(true)))
+    }
+
+    /// Does what a turn says. Returns the text of the step if it is over.
+    async fn follow(&mut self, turn: &AgentTurn, converse: bool) -> Result<Option<String>, Answer> {
+        let text = match &turn.text {
+            Some(stored) => match self.hands.value(stored).await.map_err(Answer::Failed)? {
+                Value::String(text) => text,
+                other => other.to_string(),
+            },
+            None => String::new(),
+        };
+        let mut wanted = Vec::with_capacity(turn.calls.len());
+        for call in &turn.calls {
+            let args = self.hands.value(&call.args).await.map_err(Answer::Failed)?;
+            wanted.push(WantedCall { id: call.id.clone(), name: call.tool.clone(), args });
+        }
+        self.messages.push(Message::Assistant { text: text.clone(), calls: wanted });
+        if turn.calls.is_empty() {
+            return if converse { self.listen(text) } else { Ok(Some(text)) };
+        }
+        // One after the other, in the order they were wanted: a later one may count on an earlier one.
+        for call in &turn.calls {
+            let made = self.hands.make(call, self.hands.order.linger).await?;
+            let told = match made {
+                Made::Value(value) => data(&format!("Result of {}", call.tool), &value),
+                Made::Failed(error) => failure(&error),
+                Made::Refused(error) => refusal(&error),
+            };
+            let (id, name) = (call.id.clone(), call.tool.clone());
+            self.messages.push(Message::Tool { call: id, name, text: told });
+        }
+        Ok(None)
+    }
+
+    /// Takes in what the person said to this, or asks them.
+    fn listen(&mut self, text: String) -> Result<Option<String>, Answer> {
+        let Some(answered) = self.hands.order.answered.get(self.heard) else {
+            return Err(Answer::Asked(Box::new(question(&text))));
+        };
+        self.heard += 1;
+        match answered.replies.first() {
+            Some(Reply::Values(values)) => {
+                let message = values.get(MESSAGE).and_then(Value::as_str).unwrap_or_default();
+                self.messages.push(Message::user(message));
+                Ok(None)
+            }
+            // Whoever has nothing more to say ends the conversation.
+            Some(Reply::Decline) | None => Ok(Some(text)),
+        }
+    }
+}
+
+/// The name of what a person says in a conversation.
+const MESSAGE: &str = "message";
+
+fn question(text: &str) -> Asked {
+    let mut end = text.len().min(MAX_SHOWN);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let schema = json!({
+        "type": "object",
+        "required": [MESSAGE],
+        "properties": {MESSAGE: {"type": "string"}},
+    });
+    let question = Question { key: MESSAGE.to_owned(), message: text[..end].to_owned(), schema, url: None };
+    Asked { questions: vec![question], state: None }
+}
+
+/// What a step says whose model gave no answer.
+pub(crate) fn model_failed(error: &ModelError) -> Answer {
+    let (code, retryable) = match error {
+        ModelError::Cancelled => return Answer::NotMade,
+        ModelError::NotConfigured { .. } | ModelError::Unknown { .. } => ("no_model", false),
+        ModelError::NoKey { .. } => ("no_model_key", false),
+        ModelError::Refused { .. } => ("model_refused", false),
+        ModelError::Unavailable { .. } => ("model_unavailable", true),
+        ModelError::TimedOut { .. } => ("model_timeout", true),
+        ModelError::Unreadable { .. } => ("model_unreadable", true),
+    };
+    Answer::Failed(StepError::new(code, error.to_string()).retryable(retryable))
+}

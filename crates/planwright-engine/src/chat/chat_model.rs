@@ -1,0 +1,203 @@
+//! The model that a conversation is with.
+
+use crate::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
+use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// What an answer ends with that a person did not want to hear to its end.
+const INTERRUPTED: &str = "[interrupted by the user]";
+
+/// What stands for an answer that is empty.
+const NOTHING: &str = "[the model said nothing]";
+
+/// The model for chats, or whichever the person chose. Whoever listens hears every piece of its text, and can interrupt
+/// it: an answer that is interrupted ends where it is. An answer that does not come is a turn that says so: a provider
+/// that is down for a moment ends no conversation.
+#[derive(Clone)]
+pub struct ChatModel {
+    inner: Arc<dyn Model>,
+    chosen: Arc<Mutex<Option<String>>>,
+    heard: TextSink,
+    interrupted: Arc<watch::Sender<bool>>,
+    failed: Arc<Mutex<Option<ModelError>>>,
+}
+
+impl fmt::Debug for ChatModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatModel").field("chosen", &self.chosen()).finish_non_exhaustive()
+    }
+}
+
+impl ChatModel {
+    pub fn new(inner: Arc<dyn Model>, chosen: Option<String>, heard: TextSink) -> Self {
+        let chosen = Arc::new(Mutex::new(chosen));
+        let interrupted = Arc::new(watch::Sender::new(false));
+        Self { inner, chosen, heard, interrupted, failed: Arc::default() }
+    }
+
+    /// From here on this model answers.
+    pub fn choose(&self, name: String) -> Result<ModelInfo, ModelError> {
+        let found = self.inner.resolve(ModelRole::Chat, Some(&name))?;
+        *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+        Ok(found)
+    }
+
+    /// The model that answers now.
+    pub fn current(&self) -> Result<ModelInfo, ModelError> {
+        self.inner.resolve(ModelRole::Chat, self.chosen().as_deref())
+    }
+
+    /// Ends the answer that is being given, and every other until [`ChatModel::listen`].
+    pub fn interrupt(&self) {
+        self.interrupted.send_replace(true);
+    }
+
+    /// The person wants to hear answers again.
+    pub fn listen(&self) {
+        self.interrupted.send_replace(false);
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Why the last answer is none, if it is none.
+    pub fn failed(&self) -> Option<ModelError> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn chosen(&self) -> Option<String> {
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Model for ChatModel {
+    fn models(&self) -> Vec<ModelInfo> {
+        self.inner.models()
+    }
+
+    fn resolve(&self, _: ModelRole, _: Option<&str>) -> Result<ModelInfo, ModelError> {
+        self.current()
+    }
+
+    fn ask(&self, mut request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
+        let asked = match self.current() {
+            Ok(asked) => asked.name,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        (request.role, request.model) = (ModelRole::Chat, self.chosen());
+        let (heard, told, said) =
+            (self.heard.clone(), request.told.clone(), Arc::new(Mutex::new(String::new())));
+        let saying = Arc::clone(&said);
+        request.told = TextSink::new(move |piece| {
+            saying.lock().unwrap_or_else(PoisonError::into_inner).push_str(piece);
+            heard.tell(piece);
+            told.tell(piece);
+        });
+        let (mut interrupted, unwanted) = (self.interrupted.subscribe(), request.cancelled.clone());
+        let (inner, failed) = (Arc::clone(&self.inner), Arc::clone(&self.failed));
+        Box::pin(async move {
+            let stopped = async {
+                // The sender lives as long as the model, which may be dropped before its answer comes.
+                if interrupted.wait_for(|stop| *stop).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stopped => {
+                    unwanted.cancel();
+                    let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+                    Ok(noted(text, INTERRUPTED, asked))
+                }
+                answer = async { inner.ask(request).await } => match answer {
+                    Ok(answer) if answer.calls.is_empty() && answer.text.trim().is_empty() => {
+                        Ok(ModelAnswer { text: NOTHING.to_owned(), ..answer })
+                    }
+                    Ok(answer) => Ok(answer),
+                    Err(error) if ends_conversation(&error) => Err(error),
+                    Err(error) => {
+                        let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+                        let note = format!("[no answer: {error}]");
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        Ok(noted(text, &note, asked))
+                    }
+                },
+            }
+        })
+    }
+}
+
+/// Whether there is no use in saying anything more. Whatever else a provider does, the person may say something else.
+fn ends_conversation(error: &ModelError) -> bool {
+    matches!(error, ModelError::Cancelled | ModelError::NotConfigured { .. } | ModelError::Unknown { .. })
+}
+
+/// What was said until it ended, and why it did. Nobody counted its tokens.
+fn noted(said: String, why: &str, model: String) -> ModelAnswer {
+    let output = said.len() as u64 / 4;
+    let usage = TokenUsage { input: 0, output, cached: 0, estimated: true };
+    let text = if said.is_empty() { why.to_owned() } else { format!("{said} {why}") };
+    let used = ModelUse { role: ModelRole::Chat, model, usage, cost: None };
+    ModelAnswer { text, calls: Vec::new(), used, cut: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::ScriptedModel;
+    use planwright_core::model::Message;
+
+    /// Says half of something and goes on for ever.
+    #[derive(Debug)]
+    struct Endless;
+
+    impl Model for Endless {
+        fn models(&self) -> Vec<ModelInfo> {
+            ScriptedModel::default().models()
+        }
+
+        fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
+            ScriptedModel::default().resolve(role, model)
+        }
+
+        fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
+            request.told.tell("Once upon");
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn request() -> ModelRequest {
+        ModelRequest::new(ModelRole::Executor, vec![Message::user("Tell me a story.")])
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_interrupted_ends_where_it_is() {
+        let heard: Arc<Mutex<String>> = Arc::default();
+        let hearing = Arc::clone(&heard);
+        let sink = TextSink::new(move |piece| hearing.lock().unwrap().push_str(piece));
+        let model = ChatModel::new(Arc::new(Endless), None, sink);
+        let asked = request();
+        let unwanted = asked.cancelled.clone();
+        let (answer, ()) = tokio::join!(model.ask(asked), async {
+            while heard.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            model.interrupt();
+        });
+        assert_eq!(answer.unwrap().text, "Once upon [interrupted by the user]");
+        assert!(unwanted.is_cancelled());
+        // Until the person listens again, nothing is asked at all.
+        assert_eq!(model.ask(request()).await.unwrap().text, INTERRUPTED);
+    }
+
+    #[tokio::test]
+    async fn the_person_chooses_among_the_models_there_are() {
+        let script = ScriptedModel::default().says("hello");
+        let model = ChatModel::new(Arc::new(script.clone()), None, TextSink::default());
+        assert!(matches!(model.choose("nobody/knows".to_owned()), Err(ModelError::Unknown { .. })));
+        model.choose(ScriptedModel::NAME.to_owned()).unwrap();
+        assert_eq!(model.ask(request()).await.unwrap().text, "hello");
+        let asked = script.asked().remove(0);
+        assert_eq!((asked.role, asked.model.as_deref()), (ModelRole::Chat, Some(ScriptedModel::NAME)));
+    }
+}

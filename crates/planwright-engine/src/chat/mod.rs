@@ -1,0 +1,13 @@
+//! What a conversation needs beside the loop of its agent step: one budget for everything it brings about, its own choice
+//! of model, and plans as tools.
+
+mod beside;
+mod chat_model;
+mod counted;
+mod spending;
+mod tools;
+
+pub use chat_model::ChatModel;
+pub use counted::{CountedModel, CountedTools};
+pub use spending::{Budget, Spending};
+pub use tools::ConversationTools;

@@ -1,0 +1,170 @@
+//! Steps that an executor works on: started like a call, and watched like a child run.
+
+use super::call::Finished;
+use super::run_loop::{RunError, RunLoop};
+use super::schedule::call_digest;
+use super::subplan::{Child, expected};
+use crate::agent::{AgentOrder, Briefing, Hands, Worker, delegate};
+use crate::child::Wish;
+use crate::crash;
+use planwright_core::id::AttemptNo;
+use planwright_core::journal::Cause;
+use planwright_core::plan::{Expectation, StepIx};
+use planwright_core::run::{CallFacts, Command, RunEvent, StepError, StepState, agent_tool};
+use planwright_core::tool::EffectClass;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// An executor that begins as soon as the start of its step is durable.
+pub(super) struct PreparedAgent {
+    step: StepIx,
+    order: AgentOrder,
+    expectation: Option<Expectation>,
+}
+
+impl RunLoop {
+    /// Journals the start of a step that an executor works on. It takes no permit: the calls it makes do.
+    pub(super) async fn start_agent(&mut self, step: StepIx) -> Result<(), RunError> {
+        let prepared = match self.agent_order(step).await {
+            Ok(order) => self.considered_agent(step, &order).await.map(|facts| (order, facts)),
+            Err(error) => Err(error),
+        };
+        let (mut order, (facts, expectation)) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                self.execute(&Command::Fail { step, error }, Cause::Schedule)?;
+                return Ok(());
+            }
+        };
+        // Keyed: the journal is the key under which the built-in executor finds what was begun. What a program of its
+        // own did besides its calls nobody can tell.
+        let external = order.definition.agent.as_deref().is_some_and(|agent| agent.executor.is_some());
+        let class = if external { EffectClass::Unsafe } else { EffectClass::Keyed };
+        let call = facts.definition;
+        let command = Command::Start { step, tool: agent_tool(), class, call, facts: Some(Box::new(facts)) };
+        if let Some(RunEvent::AttemptStarted { attempt, .. }) = self.execute(&command, Cause::Schedule)? {
+            order.attempt = *attempt;
+            self.met.remove(&step);
+            self.batch.agents.push(PreparedAgent { step, order, expectation });
+        }
+        Ok(())
+    }
+
+    /// Judges the step as it would be worked on.
+    async fn considered_agent(
+        &mut self,
+        step: StepIx,
+        order: &AgentOrder,
+    ) -> Result<(CallFacts, Option<Expectation>), StepError> {
+        let Value::Object(args) = json!({
+            "instruction": order.briefing.instruction,
+            "target": order.briefing.target,
+            "tools": order.tools,
+        }) else {
+            return Err(StepError::new("invalid_args", "the instruction cannot be written down"));
+        };
+        self.considered(step, &agent_tool(), args).await
+    }
+
+    /// What decides about a step that a model or an executor works on, and what it has to come to.
+    pub(super) async fn considered(
+        &mut self,
+        step: StepIx,
+        tool: &planwright_core::tool::ToolName,
+        args: Map<String, Value>,
+    ) -> Result<(CallFacts, Option<Expectation>), StepError> {
+        let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
+        plan.check_constraints(own, &args, &[], &self.values(step))
+            .map_err(|error| StepError::new("constraint_violated", error.to_string()))?;
+        let expectation = plan.expectation(own, &args, &self.values(step));
+        let args = Arc::new(Value::Object(args));
+        let call = call_digest(tool, &args);
+        let judgement = self.env.policy.judge_model(&plan, own, &self.env.tools.catalog());
+        let mut facts = CallFacts::of_model(call, Arc::clone(&args), judgement);
+        if self.run.asks_about(step, call, &facts) {
+            facts.shown = Some(self.shown(&args).await?);
+        }
+        Ok((facts, expectation))
+    }
+
+    async fn agent_order(&mut self, step: StepIx) -> Result<AgentOrder, StepError> {
+        self.load(step).await?;
+        let (run, plan, own) = (&self.run, Arc::clone(self.run.plan()), self.run.plan_step(step));
+        let unresolved = |error: planwright_core::plan::ResolveError| {
+            StepError::new("unresolved_reference", error.to_string())
+        };
+        let values = self.values(step);
+        let definition = run.definition(step).clone();
+        let Some(agent) = definition.agent.as_deref() else {
+            return Err(StepError::new("no_action", "the step has no instruction"));
+        };
+        let document = plan.document();
+        let briefing = Briefing {
+            goal: document.goal.clone().or_else(|| document.title.clone()),
+            instruction: plan.resolve_prompt(own, &values).map_err(unresolved)?,
+            target: plan.resolve_target(own, &values).map_err(unresolved)?,
+            results: self.results_before(own),
+        };
+        let model = agent.model.clone().or_else(|| document.executor_model.clone());
+        if agent.executor.is_none() {
+            self.known_model(model.as_deref(), agent.converse)?;
+        }
+        let inbox = self.engine.active.get(run.id());
+        let inbox = inbox.ok_or_else(|| StepError::new("stopped", "the run is not executed any more"))?;
+        let consent = run.start().consent.clone();
+        let late = consent.as_deref().and_then(|consent| consent.late.get(plan.step_id(own).as_str()));
+        Ok(AgentOrder {
+            plan: plan.id().clone(),
+            version: run.start().version,
+            ix: step,
+            step: run.step_id(step).clone(),
+            attempt: 0,
+            place: run.child_place(step),
+            briefing,
+            tools: document.agent_tools().into_iter().map(str::to_owned).collect(),
+            model,
+            turns: run.agent_work(step).map(|work| work.turns().to_vec()).unwrap_or_default(),
+            answered: run.answered(step).to_vec(),
+            by: run.start().by.clone(),
+            guards: run.start().guards,
+            linger: self.linger,
+            late: late.cloned().unwrap_or_default(),
+            consent,
+            inbox,
+            said: self.observers.said(run.id(), run.step_id(step), &self.env.redaction),
+            definition,
+        })
+    }
+
+    /// What the steps before this one came to.
+    fn results_before(&self, own: StepIx) -> Vec<(String, Value)> {
+        use planwright_core::plan::Values as _;
+        let (plan, values) = (self.run.plan(), self.values(own));
+        let completed = |ix: &&StepIx| matches!(self.run.step(**ix), StepState::Completed { .. });
+        let before = plan.graph().dependencies(own).iter().filter(completed);
+        let told = before.filter_map(|&ix| Some((plan.step_id(ix).to_string(), values.step(ix)?.clone())));
+        told.collect()
+    }
+
+    pub(super) fn dispatch_agent(&mut self, prepared: PreparedAgent) {
+        let PreparedAgent { step, order, expectation } = prepared;
+        crash::point("run: before agent");
+        let attempt: AttemptNo = order.attempt;
+        let (wish, wishes) = watch::channel(Wish::GoOn);
+        self.children.insert(step, Child { attempt, wish });
+        let executor = order.definition.agent.as_deref().and_then(|agent| agent.executor.clone());
+        let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
+        let progress = super::masking::mask_progress(&self.env.redaction, progress);
+        let hands = Hands { engine: self.engine.clone(), order: Arc::new(order), wishes };
+        self.calls.push(Box::pin(async move {
+            let answered = match executor {
+                Some(executor) => delegate(hands, executor, progress).await,
+                None => Worker::new(hands).work().await,
+            };
+            let (answer, large) = expected(expectation.as_ref(), answered);
+            crash::point("agent: answered");
+            Finished { step, attempt, answer, large, used: Vec::new() }
+        }));
+    }
+}

@@ -1,0 +1,56 @@
+//! What the plan tools need from whoever offers them.
+
+use crate::plans::Candidate;
+use crate::port::BoxFuture;
+use crate::run_options::GivenApproval;
+use planwright_core::principal::Principal;
+use planwright_core::review::Review;
+use planwright_core::run::Run;
+use planwright_core::trace::TraceId;
+use std::fmt;
+use tokio_util::sync::CancellationToken;
+
+/// Makes a proposed plan of a goal, with whatever its face knows of the workspace.
+pub trait PlanMaker: Send + Sync + fmt::Debug {
+    /// The plan, stored as proposed by `by`; or why there is none, in words for the model.
+    fn make(
+        &self,
+        goal: String,
+        by: Principal,
+        trace: TraceId,
+        cancelled: CancellationToken,
+    ) -> BoxFuture<'static, Result<Review, String>>;
+}
+
+/// Reaches the person a model works for, where they are. What it returns is a person's word or nothing.
+pub trait Consenter: Send + Sync + fmt::Debug {
+    /// Shows the plan as it would run and asks. Nothing: nobody was asked, or nobody agreed.
+    fn agree<'a>(&'a self, review: &'a Review, candidate: &'a Candidate) -> BoxFuture<'a, Consented>;
+
+    /// Asks about everything that a run waits for. Whether anything was decided.
+    fn decide<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, bool>;
+}
+
+/// What came of asking.
+#[derive(Debug, Clone)]
+pub enum Consented {
+    Yes(Box<GivenApproval>),
+    /// The person said no, or not clearly yes.
+    No,
+    /// There was nobody to ask.
+    NotAsked,
+}
+
+/// Nobody is there: what needs a person waits for one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NobodyToAsk;
+
+impl Consenter for NobodyToAsk {
+    fn agree<'a>(&'a self, _: &'a Review, _: &'a Candidate) -> BoxFuture<'a, Consented> {
+        Box::pin(std::future::ready(Consented::NotAsked))
+    }
+
+    fn decide<'a>(&'a self, _: &'a Run) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}

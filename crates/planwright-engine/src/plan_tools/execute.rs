@@ -1,0 +1,160 @@
+//! Running a plan for a model.
+
+use super::consenter::Consented;
+use super::outcome::{executed, pending};
+use super::{PlanToolCall, PlanTools, Problem};
+use crate::plans::Candidate;
+use crate::remote::RunCommand;
+use crate::run_handle::RunHandle;
+use crate::run_options::{GivenApproval, RunOptions};
+use crate::start::StartRunError;
+use planwright_core::plan::Finding;
+use planwright_core::review::{Review, ReviewState};
+use planwright_core::run::Run;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+/// Findings of a plan that cannot run, as far as a model can make use of them.
+const MAX_FINDINGS: usize = 20;
+
+impl PlanTools {
+    /// Runs a plan, or goes on with the run that an earlier attempt at the same call began.
+    pub(super) async fn execute(
+        &self,
+        call: &PlanToolCall,
+        review: Review,
+        variables: Map<String, Value>,
+    ) -> Result<Value, Problem> {
+        let plan = review.id().clone();
+        let begun = if call.again { self.begun_run(&review, call.trace()).await? } else { None };
+        let done = match begun {
+            Some(run) if run.state().is_terminal() => Ok(executed(self.engine.environment(), &run).await),
+            Some(run) => {
+                let options = self.options(call, Map::new());
+                let handle =
+                    self.engine.resume_run(run.id(), options).await.map_err(|error| start(&error))?;
+                self.finish(call, handle).await
+            }
+            None => self.begin(call, &review, variables).await,
+        };
+        done.map_err(|problem| problem.about(&plan))
+    }
+
+    async fn begin(
+        &self,
+        call: &PlanToolCall,
+        review: &Review,
+        variables: Map<String, Value>,
+    ) -> Result<Value, Problem> {
+        let candidate = self.engine.runnable(review, &variables).await.map_err(|error| start(&error))?;
+        let mut options = self.options(call, variables);
+        match self.consent(review, &candidate).await? {
+            Agreement::Spent => {}
+            Agreement::Given(given) => options.approval = Some(*given),
+            Agreement::Missing { refused } => return Ok(pending(review, &candidate.digest, refused)),
+        }
+        if call.cancelled.is_cancelled() {
+            return Err(Problem::new("cancelled"));
+        }
+        let handle = self.engine.start(review.id(), options).await.map_err(|error| start(&error))?;
+        self.finish(call, handle).await
+    }
+
+    /// What lets the plan run: an approval that is there, policy's, or a person's.
+    async fn consent(&self, review: &Review, candidate: &Candidate) -> Result<Agreement, Problem> {
+        if let Some(denied) = self.engine.judge(&candidate.plan).denied() {
+            return Err(Problem::of(&denied));
+        }
+        match review.state() {
+            ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {}
+            other => return Err(Problem::new(format!("the plan is {}", other.as_str()))),
+        }
+        let now = self.engine.environment().clock.now();
+        if review.usable_approvals(&candidate.digest, now).is_some() {
+            return Ok(Agreement::Spent);
+        }
+        if let Some(given) = self.engine.consent_of_policy(review, candidate) {
+            return Ok(Agreement::Given(Box::new(given)));
+        }
+        Ok(match self.consenter.agree(review, candidate).await {
+            Consented::Yes(given) => Agreement::Given(given),
+            Consented::No => Agreement::Missing { refused: true },
+            Consented::NotAsked => Agreement::Missing { refused: false },
+        })
+    }
+
+    fn options(&self, call: &PlanToolCall, variables: Map<String, Value>) -> RunOptions {
+        let mut options = RunOptions::new(self.by.clone());
+        options.variables = variables;
+        options.trace = Some(call.trace());
+        options.observers = self.observers.0.clone();
+        options
+    }
+
+    /// Waits for the run; what it asks a person is asked where they are, and else left for later.
+    async fn finish(&self, call: &PlanToolCall, mut handle: RunHandle) -> Result<Value, Problem> {
+        loop {
+            let run = self.wait(&mut handle, &call.cancelled).await?;
+            let over = run.state().is_terminal() || call.cancelled.is_cancelled();
+            if over || !self.consenter.decide(&run).await {
+                return Ok(executed(self.engine.environment(), &run).await);
+            }
+            let resumed = self.engine.resume_run(run.id(), self.options(call, Map::new())).await;
+            handle = match resumed {
+                Ok(handle) => handle,
+                // What was decided may have ended the run.
+                Err(StartRunError::Ended { .. }) => {
+                    let (review, _) = self
+                        .engine
+                        .load_review(run.plan().id())
+                        .await
+                        .map_err(|error| Problem::of(&error))?;
+                    let (run, _) =
+                        self.engine.load_run(run.id(), &review).await.map_err(|error| Problem::of(&error))?;
+                    return Ok(executed(self.engine.environment(), &run).await);
+                }
+                Err(error) => return Err(start(&error)),
+            };
+        }
+    }
+
+    /// Waits until the run ends or stands still. When its result is not wanted any more it is cancelled.
+    async fn wait(&self, handle: &mut RunHandle, cancelled: &CancellationToken) -> Result<Run, Problem> {
+        let id = handle.run_id().clone();
+        let stop = async {
+            cancelled.cancelled().await;
+            let cancel = RunCommand::Cancel { by: self.by.clone() };
+            if let Err(error) = self.engine.command(&id, cancel).await {
+                tracing::warn!(run = %id, %error, "a run could not be cancelled");
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            run = handle.wait() => run.map_err(|error| Problem::of(&error)),
+            () = stop => unreachable!("it waits for ever"),
+        }
+    }
+}
+
+enum Agreement {
+    /// There is an approval to spend.
+    Spent,
+    Given(Box<GivenApproval>),
+    Missing {
+        /// A person was asked.
+        refused: bool,
+    },
+}
+
+fn start(error: &StartRunError) -> Problem {
+    let mut problem = Problem::of(error);
+    if let StartRunError::Invalid(findings) = error {
+        problem.findings = findings
+            .iter()
+            .filter(|finding| finding.is_error())
+            .take(MAX_FINDINGS)
+            .map(Finding::to_string)
+            .collect();
+    }
+    problem
+}

@@ -1,0 +1,164 @@
+//! Plans as tools of a model: make one, run one, or both at once.
+//!
+//! They go through the same consent as everything else and give none themselves: what policy may approve by itself runs,
+//! what a person has to agree to is asked where they are ([`Consenter`]) or comes back as pending. A result is always a
+//! JSON object; whatever goes wrong is in it.
+
+mod consenter;
+mod definition;
+mod execute;
+mod found;
+mod outcome;
+
+pub use consenter::{Consented, Consenter, NobodyToAsk, PlanMaker};
+pub use definition::{PLAN_TOOLS_SERVER, PlanTool};
+
+use crate::engine::Engine;
+use crate::observer::{Observer, Observers};
+use outcome::{created, failed};
+use planwright_core::id::PlanId;
+use planwright_core::principal::Principal;
+use planwright_core::review::Review;
+use planwright_core::trace::TraceId;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The most bytes of a goal.
+const MAX_GOAL: usize = 16 << 10;
+
+/// One call of a plan tool.
+#[derive(Debug, Clone)]
+pub struct PlanToolCall {
+    pub tool: PlanTool,
+    pub args: Map<String, Value>,
+    /// The same for every attempt at the same call: what an earlier one began is gone on with.
+    pub key: String,
+    /// An earlier attempt was made, and nobody knows how far it came.
+    pub again: bool,
+    pub cancelled: CancellationToken,
+}
+
+impl PlanToolCall {
+    /// A call that is made once.
+    pub fn new(tool: PlanTool, args: Map<String, Value>, key: impl Into<String>) -> Self {
+        Self { tool, args, key: key.into(), again: false, cancelled: CancellationToken::new() }
+    }
+
+    /// Names what this call begins, so that another attempt finds it.
+    fn trace(&self) -> TraceId {
+        TraceId::of_name(&self.key)
+    }
+}
+
+/// The plan tools of one model.
+#[derive(Debug, Clone)]
+pub struct PlanTools {
+    engine: Engine,
+    maker: Arc<dyn PlanMaker>,
+    consenter: Arc<dyn Consenter>,
+    /// The agent that proposes and runs. It never approves.
+    by: Principal,
+    observers: Observers,
+}
+
+impl PlanTools {
+    /// `by` is the agent on whose behalf plans are proposed; anybody else would be taken for an agent too.
+    pub fn new(engine: Engine, maker: Arc<dyn PlanMaker>, by: &Principal) -> Self {
+        let by = Principal::agent(by.name.clone());
+        Self { engine, maker, consenter: Arc::new(NobodyToAsk), by, observers: Observers::default() }
+    }
+
+    /// Who is asked about what policy may not approve by itself.
+    #[must_use]
+    pub fn asking(self, consenter: Arc<dyn Consenter>) -> Self {
+        Self { consenter, ..self }
+    }
+
+    /// Who is told about the runs that are begun here.
+    #[must_use]
+    pub fn watched_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observers: Observers(vec![observer]), ..self }
+    }
+
+    /// Does what is asked for. Whatever becomes of it is a JSON object with `success`.
+    pub async fn call(&self, call: &PlanToolCall) -> Value {
+        let done = match call.tool {
+            PlanTool::Create => self.create(call).await.map(|review| created(&review)),
+            PlanTool::Execute => self.execute_named(call).await,
+            PlanTool::CreateAndExecute => self.create_and_execute(call).await,
+        };
+        done.unwrap_or_else(|problem| failed(&problem))
+    }
+
+    async fn create(&self, call: &PlanToolCall) -> Result<Review, Problem> {
+        let goal = call.args.get("goal").and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        if goal.is_empty() {
+            return Err(Problem::new("`goal` must not be empty"));
+        }
+        if goal.len() > MAX_GOAL {
+            return Err(Problem::new(format!("`goal` has more than {MAX_GOAL} bytes")));
+        }
+        if call.again
+            && let Some(review) = self.begun_plan(call.trace()).await?
+        {
+            return Ok(review);
+        }
+        let making = self.maker.make(goal.to_owned(), self.by.clone(), call.trace(), call.cancelled.clone());
+        tokio::select! {
+            made = making => made.map_err(Problem::new),
+            () = call.cancelled.cancelled() => Err(Problem::new("cancelled")),
+        }
+    }
+
+    async fn execute_named(&self, call: &PlanToolCall) -> Result<Value, Problem> {
+        let named = call.args.get("planId").and_then(Value::as_str).unwrap_or_default();
+        let id: PlanId = named.parse().map_err(|error| Problem::new(format!("`planId`: {error}")))?;
+        let variables = match call.args.get("variables") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(variables)) => variables.clone(),
+            Some(_) => return Err(Problem::new("`variables` must be an object")),
+        };
+        let (review, _) = self.engine.load_review(&id).await.map_err(|error| Problem::of(&error))?;
+        self.execute(call, review, variables).await
+    }
+
+    async fn create_and_execute(&self, call: &PlanToolCall) -> Result<Value, Problem> {
+        let review = self.create(call).await?;
+        self.execute(call, review, Map::new()).await
+    }
+}
+
+/// Why a plan tool did not do what was asked, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Problem {
+    message: String,
+    /// What validation found, when that is the reason.
+    findings: Vec<String>,
+    plan: Option<PlanId>,
+}
+
+impl Problem {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), findings: Vec::new(), plan: None }
+    }
+
+    /// An error with all that it has to say about its causes.
+    fn of(error: &dyn std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let words = cause.to_string();
+            if !text.ends_with(&words) {
+                text = format!("{text}: {words}");
+            }
+            source = cause.source();
+        }
+        Self::new(text)
+    }
+
+    fn about(mut self, plan: &PlanId) -> Self {
+        self.plan = Some(plan.clone());
+        self
+    }
+}

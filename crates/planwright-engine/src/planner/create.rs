@@ -1,0 +1,146 @@
+//! Creating plans from goals.
+
+use super::error::CreateError;
+use super::options::PlannerOptions;
+use super::rounds::Request;
+use crate::engine::Engine;
+use crate::journal::LoadError;
+use planwright_core::id::PlanId;
+use planwright_core::plan::Finding;
+use planwright_core::planning::{
+    Planning, Prompt, PromptRequest, SavedTemplate, Snapshot, Task, build_prompt, fallback_draft,
+};
+use planwright_core::policy::Action;
+use planwright_core::principal::Principal;
+use planwright_core::review::{Review, ReviewState};
+use planwright_core::trace::TraceId;
+use std::sync::Arc;
+
+/// A goal that somebody wants a plan for.
+#[derive(Debug, Clone)]
+pub struct CreateOrder {
+    pub goal: String,
+    pub by: Principal,
+    /// Keep it as a draft instead of putting it forward.
+    pub draft: bool,
+    /// The trace of the order.
+    pub trace: Option<TraceId>,
+    pub options: PlannerOptions,
+}
+
+impl CreateOrder {
+    /// The most characters of a goal.
+    pub const MAX_GOAL: usize = 10_000;
+
+    pub fn new(goal: impl Into<String>, by: Principal) -> Self {
+        Self { goal: goal.into(), by, draft: false, trace: None, options: PlannerOptions::default() }
+    }
+
+    fn check(&self) -> Result<(), CreateError> {
+        let found = self.goal.chars().count();
+        if self.goal.trim().is_empty() {
+            return Err(CreateError::NoGoal);
+        }
+        if found > Self::MAX_GOAL {
+            return Err(CreateError::GoalTooLong { found, limit: Self::MAX_GOAL });
+        }
+        Ok(())
+    }
+}
+
+/// A plan that was written and stored.
+#[derive(Debug)]
+pub struct Created {
+    pub review: Review,
+    /// Warnings, and for a fallback also what has to be mended.
+    pub findings: Vec<Finding>,
+    pub planning: Planning,
+}
+
+impl Engine {
+    /// Whether a model is configured that writes plans.
+    pub fn has_planner(&self) -> bool {
+        self.env.model.resolve(planwright_core::model::ModelRole::Planner, None).is_ok()
+    }
+
+    /// What the planner would be asked. Nobody is asked, and nothing is stored.
+    pub async fn planner_prompt(&self, order: &CreateOrder) -> Result<Prompt, CreateError> {
+        order.check()?;
+        let snapshot = self.surroundings(&order.options).await;
+        self.create_prompt(order, &snapshot)
+    }
+
+    /// Has a plan written, and stores it as proposed or as a draft.
+    pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
+        order.check()?;
+        self.permit(&order.by, Action::Propose)?;
+        let snapshot = self.surroundings(&order.options).await;
+        let prompt = self.create_prompt(&order, &snapshot)?;
+        let budget = self.prompt_budget(order.options.model.as_deref());
+        let request = Request {
+            goal: &order.goal,
+            prompt,
+            budget,
+            max_steps: order.options.max_steps.unwrap_or_else(|| budget.default_steps()),
+            options: &order.options,
+            complete: &Ok,
+        };
+        let (mut document, planning) = self.written(request).await?;
+        // The same goal twice is two plans.
+        document.id = Some(PlanId::mint(self.env.ids.entropy()));
+        let how = Some(Box::new(planning.clone()));
+        let (review, findings) =
+            self.take_in_planned(document, &order.by, order.draft, order.trace, how).await?;
+        Ok(Created { review, findings, planning })
+    }
+
+    /// Puts a draft together without a model, from a template that seems to fit or from the goal's own clauses.
+    pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
+        order.check()?;
+        self.permit(&order.by, Action::Propose)?;
+        let tools = self.offered_tools(&order.options.servers);
+        let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
+        document.id = Some(PlanId::mint(self.env.ids.entropy()));
+        let planning = Planning::fallback();
+        let how = Some(Box::new(planning.clone()));
+        let (review, findings) = self.take_in_planned(document, &order.by, true, order.trace, how).await?;
+        Ok(Created { review, findings, planning })
+    }
+
+    fn create_prompt(&self, order: &CreateOrder, snapshot: &Snapshot) -> Result<Prompt, CreateError> {
+        let options = &order.options;
+        let budget = self.prompt_budget(options.model.as_deref());
+        let request = PromptRequest {
+            goal: &order.goal,
+            tools: &self.offered_tools(&options.servers),
+            snapshot: Some(snapshot),
+            context: &options.context,
+            task: Task::Create,
+            max_steps: options.max_steps.unwrap_or_else(|| budget.default_steps()),
+            budget,
+        };
+        Ok(build_prompt(&request, &self.env.prompts)?)
+    }
+
+    /// What is told about the workspace.
+    pub(super) async fn surroundings(&self, options: &PlannerOptions) -> Snapshot {
+        if options.snapshot { self.env.surroundings.look().await } else { Snapshot::default() }
+    }
+
+    async fn saved_templates(&self) -> Result<Vec<SavedTemplate>, CreateError> {
+        let mut templates = Vec::new();
+        for info in self.env.store.plans().await.map_err(LoadError::from)? {
+            // One damaged plan does not stand in the way of the others.
+            let Ok((review, _)) = self.load_review(&info.status.plan).await else { continue };
+            let document = &review.current().document;
+            if document.is_template() && review.state() != ReviewState::Deleted && !review.is_archived() {
+                templates.push(SavedTemplate {
+                    id: review.id().clone(),
+                    version: review.current().number,
+                    document: Arc::clone(document),
+                });
+            }
+        }
+        Ok(templates)
+    }
+}

@@ -1,0 +1,83 @@
+//! Why there is no plan.
+
+use crate::journal::LoadError;
+use crate::plans::ReviewError;
+use crate::port::{ArtifactError, ModelError};
+use planwright_core::id::PlanId;
+use planwright_core::planning::{FillPromptError, Planning};
+use planwright_core::review::Refusal;
+use std::fmt;
+
+/// Why no plan was written. Nothing was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    #[error("the goal is empty")]
+    NoGoal,
+    #[error("the goal has {found} characters, at most {limit} are read")]
+    GoalTooLong { found: usize, limit: usize },
+    #[error(transparent)]
+    Prompt(#[from] FillPromptError),
+    #[error("{0}")]
+    Failed(Box<FailedPlanning>),
+    #[error("cancelled")]
+    Cancelled(Box<Planning>),
+    #[error("the plan has no step `{0}`")]
+    NoSuchStep(String),
+    #[error("plan `{0}` is executing: it is changed when the run is over, or paused and cancelled")]
+    Executing(PlanId),
+    #[error("it is not known what became of step `{0}`: a person says so first")]
+    OutcomeUnknown(String),
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+}
+
+impl From<LoadError> for CreateError {
+    fn from(error: LoadError) -> Self {
+        Self::Review(error.into())
+    }
+}
+
+impl From<Refusal> for CreateError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Review(refusal.into())
+    }
+}
+
+impl From<ArtifactError> for CreateError {
+    fn from(error: ArtifactError) -> Self {
+        Self::Review(error.into())
+    }
+}
+
+/// A model that was asked, and gave no valid plan.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FailedPlanning {
+    /// What was wrong with the answer of every round, one line each.
+    pub rounds: Vec<Vec<String>>,
+    /// Why the model could not be asked any more; absent if the rounds were over.
+    pub cause: Option<ModelError>,
+    /// Who was asked, and what it cost.
+    pub planning: Planning,
+}
+
+/// Lines of one round that are shown; the rest is counted.
+const MAX_LINES: usize = 3;
+
+impl fmt::Display for FailedPlanning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Some(cause) => write!(f, "{cause}")?,
+            None => {
+                let model = self.planning.model.as_deref().unwrap_or("the model");
+                write!(f, "`{model}` gave no valid plan in {} rounds", self.rounds.len())?;
+            }
+        }
+        for (lines, round) in self.rounds.iter().zip(1_usize..) {
+            let shown = lines.iter().take(MAX_LINES).map(String::as_str).collect::<Vec<_>>().join("; ");
+            let more = lines.len().saturating_sub(MAX_LINES);
+            let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+            write!(f, "\n  round {round}: {shown}{more}")?;
+        }
+        Ok(())
+    }
+}

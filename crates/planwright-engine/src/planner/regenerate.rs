@@ -1,0 +1,105 @@
+//! Writing a plan again, or some of its steps.
+
+use super::error::CreateError;
+use super::options::PlannerOptions;
+use super::rounds::Request;
+use crate::edits::Editing;
+use crate::engine::Engine;
+use planwright_core::id::{PlanId, StepId};
+use planwright_core::plan::{Finding, PlanDiff};
+use planwright_core::planning::{Planning, PromptRequest, Task, build_prompt, merge_steps, merge_whole};
+use planwright_core::policy::Action;
+use planwright_core::principal::Principal;
+use planwright_core::review::{Refusal, Review, ReviewState};
+use serde_json::Map;
+
+/// What is to be written again.
+#[derive(Debug, Clone)]
+pub struct RegenerateOrder {
+    pub by: Principal,
+    /// The steps that are written again; the whole plan when empty. All others stay exactly as they are.
+    pub steps: Vec<String>,
+    /// What should be different, beside what was already said about the plan.
+    pub feedback: Option<String>,
+    pub options: PlannerOptions,
+}
+
+/// The next version of a plan.
+#[derive(Debug)]
+pub struct Regenerated {
+    pub review: Review,
+    /// What changed since the version before. Empty if the planner wrote the same again.
+    pub diff: PlanDiff,
+    pub findings: Vec<Finding>,
+    pub planning: Planning,
+}
+
+impl Engine {
+    /// Has a plan, or some of its steps, written again, with what people said about it in mind. The result is the next
+    /// version; a run must not be under way.
+    pub async fn regenerate(
+        &self,
+        plan: &PlanId,
+        order: RegenerateOrder,
+    ) -> Result<Regenerated, CreateError> {
+        self.permit(&order.by, Action::Propose)?;
+        let (review, _) = self.load_review(plan).await?;
+        if review.state() == ReviewState::Deleted {
+            return Err(Refusal::Deleted.into());
+        }
+        if self.status(&review).await?.is_executing() {
+            return Err(CreateError::Executing(plan.clone()));
+        }
+        let old = review.current().document.clone();
+        let candidate = self.candidate(&review, &Map::new()).await?;
+        let steps =
+            chosen(&old.steps.iter().filter_map(|step| step.id.clone()).collect::<Vec<_>>(), &order.steps)?;
+        let goal = old.goal.clone().or_else(|| old.title.clone()).unwrap_or_default();
+        let options = &order.options;
+        let snapshot = self.surroundings(options).await;
+        let budget = self.prompt_budget(options.model.as_deref());
+        let count = options.max_steps.unwrap_or_else(|| budget.default_steps().max(old.steps.len()));
+        let prompt = build_prompt(
+            &PromptRequest {
+                goal: &goal,
+                tools: &self.offered_tools(&options.servers),
+                snapshot: Some(&snapshot),
+                context: &options.context,
+                task: Task::Regenerate {
+                    review: &review,
+                    plan: &candidate.plan,
+                    steps: &steps,
+                    feedback: order.feedback.as_deref(),
+                },
+                max_steps: count,
+                budget,
+            },
+            &self.env.prompts,
+        )?;
+        let complete = |answer| {
+            if steps.is_empty() { Ok(merge_whole(&old, answer)) } else { merge_steps(&old, &steps, answer) }
+        };
+        let max_steps = count.max(old.steps.len());
+        let request = Request { goal: &goal, prompt, budget, max_steps, options, complete: &complete };
+        let (document, planning) = self.written(request).await?;
+        let diff = PlanDiff::between(&old, &document);
+        let based_on = review.current().number;
+        let editing = Editing { based_on, by: order.by.clone(), reason: order.feedback.clone() };
+        let how = Some(Box::new(planning.clone()));
+        let (review, findings) = self.edit_planned(plan, document, &editing, how).await?;
+        Ok(Regenerated { review, diff, findings, planning })
+    }
+}
+
+/// The steps that were named, each once.
+fn chosen(known: &[StepId], named: &[String]) -> Result<Vec<StepId>, CreateError> {
+    let mut steps = Vec::new();
+    for name in named {
+        let found = known.iter().find(|id| id.as_str() == name);
+        let found = found.ok_or_else(|| CreateError::NoSuchStep(name.clone()))?;
+        if !steps.contains(found) {
+            steps.push(found.clone());
+        }
+    }
+    Ok(steps)
+}

@@ -1,0 +1,90 @@
+//! Writing the rest of a plan again after a run of it failed.
+
+use super::error::CreateError;
+use super::options::PlannerOptions;
+use super::rounds::Request;
+use crate::dispatch::read_value;
+use crate::engine::Engine;
+use planwright_core::plan::{Document, StepIx};
+use planwright_core::planning::{
+    Outcome, Planning, PromptRequest, StepOutcome, Task, build_prompt, kept_steps, merge_remaining,
+};
+use planwright_core::run::{Run, StepState};
+
+/// A plan for the remaining work. Nothing is stored: whoever asked makes a version of it.
+#[derive(Debug, Clone)]
+pub struct Replanned {
+    /// The whole plan: steps that have run as they were, and others in the place of the rest.
+    pub document: Document,
+    pub planning: Planning,
+}
+
+impl Engine {
+    /// Has the remaining work of a run written again. Steps that completed or were skipped stay as they are, under their
+    /// ids; everything else is replaced.
+    pub async fn replan(&self, run: &Run, options: &PlannerOptions) -> Result<Replanned, CreateError> {
+        let old = run.plan().document();
+        let outcomes = self.outcomes(run).await?;
+        let kept = kept_steps(&outcomes);
+        let goal = old.goal.clone().or_else(|| old.title.clone()).unwrap_or_default();
+        let snapshot = self.surroundings(options).await;
+        let budget = self.prompt_budget(options.model.as_deref());
+        let count = options.max_steps.unwrap_or_else(|| budget.default_steps());
+        let prompt = build_prompt(
+            &PromptRequest {
+                goal: &goal,
+                tools: &self.offered_tools(&options.servers),
+                snapshot: Some(&snapshot),
+                context: &options.context,
+                task: Task::Replan { document: old, outcomes: &outcomes },
+                max_steps: count,
+                budget,
+            },
+            &self.env.prompts,
+        )?;
+        let complete = |answer| Ok(merge_remaining(old, &kept, answer));
+        let max_steps = count + kept.len();
+        let request = Request { goal: &goal, prompt, budget, max_steps, options, complete: &complete };
+        let (document, planning) = self.written(request).await?;
+        Ok(Replanned { document, planning })
+    }
+
+    /// What became of every step of the plan, in the order of the document.
+    async fn outcomes(&self, run: &Run) -> Result<Vec<StepOutcome>, CreateError> {
+        let mut outcomes = Vec::new();
+        for ix in run.plan().indices() {
+            let step = run.plan().step_id(ix).clone();
+            outcomes.push(StepOutcome { step, outcome: self.outcome(run, ix).await? });
+        }
+        Ok(outcomes)
+    }
+
+    async fn outcome(&self, run: &Run, ix: StepIx) -> Result<Outcome, CreateError> {
+        let state = run.step(ix);
+        let status = state.name();
+        Ok(match state {
+            StepState::Completed { value, .. } => {
+                let value = read_value(&*self.env.artifacts, value).await?;
+                Outcome::Kept { status, value: Some(value) }
+            }
+            StepState::Skipped { .. } => Outcome::Kept { status, value: None },
+            StepState::Failed { error, .. } => {
+                Outcome::Open { status, error: Some(format!("{}: {}", error.code, error.message)) }
+            }
+            StepState::Denied { reason } => Outcome::Open { status, error: Some(reason.to_string()) },
+            // It may have had its effect: writing it again could have it twice.
+            StepState::OutcomeUnknown { .. } | StepState::Running { .. } | StepState::Looping { .. } => {
+                return Err(CreateError::OutcomeUnknown(run.plan().step_id(ix).to_string()));
+            }
+            StepState::Pending { .. }
+            | StepState::Blocked { .. }
+            | StepState::Ready { .. }
+            | StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
+            | StepState::RetryDue { .. }
+            | StepState::Cancelled { .. }
+            | StepState::Undone { .. } => Outcome::Open { status, error: None },
+        })
+    }
+}

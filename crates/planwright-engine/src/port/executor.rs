@@ -1,0 +1,68 @@
+//! Handing the work of an agent step to a program of its own.
+
+use super::{BoxFuture, ProgressSink};
+use planwright_core::id::{AttemptNo, PlanId, RunId, StepId};
+use planwright_core::model::OfferedTool;
+use planwright_core::run::StepError;
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// One attempt at an agent step, for an executor outside.
+#[derive(Debug)]
+pub struct Delegation {
+    /// The executor, as the operator calls it.
+    pub executor: String,
+    /// What it is to do, in words.
+    pub instruction: String,
+    /// What it may want to know: goal, target, results of earlier steps.
+    pub context: Value,
+    /// The names of the tools in scope.
+    pub scope: Vec<String>,
+    pub plan: PlanId,
+    pub run: RunId,
+    pub step: StepId,
+    pub attempt: AttemptNo,
+    /// The only way to the plan's tools. It ends with the attempt.
+    pub gateway: Arc<dyn Gateway>,
+    pub progress: ProgressSink,
+    /// Cancelled when the result is no longer wanted.
+    pub cancelled: CancellationToken,
+}
+
+/// The door through which an executor outside calls the plan's tools.
+pub trait Gateway: Send + Sync + fmt::Debug {
+    /// The tools in scope that are there now.
+    fn tools(&self) -> Vec<OfferedTool>;
+
+    /// Makes a call, if the run agrees to it. It may wait for a person.
+    fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>>;
+}
+
+/// Why an executor came to no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DelegateError {
+    #[error("there is no executor `{0}`")]
+    Unknown(String),
+    /// It ran and said, by its exit code or otherwise, that it failed.
+    #[error("{0}")]
+    Failed(String),
+    /// It never ran.
+    #[error("{0}")]
+    NotStarted(String),
+    /// Nobody knows how far it got.
+    #[error("{0}")]
+    Lost(String),
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// All configured executors, behind one door.
+pub trait Executors: Send + Sync + fmt::Debug {
+    /// The names of the executors that may be used.
+    fn names(&self) -> Vec<String>;
+
+    /// Lets an executor work until it has a result.
+    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>>;
+}

@@ -1,0 +1,170 @@
+//! One conversation: a plan with a single agent step that asks the person what they say next. So it is journaled, guarded
+//! and resumed like everything else.
+
+use crate::exit::Failure;
+use crate::plan_source::{load, parse_id, pick_run};
+use crate::printer::line;
+use crate::wire_up::{App, user};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::plan::Document;
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
+use planwright_core::run::{Reply, Run, Shown, StepState};
+use planwright_engine::chat::Budget;
+use planwright_engine::{GivenApproval, RunCommand, RunHandle, RunOptions};
+use serde_json::{Map, Value, json};
+
+/// The step that converses.
+const STEP: &str = "chat";
+
+/// What marks a plan as a conversation: lists leave it out unless they are asked for it.
+pub(crate) const LABEL: &str = "chat";
+
+/// The longest title, in characters.
+const MAX_TITLE: usize = 60;
+
+/// Who proposes what comes out of a conversation. It never approves anything.
+pub(super) fn agent() -> Principal {
+    Principal::agent("chat")
+}
+
+/// Whether a plan is a conversation.
+pub(crate) fn is_conversation(document: &Document) -> bool {
+    document.steps.iter().any(|step| step.agent.is_some() && step.labels.iter().any(|label| label == LABEL))
+}
+
+/// What a conversation is begun with.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Terms {
+    /// The tools the model is offered, by their full names.
+    pub(super) tools: Vec<String>,
+    pub(super) max_turns: Option<u32>,
+    pub(super) budget: Budget,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Conversation {
+    pub(super) plan: PlanId,
+    pub(super) run: RunId,
+}
+
+/// Where a conversation stands.
+#[derive(Debug)]
+pub(super) enum Standing {
+    /// The model has answered and it is the person's turn.
+    Listens { said: String },
+    /// A call waits for a person.
+    Waits(Vec<RunId>),
+    /// It is over.
+    Over { error: Option<String> },
+    /// It was interrupted, or is paused: it goes on when it is resumed.
+    Stands,
+}
+
+impl Conversation {
+    /// Begins a conversation with what the person said first.
+    pub(super) async fn begin(app: &App, terms: &Terms, message: &str) -> Result<(Self, RunHandle), Failure> {
+        let id = format!("chat-{:08x}", app.engine.environment().ids.entropy() & 0xffff_ffff);
+        let document = document(&id, terms, message)?;
+        let (review, _) = app.engine.propose(document, &agent()).await?;
+        let candidate = app.engine.runnable(&review, &Map::new()).await?;
+        let by = user();
+        let mut options = RunOptions::new(by.clone());
+        // Whoever begins to chat agrees to a conversation in which everything that is not read-only is asked about.
+        options.approval = match by.kind {
+            PrincipalKind::Person => {
+                Some(GivenApproval::new(Shown::Digest(candidate.digest), by, Assurance::CommandLine))
+            }
+            PrincipalKind::Agent | PrincipalKind::Service | PrincipalKind::Policy => {
+                app.engine.consent_of_policy(&review, &candidate)
+            }
+        };
+        let handle = app.engine.start(review.id(), options).await?;
+        Ok((Self { plan: review.id().clone(), run: handle.run_id().clone() }, handle))
+    }
+
+    /// The conversation with this id.
+    pub(super) async fn find(app: &App, id: &str) -> Result<Self, Failure> {
+        let (review, _) = load(app, &parse_id(id)?).await?;
+        if !is_conversation(&review.current().document) {
+            return Err(Failure::usage(format!("plan `{}` is no conversation", review.id()))
+                .hint("planwright list --label chat shows the conversations there are"));
+        }
+        let run = pick_run(&review, None)?;
+        Ok(Self { plan: review.id().clone(), run })
+    }
+
+    pub(super) async fn load(&self, app: &App) -> Result<Run, Failure> {
+        let (review, _) = app.engine.load_review(&self.plan).await?;
+        Ok(app.engine.load_run(&self.run, &review).await?.0)
+    }
+
+    /// Goes on where it is.
+    pub(super) async fn go_on(&self, app: &App) -> Result<RunHandle, Failure> {
+        Ok(app.engine.resume_run(&self.run, RunOptions::new(user())).await?)
+    }
+
+    /// Tells the model what the person says, and goes on.
+    pub(super) async fn tell(&self, app: &App, message: &str) -> Result<RunHandle, Failure> {
+        let values = Map::from_iter([("message".to_owned(), Value::String(message.to_owned()))]);
+        self.reply(app, Reply::Values(values)).await?;
+        self.go_on(app).await
+    }
+
+    /// Nobody has anything more to say.
+    pub(super) async fn end(&self, app: &App) -> Result<(), Failure> {
+        if self.reply(app, Reply::Decline).await? {
+            self.go_on(app).await?.wait().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether there was something to reply to.
+    async fn reply(&self, app: &App, reply: Reply) -> Result<bool, Failure> {
+        let run = self.load(app).await?;
+        let Some(ix) = run.find(STEP) else { return Ok(false) };
+        let StepState::AwaitingInput { asked, .. } = run.step(ix) else { return Ok(false) };
+        let (step, question) = (STEP.to_owned(), asked.digest());
+        let command = RunCommand::GiveInput { step, by: user(), question, replies: vec![reply] };
+        app.engine.command(&self.run, command).await?;
+        Ok(true)
+    }
+}
+
+/// Where this run of a conversation stands.
+pub(super) fn standing(run: &Run, app: &App) -> Standing {
+    let Some(ix) = run.find(STEP) else { return Standing::Over { error: None } };
+    if run.state().is_terminal() {
+        let report = run.step_report(ix, app.now());
+        let error = report.error.map(|error| format!("{}: {}", error.code, error.message));
+        return Standing::Over { error };
+    }
+    match run.step(ix) {
+        StepState::AwaitingInput { asked, .. } => {
+            let said = asked.questions.first().map(|question| question.message.clone());
+            Standing::Listens { said: said.unwrap_or_default() }
+        }
+        StepState::AwaitingPlan { run, .. } => Standing::Waits(vec![run.clone()]),
+        _ => Standing::Stands,
+    }
+}
+
+fn document(id: &str, terms: &Terms, message: &str) -> Result<Document, Failure> {
+    let title: String = line(message.trim()).chars().take(MAX_TITLE).collect();
+    let budget = &terms.budget;
+    // What the person types is text, and nothing in it a reference.
+    let instruction = message.replace("${", "$${");
+    let document = json!({
+        "id": id,
+        "title": format!("Chat: {title}"),
+        "toolsRequired": terms.tools,
+        "limits": { "budget": { "calls": budget.calls, "tokens": budget.tokens } },
+        "steps": [{
+            "id": STEP,
+            "title": "Conversation",
+            "labels": [LABEL],
+            "agent": { "instruction": instruction, "converse": true, "maxTurns": terms.max_turns },
+        }],
+    });
+    serde_json::from_value(document)
+        .map_err(|error| Failure::usage(format!("the chat cannot begin: {error}")))
+}

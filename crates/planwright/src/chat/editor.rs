@@ -1,0 +1,173 @@
+//! Reading what the person types: with a line editor at a terminal, line by line from anywhere else.
+//!
+//! Reading blocks, so it has a thread of its own. It reads only when it is asked to: whoever else asks the person
+//! something in between has the keyboard for themselves.
+
+use super::completion::Names;
+use super::history;
+use reedline::{
+    ColumnarMenu, DefaultPrompt, DefaultPromptSegment, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
+    MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, Signal, ValidationResult, Validator,
+    default_emacs_keybindings,
+};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::sync::mpsc;
+use tokio::sync::oneshot;
+
+/// The longest message.
+const MAX_MESSAGE: usize = 256 << 10;
+
+/// What the person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    Line(String),
+    /// More than is read as one message.
+    TooLong,
+    /// Ctrl-C: what was typed is thrown away.
+    Nothing,
+    End,
+}
+
+/// Reads one message at a time.
+#[derive(Debug)]
+pub(super) struct Editor {
+    wanted: mpsc::Sender<oneshot::Sender<Typed>>,
+}
+
+impl Editor {
+    /// `keep` says whether what was typed may be kept for the next time. `prompts` says whether somebody is to be
+    /// shown that they can type, if there is no line editor.
+    pub(super) fn start(names: Names, keep: bool, prompts: bool) -> Self {
+        let (wanted, asked) = mpsc::channel::<oneshot::Sender<Typed>>();
+        // It ends with the process: nobody can wake a thread that waits for a key.
+        std::thread::spawn(move || {
+            let mut reader = Reader::new(names, keep, prompts);
+            while let Ok(reply) = asked.recv() {
+                if reply.send(reader.read()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { wanted }
+    }
+
+    pub(super) async fn read(&self) -> Typed {
+        let (reply, typed) = oneshot::channel();
+        if self.wanted.send(reply).is_err() {
+            return Typed::End;
+        }
+        typed.await.unwrap_or(Typed::End)
+    }
+}
+
+enum Reader {
+    Live(Box<Reedline>),
+    Plain { prompts: bool },
+}
+
+impl Reader {
+    fn new(names: Names, keep: bool, prompts: bool) -> Self {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Self::Plain { prompts };
+        }
+        let mut keys = default_emacs_keybindings();
+        let menu = vec![ReedlineEvent::Menu("names".to_owned()), ReedlineEvent::MenuNext];
+        keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(menu));
+        let editor = Reedline::create()
+            .with_completer(Box::new(names))
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(ColumnarMenu::default().with_name("names"))))
+            .with_edit_mode(Box::new(Emacs::new(keys)))
+            .with_validator(Box::new(GoesOn));
+        let kept = keep.then(history::file).flatten();
+        let history = kept.and_then(|path| FileBackedHistory::with_file(history::MAX_LINES, path).ok());
+        Self::Live(Box::new(match history {
+            Some(history) => editor.with_history(Box::new(history)),
+            None => editor,
+        }))
+    }
+
+    fn read(&mut self) -> Typed {
+        match self {
+            Self::Live(editor) => read_live(editor),
+            Self::Plain { prompts } => read_plain(*prompts),
+        }
+    }
+}
+
+fn read_live(editor: &mut Reedline) -> Typed {
+    let sign = DefaultPromptSegment::Basic("›".to_owned());
+    let prompt = DefaultPrompt::new(sign, DefaultPromptSegment::Empty);
+    match editor.read_line(&prompt) {
+        Ok(Signal::Success(text)) if text.len() > MAX_MESSAGE => Typed::TooLong,
+        Ok(Signal::Success(text)) => {
+            // What cannot be kept is typed again next time.
+            drop(editor.sync_history());
+            Typed::Line(joined(&text))
+        }
+        Ok(Signal::CtrlC) => Typed::Nothing,
+        Ok(_) | Err(_) => Typed::End,
+    }
+}
+
+/// Lines that end in a backslash are one message.
+fn joined(text: &str) -> String {
+    text.replace("\\\n", "\n")
+}
+
+/// A line that ends in a backslash goes on.
+struct GoesOn;
+
+impl Validator for GoesOn {
+    fn validate(&self, line: &str) -> ValidationResult {
+        if line.ends_with('\\') { ValidationResult::Incomplete } else { ValidationResult::Complete }
+    }
+}
+
+fn read_plain(prompts: bool) -> Typed {
+    let mut message = String::new();
+    loop {
+        if prompts {
+            let mut err = io::stderr().lock();
+            // A prompt that nobody sees is no reason to stop.
+            drop(write!(err, "› ").and_then(|()| err.flush()));
+        }
+        let mut line = Vec::new();
+        match io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) if message.is_empty() => return Typed::End,
+            Ok(0) | Err(_) => return Typed::Line(message),
+            Ok(_) if message.len() + line.len() > MAX_MESSAGE => {
+                skip_line(&line);
+                return Typed::TooLong;
+            }
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\r', '\n']);
+        match text.strip_suffix('\\') {
+            Some(begun) => {
+                message.push_str(begun);
+                message.push('\n');
+            }
+            None => {
+                message.push_str(text);
+                return Typed::Line(message);
+            }
+        }
+    }
+}
+
+/// Reads the rest of a line that is too long, and forgets it.
+fn skip_line(read: &[u8]) {
+    if read.ends_with(b"\n") {
+        return;
+    }
+    let mut piece = Vec::new();
+    loop {
+        piece.clear();
+        match io::stdin().lock().take(MAX_MESSAGE as u64).read_until(b'\n', &mut piece) {
+            Ok(0) | Err(_) => return,
+            Ok(_) if piece.ends_with(b"\n") => return,
+            Ok(_) => {}
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The chat as a whole: what was wired together for it, and the loop of reading and answering.
+
+use super::completion::{Known, Names};
+use super::conversation::{Conversation, Standing, Terms, agent, standing};
+use super::editor::{Editor, Typed};
+use super::maker::Planner;
+use super::person::Person;
+use super::screen::Screen;
+use super::slash::{self, Next};
+use super::spent::recall;
+use super::watcher::Watcher;
+use crate::execution::Interrupts;
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::wire_up::{App, Setting, user};
+use planwright_core::run::Run;
+use planwright_engine::chat::{Budget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending};
+use planwright_engine::port::{Model, TextSink, Tools};
+use planwright_engine::{Engine, Observer, PlanTools, RunCommand, RunHandle};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The tool that runs commands is offered only where it is asked for by name.
+const RUN_COMMAND: &str = "run_command";
+
+/// How the chat was started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChatOptions {
+    /// Only the tools of these servers; all that there are when absent.
+    pub(crate) servers: Option<BTreeSet<String>>,
+    pub(crate) no_tools: bool,
+    pub(crate) plan_tools: bool,
+    pub(crate) model: Option<String>,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) budget: Budget,
+    pub(crate) resume: Option<String>,
+}
+
+/// A chat.
+pub(crate) struct Session {
+    /// Commands use the same program: its servers are started once, and its store is opened once.
+    pub(super) setting: Setting,
+    /// Runs plans.
+    pub(super) plans: App,
+    /// Runs the conversation.
+    talk: App,
+    pub(super) model: ChatModel,
+    pub(super) spending: Spending,
+    pub(super) screen: Arc<Screen>,
+    watcher: Arc<Watcher>,
+    person: Person,
+    options: ChatOptions,
+    conversation: Option<Conversation>,
+    names: Names,
+}
+
+impl Session {
+    pub(crate) async fn open(app: App, options: ChatOptions) -> Result<Self, Failure> {
+        let spending = Spending::new(options.budget);
+        let env = app.engine.environment();
+        let screen = Arc::new(Screen::new(app.printer(), env.redaction.clone()));
+        let tools: Arc<dyn Tools> = Arc::new(CountedTools::new(Arc::clone(&env.tools), spending.clone()));
+        let counted: Arc<dyn Model> = Arc::new(CountedModel::new(Arc::clone(&env.model), spending.clone()));
+        let limits = || app.setting.config.limits();
+        let plans = with(&app, app.engine.beside(Arc::clone(&tools), Arc::clone(&counted), limits()));
+        let person = Person::new(plans.clone());
+        let heard = Arc::clone(&screen);
+        let sink = TextSink::new(move |piece| heard.said(piece));
+        let model = ChatModel::new(counted, options.model.clone(), sink);
+        model.current().map_err(|error| no_model(&error))?;
+        let mut offered = ConversationTools::new(tools);
+        if options.no_tools {
+            offered = offered.only(BTreeSet::new());
+        } else if let Some(servers) = &options.servers {
+            offered = offered.only(servers.clone());
+        }
+        if options.plan_tools {
+            let maker = Arc::new(Planner::new(plans.clone()));
+            let made = PlanTools::new(plans.engine.clone(), maker, &agent());
+            let told: Arc<dyn Observer> = Arc::new(Progress::lines(app.printer()));
+            offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));
+        }
+        let talk = with(&app, app.engine.beside(Arc::new(offered), Arc::new(model.clone()), limits()));
+        let watcher = Arc::new(Watcher::new(Arc::clone(&screen)));
+        talk.engine.watch(Arc::<Watcher>::clone(&watcher));
+        let setting = app.setting.clone().sharing(plans.clone());
+        let names = Names::default();
+        let mut session = Self {
+            setting,
+            person: Person::new(talk.clone()),
+            plans,
+            talk,
+            model,
+            spending,
+            screen,
+            watcher,
+            options,
+            conversation: None,
+            names,
+        };
+        session.take_up().await?;
+        Ok(session)
+    }
+
+    /// Finds the conversation that is to go on.
+    async fn take_up(&mut self) -> Result<(), Failure> {
+        let Some(id) = &self.options.resume else { return Ok(()) };
+        let conversation = Conversation::find(&self.talk, id).await?;
+        recall(&self.talk, &conversation.run, &self.spending).await?;
+        self.conversation = Some(conversation);
+        Ok(())
+    }
+
+    /// Reads and answers until the person has enough.
+    pub(crate) async fn run(mut self) -> Result<Exit, Failure> {
+        let printer = self.screen.printer();
+        let keep = !self.plans.files.is_sealed();
+        let editor = Editor::start(self.names.clone(), keep, printer.can_ask());
+        self.greet();
+        let mut exit = match self.go_on().await {
+            Ok(exit) => exit,
+            Err(failure) => self.failed(&failure),
+        };
+        while exit != Exit::Interrupted {
+            self.learn_names().await;
+            let typed = match editor.read().await {
+                Typed::Line(text) if text.trim().is_empty() => continue,
+                Typed::Line(text) => text,
+                Typed::TooLong => {
+                    exit = self.failed(&Failure::usage("the message is too long, and was not sent"));
+                    continue;
+                }
+                Typed::Nothing => continue,
+                Typed::End => break,
+            };
+            let done = match typed.trim().strip_prefix('/') {
+                Some(command) => match slash::run(&mut self, command).await {
+                    Ok(Next::Quit) => break,
+                    Ok(Next::GoOn) => Ok(exit),
+                    Err(failure) => Err(failure),
+                },
+                None => self.say(&typed).await,
+            };
+            // An error in one command or answer never ends the chat.
+            exit = done.unwrap_or_else(|failure| self.failed(&failure));
+            if exit == Exit::Waits && !self.person.is_there() {
+                break;
+            }
+        }
+        self.part().await;
+        // A person at a keyboard has seen everything that went wrong; a program looks at the code.
+        let seen =
+            printer.can_ask() && matches!(exit, Exit::RunFailed | Exit::Usage | Exit::Refused | Exit::Waits);
+        Ok(if seen { Exit::Done } else { exit })
+    }
+
+    fn failed(&self, failure: &Failure) -> Exit {
+        self.screen.failure(failure);
+        failure.exit
+    }
+
+    fn greet(&self) {
+        let printer = self.screen.printer();
+        if printer.json || !printer.can_ask() {
+            return;
+        }
+        let model = self.model.current().map(|model| model.name).unwrap_or_default();
+        let tools = self.talk.engine.catalog().iter().count();
+        self.screen
+            .note(&format!("chatting with {model}; {tools} tools; /help lists the commands, Ctrl-D quits"));
+    }
+
+    /// Goes on with a conversation that was left in the middle.
+    async fn go_on(&mut self) -> Result<Exit, Failure> {
+        let Some(conversation) = self.conversation.clone() else { return Ok(Exit::Done) };
+        let run = conversation.load(&self.talk).await?;
+        match standing(&run, &self.talk) {
+            Standing::Listens { said } => {
+                self.screen.repeat(&said);
+                Ok(Exit::Done)
+            }
+            Standing::Over { .. } => {
+                self.conversation = None;
+                Err(Failure::refused(format!("the conversation {} is over", conversation.plan))
+                    .hint("what is said next begins another one"))
+            }
+            Standing::Waits(_) | Standing::Stands => {
+                self.model.listen();
+                let handle = conversation.go_on(&self.talk).await?;
+                self.hear(handle).await
+            }
+        }
+    }
+
+    /// Says something to the model and shows what comes of it.
+    pub(super) async fn say(&mut self, message: &str) -> Result<Exit, Failure> {
+        self.model.listen();
+        let handle = match &self.conversation {
+            Some(conversation) => conversation.tell(&self.talk, message).await?,
+            None => {
+                let terms = self.terms();
+                let (conversation, handle) = Conversation::begin(&self.talk, &terms, message).await?;
+                self.conversation = Some(conversation);
+                handle
+            }
+        };
+        self.hear(handle).await
+    }
+
+    fn terms(&self) -> Terms {
+        let catalog = self.talk.engine.catalog();
+        let named = self.options.servers.is_some();
+        let offered = catalog.iter().filter(|tool| named || tool.name.tool != RUN_COMMAND);
+        Terms {
+            tools: offered.map(|tool| tool.name.to_string()).collect(),
+            max_turns: self.options.max_turns,
+            budget: self.options.budget,
+        }
+    }
+
+    /// Waits until it is the person's turn, asking them meanwhile what only they can decide.
+    async fn hear(&mut self, mut handle: RunHandle) -> Result<Exit, Failure> {
+        let interrupts = Interrupts::listen()?;
+        loop {
+            let Some(run) = self.attend(&mut handle, &interrupts).await? else {
+                return Ok(Exit::Interrupted);
+            };
+            self.screen.pause();
+            match standing(&run, &self.talk) {
+                Standing::Listens { said } => {
+                    if self.screen.printer().json {
+                        self.screen.event(&json!({ "event": "answer", "text": said }));
+                    }
+                    return Ok(self.model.failed().map_or(Exit::Done, |_| Exit::RunFailed));
+                }
+                Standing::Over { error } => {
+                    self.conversation = None;
+                    let why = error.map(|error| format!(": {error}")).unwrap_or_default();
+                    return Err(Failure::new(Exit::RunFailed, format!("the conversation ended{why}"))
+                        .hint("what is said next begins another one"));
+                }
+                Standing::Waits(calls) => {
+                    if !self.settle(&calls, &interrupts).await? {
+                        return self.left_open(&run).await;
+                    }
+                    let Some(conversation) = &self.conversation else { return Ok(Exit::Done) };
+                    handle = conversation.go_on(&self.talk).await?;
+                }
+                Standing::Stands => return self.left_open(&run).await,
+            }
+        }
+    }
+
+    /// Waits for the run. Ctrl-C ends the answer; a second one leaves the chat.
+    async fn attend(&self, handle: &mut RunHandle, interrupts: &Interrupts) -> Result<Option<Run>, Failure> {
+        loop {
+            tokio::select! {
+                run = handle.wait() => return Ok(Some(run?)),
+                count = interrupts.next() => {
+                    if count > 1 {
+                        return Ok(None);
+                    }
+                    self.screen.note("interrupting… press Ctrl-C again to leave");
+                    self.model.interrupt();
+                    self.cancel_calls();
+                }
+            }
+        }
+    }
+
+    /// Stops the calls that are being made. Sent on their own, so that the next signal is heard meanwhile.
+    fn cancel_calls(&self) {
+        for run in self.watcher.in_flight() {
+            let engine = self.talk.engine.clone();
+            tokio::spawn(async move { engine.command(&run, RunCommand::Cancel { by: user() }).await });
+        }
+    }
+
+    /// Asks about what the calls wait for. Whether anything was decided.
+    async fn settle(
+        &self,
+        calls: &[planwright_core::id::RunId],
+        interrupts: &Interrupts,
+    ) -> Result<bool, Failure> {
+        let mut decided = false;
+        for call in calls {
+            let run = crate::execution::load_run(&self.talk, call).await?;
+            decided |= run.state().is_terminal() || self.person.settle(&run, interrupts).await?;
+        }
+        Ok(decided)
+    }
+
+    /// A person has to decide something, and nobody is there who could.
+    async fn left_open(&self, run: &Run) -> Result<Exit, Failure> {
+        for hint in crate::execution::hints(&self.talk, run).await? {
+            if self.screen.printer().json {
+                self.screen.event(&json!({ "event": "waits", "hint": hint }));
+            } else {
+                self.screen.printer().hint(&hint);
+            }
+        }
+        Ok(Exit::Waits)
+    }
+
+    /// Ends this conversation; what is said next begins another one.
+    pub(super) async fn clear(&mut self) -> Result<(), Failure> {
+        match self.conversation.take() {
+            Some(conversation) => conversation.end(&self.talk).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The tools the model is offered.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.talk.engine
+    }
+
+    /// What can be completed, as it is now. What cannot be listed is not completed.
+    async fn learn_names(&self) {
+        let plans = self.plans.engine.store().plans().await.unwrap_or_default();
+        self.names.set(Known {
+            plans: plans.into_iter().take(500).map(|info| info.status.plan.to_string()).collect(),
+            tools: self.talk.engine.catalog().iter().map(|tool| tool.name.to_string()).collect(),
+            models: self.model.models().into_iter().map(|model| model.name).collect(),
+        });
+    }
+
+    /// Says what the chat took and how it goes on.
+    async fn part(&self) {
+        let printer = self.screen.printer();
+        let plan = self.conversation.as_ref().map(|conversation| conversation.plan.to_string());
+        if printer.json {
+            let mut event = slash::cost_document(self);
+            event["event"] = json!("end");
+            event["planId"] = json!(plan);
+            self.screen.event(&event);
+        } else if plan.is_some() || self.spending.tokens().total() > 0 {
+            for text in slash::cost_lines(self) {
+                printer.talk(&text);
+            }
+            if let Some(plan) = &plan {
+                printer.hint(&format!("planwright chat --resume {plan} goes on"));
+            }
+        }
+        if let Some(conversation) = &self.conversation
+            && let Ok((review, _)) = self.plans.engine.load_review(&conversation.plan).await
+        {
+            crate::projections::project(&self.plans, &review).await;
+        }
+    }
+}
+
+/// The program with another engine.
+fn with(app: &App, engine: Engine) -> App {
+    App { engine, ..app.clone() }
+}
+
+fn no_model(error: &planwright_engine::port::ModelError) -> Failure {
+    let hint = "planwright models shows what is configured; [models] in planwright.toml, or PLANWRIGHT_MODEL, names one";
+    Failure::usage(error.to_string()).hint(hint)
+}

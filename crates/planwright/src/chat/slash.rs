@@ -1,0 +1,249 @@
+//! Commands inside the chat. They are those of the command line: the same arguments, the same functions.
+
+use super::session::Session;
+use super::words::split;
+use crate::command::{approve, delete, list, reject, resume, run as run_plan, servers, show, stats, tools};
+use crate::exit::{Exit, Failure};
+use crate::printer::line;
+use clap::{Parser, Subcommand};
+use planwright_core::model::Cost;
+use serde_json::{Value, json};
+
+/// Whether the chat goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    GoOn,
+    Quit,
+}
+
+/// A line that begins with a slash.
+#[derive(Debug, Parser)]
+#[command(name = "/", no_binary_name = true, disable_version_flag = true, disable_help_flag = true)]
+#[command(disable_help_subcommand = true, help_template = "{subcommands}", max_term_width = 110)]
+struct Slash {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make, look at, decide about and run plans.
+    #[command(subcommand)]
+    Plan(PlanCommand),
+    /// List the plans.
+    Plans(list::Args),
+    /// Show figures of plans, tools and approvals.
+    PlanStats(stats::Args),
+    /// List the tools whose names contain a word, or show one in full.
+    Tools { filter: Option<String> },
+    /// List the MCP servers.
+    Servers,
+    /// Show which model answers, or choose another one.
+    Model { name: Option<String> },
+    /// Show what this chat has taken so far.
+    Cost,
+    /// End this conversation and begin another one.
+    Clear,
+    /// List the commands.
+    Help,
+    /// Leave the chat. It can be gone on with.
+    #[command(alias = "exit", alias = "q")]
+    Quit,
+}
+
+#[derive(Debug, Subcommand)]
+enum PlanCommand {
+    /// List the plans.
+    List(list::Args),
+    /// Show a plan, its steps and its runs.
+    Show(show::Args),
+    /// Run a plan; with --dry-run only show what it would do.
+    Run(run_plan::Args),
+    /// Go on with a run.
+    Resume(resume::Args),
+    /// Approve a plan or a step.
+    Approve(approve::Args),
+    /// Reject a plan or a step.
+    Reject(reject::Args),
+    /// Delete a plan.
+    Delete(delete::Args),
+}
+
+/// Does what the line says.
+pub(super) async fn run(session: &mut Session, text: &str) -> Result<Next, Failure> {
+    let words = split(text).map_err(Failure::usage)?;
+    let slash = Slash::try_parse_from(words).map_err(|error| unreadable(&error))?;
+    let setting = session.setting.clone();
+    let done = match slash.command {
+        Command::Quit => return Ok(Next::Quit),
+        Command::Help => help(session),
+        Command::Clear => session.clear().await.map(|()| session.screen.note("the next message begins anew")),
+        Command::Cost => cost(session),
+        Command::Model { name } => model(session, name),
+        Command::Servers => ended(servers::run(&setting, &servers::Command::List).await),
+        Command::Tools { filter } => tools_of(session, filter.as_deref()),
+        Command::Plans(args) | Command::Plan(PlanCommand::List(args)) => {
+            ended(list::run(&setting, &args).await)
+        }
+        Command::PlanStats(args) => ended(stats::run(&setting, &args).await),
+        Command::Plan(PlanCommand::Show(args)) => ended(show::run(&setting, &args).await),
+        Command::Plan(PlanCommand::Run(args)) => ended(Box::pin(run_plan::run(&setting, &args)).await),
+        Command::Plan(PlanCommand::Resume(args)) => ended(Box::pin(resume::run(&setting, &args)).await),
+        Command::Plan(PlanCommand::Approve(args)) => ended(approve::run(&setting, &args).await),
+        Command::Plan(PlanCommand::Reject(args)) => ended(reject::run(&setting, &args).await),
+        Command::Plan(PlanCommand::Delete(args)) => ended(delete::run(&setting, &args).await),
+    };
+    done.map(|()| Next::GoOn)
+}
+
+/// How a command ended has been said; the chat goes on.
+fn ended(done: Result<Exit, Failure>) -> Result<(), Failure> {
+    done.map(drop)
+}
+
+fn unreadable(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let words: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let message = words.first().map(|first| first.trim_start_matches("error: ")).unwrap_or("no such command");
+    Failure::usage(line(message)).hint("/help lists the commands")
+}
+
+fn help(session: &Session) -> Result<(), Failure> {
+    const TEXT: &str = "\
+/plan create GOAL              make a plan of a goal
+/plan list|show|run|resume|approve|reject|delete …
+                               as planwright list, show, run … do; /plan run ID --dry-run calls nothing
+/plans                         list the plans
+/plan-stats                    show figures of plans, tools and approvals
+/tools [FILTER]                list the tools the model is offered, or show one in full
+/servers                       list the MCP servers
+/model [NAME]                  show which model answers, or choose another one
+/cost                          show what this chat has taken so far
+/clear                         end this conversation and begin another one
+/help                          this list
+/quit                          leave; planwright chat --resume goes on
+
+A line that ends in a backslash goes on in the next one. Ctrl-C ends an answer, Ctrl-D leaves.";
+    match session.screen.printer().json {
+        true => session.screen.printer().document(&json!({ "help": TEXT })),
+        false => session.screen.printer().data(TEXT),
+    }
+}
+
+fn model(session: &Session, name: Option<String>) -> Result<(), Failure> {
+    let printer = session.screen.printer();
+    let unknown = |error: planwright_engine::port::ModelError| {
+        let known: Vec<String> = planwright_engine::port::Model::models(&session.model)
+            .into_iter()
+            .map(|model| model.name)
+            .collect();
+        let failure = Failure::usage(error.to_string());
+        if known.is_empty() { failure } else { failure.hint(format!("there are {}", known.join(", "))) }
+    };
+    let model = match name {
+        Some(name) => session.model.choose(name),
+        None => session.model.current(),
+    };
+    let model = model.map_err(unknown)?;
+    if printer.json {
+        return printer.document(&json!({ "model": model.name, "endpoint": model.endpoint }));
+    }
+    printer.data(&format!("{}  {}", line(&model.name), line(&model.endpoint)))
+}
+
+/// The tools the model is offered whose names contain a word; a tool that is named exactly is shown in full.
+fn tools_of(session: &Session, filter: Option<&str>) -> Result<(), Failure> {
+    let catalog = session.engine().catalog();
+    tools::matching(session.screen.printer(), &catalog, filter)
+}
+
+fn cost(session: &Session) -> Result<(), Failure> {
+    let printer = session.screen.printer();
+    if printer.json {
+        return printer.document(&cost_document(session));
+    }
+    cost_lines(session).iter().try_for_each(|text| printer.data(text))
+}
+
+/// What the chat took, in lines for people.
+pub(super) fn cost_lines(session: &Session) -> Vec<String> {
+    let spending = &session.spending;
+    let budget = spending.budget();
+    let of = |limit: Option<u64>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+    let all = spending.tokens();
+    let estimated = if all.estimated { " (in part estimated)" } else { "" };
+    let mut lines = vec![format!(
+        "{} tokens{} ({} in, {} out){estimated}, {} calls{}",
+        all.total(),
+        of(budget.tokens),
+        all.input,
+        all.output,
+        spending.calls(),
+        of(budget.calls)
+    )];
+    for (name, usage, cost) in spending.models() {
+        let cost = cost.map_or_else(|| "no price is known".to_owned(), |cost| cost.to_string());
+        lines.push(format!("  {}  {} tokens  {cost}", line(&name), usage.total()));
+    }
+    lines
+}
+
+/// What the chat took, for programs.
+pub(super) fn cost_document(session: &Session) -> Value {
+    let spending = &session.spending;
+    let models: Vec<Value> = spending
+        .models()
+        .into_iter()
+        .map(|(model, usage, cost)| {
+            json!({ "model": model, "usage": usage, "microDollars": cost.map(|cost: Cost| cost.0) })
+        })
+        .collect();
+    let budget = spending.budget();
+    json!({
+        "tokens": spending.tokens().total(),
+        "calls": spending.calls(),
+        "budget": { "tokens": budget.tokens, "calls": budget.calls },
+        "models": models,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_is_a_clear_error() {
+        for text in ["", "nosuch", "plan", "plan nosuch", "plan show", "model a b", "plan show p --nosuch"] {
+            let words = split(text).unwrap();
+            let error = Slash::try_parse_from(words).unwrap_err();
+            let failure = unreadable(&error);
+            assert!(
+                !failure.message.is_empty() && !failure.message.contains('\u{1b}'),
+                "{text}: {failure:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_commands_take_the_arguments_of_the_command_line() {
+        for text in [
+            "plan list --all",
+            "plan show p",
+            "plan run p --dry-run --var a=1",
+            "plan approve p --version 1",
+            "plan reject p --version 1 --reason \"too risky\"",
+            "plans",
+            "plan-stats --since 3d",
+            "tools read",
+            "servers",
+            "model",
+            "cost",
+            "clear",
+            "quit",
+            "exit",
+        ] {
+            let parsed = Slash::try_parse_from(split(text).unwrap());
+            assert!(parsed.is_ok(), "{text}: {:?}", parsed.err());
+        }
+    }
+}
