@@ -121,6 +121,7 @@ impl Question<'_> {
             judge,
             provider: target.provider,
             told: &request.told,
+            key: self.key,
             names: Names::of(&request.tools),
             answer_name: question::answer_name(request, dialect),
             structured,
