@@ -3,12 +3,13 @@
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, line};
 use crate::servers::Listed;
-use crate::wire_up::App;
+use crate::wire_up::{App, Setting};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
-use planwright_core::model::{Cost, TokenUsage};
+use planwright_core::model::{Cost, ModelRole, TokenUsage};
 use planwright_core::planning::{ContextText, Planning};
-use planwright_engine::{CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink};
+use planwright_engine::port::Model as _;
+use planwright_engine::{CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink, Redaction};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
@@ -68,6 +69,14 @@ impl PlannerFlags {
             snapshot: !self.no_snapshot,
             ..PlannerOptions::default()
         })
+    }
+
+    /// Refuses what could not be asked, before a store is made or a server started for it.
+    pub(crate) fn check_model(&self, setting: &Setting) -> Result<(), Failure> {
+        let models = setting.models(&Redaction::default())?;
+        let resolved = models.resolve(ModelRole::Planner, self.model.as_deref());
+        let failed = |cause| FailedPlanning { cause: Some(cause), ..FailedPlanning::default() };
+        resolved.map(drop).map_err(|cause| failed_planning(&failed(cause)))
     }
 
     /// Starts the servers whose tools the planner is told about: those that were named, else all that are ready.
