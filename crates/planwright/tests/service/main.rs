@@ -8,6 +8,7 @@ mod decisions;
 mod doors;
 mod lifecycle;
 mod overload;
+mod planning;
 mod repeat;
 mod shutdown;
 mod tried;
