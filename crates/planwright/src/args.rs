@@ -97,6 +97,9 @@ pub(crate) enum Command {
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
     Fork(command::fork::Args),
+    /// Find out whether the success criteria of a plan hold after it ran: by its own steps, or by asking a model.
+    #[command(display_order = 24)]
+    Check(command::check::Args),
     /// Take back what a run did: the declared undo calls, last step first.
     #[command(after_help = EXIT_CODES)]
     Undo(command::undo::Args),

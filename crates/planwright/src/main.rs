@@ -22,6 +22,7 @@ mod projections;
 mod prompt_files;
 mod questions;
 mod quiet_panics;
+mod reflection;
 mod secret_table;
 mod servers;
 mod standing;

@@ -4,6 +4,7 @@ pub(crate) mod approve;
 pub(crate) mod archive;
 pub(crate) mod cancel;
 pub(crate) mod chat;
+pub(crate) mod check;
 pub(crate) mod comment;
 pub(crate) mod comments;
 pub(crate) mod completions;
@@ -129,6 +130,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
+        Command::Check(args) => Box::pin(check::run(&setting, &args)).await,
         Command::Undo(args) => Box::pin(undo::run(&setting, &args)).await,
         Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,

@@ -8,6 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
 use crate::planning::spent;
 use crate::printer::{BOLD, YELLOW, block, line};
+use crate::reflection::{criteria, looked_at};
 use crate::servers::Need;
 use crate::standing::{Standing, standing};
 use crate::tending::tend;
@@ -113,6 +114,11 @@ async fn show(
         let given = review.given_approvals(&candidate.digest, app.now()).len();
         printer.data(&format!("approvals: {given} of {}", policy.approval.required()))?;
     }
+    if let Some(run) = &run {
+        for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
+            printer.data(&text)?;
+        }
+    }
     if let Some(run) = run.as_ref().filter(|run| !run.state().is_terminal()) {
         for text in waiting_calls(app, run).await? {
             printer.data(&text)?;
@@ -155,7 +161,10 @@ fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
     let printer = app.printer();
     printer.data(&format!("\n{}", printer.out(BOLD, &changes::heading(since))))?;
     changes::print(printer, &since.diff)?;
-    changes::agreed(since).map_or(Ok(()), |agreed| printer.data(&agreed))
+    for text in changes::again(since).into_iter().chain(changes::agreed(since)) {
+        printer.data(&text)?;
+    }
+    Ok(())
 }
 
 /// Who agreed to what, on which terms, and what became of it.

@@ -15,8 +15,11 @@ mod input;
 mod lifecycle;
 mod markdown;
 mod planning;
+mod models;
 mod policy;
 mod processes;
+#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
+mod provider;
 mod resume;
 mod review_life;
 mod secrets;

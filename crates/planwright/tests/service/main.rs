@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
 
+mod chat;
 mod client;
 mod contract;
 mod decisions;
@@ -9,6 +10,9 @@ mod doors;
 mod lifecycle;
 mod overload;
 mod planning;
+#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
+#[expect(dead_code, reason = "the other tests use the rest")]
+mod provider;
 mod repeat;
 mod shutdown;
 mod tried;
