@@ -7,7 +7,8 @@ use crate::wire_up::{App, Setting};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use planwright_core::model::{Cost, ModelRole, TokenUsage};
-use planwright_core::planning::{ContextText, Planning};
+use planwright_core::plan::nearest;
+use planwright_core::planning::{ContextText, PROMPTS, Planning};
 use planwright_engine::port::Model as _;
 use planwright_engine::{CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink, Redaction};
 use std::collections::BTreeSet;
@@ -81,6 +82,7 @@ impl PlannerFlags {
 
     /// Starts the servers whose tools the planner is told about: those that were named, else all that are ready.
     pub(crate) async fn start_servers(&self, app: &App) -> Result<(), Failure> {
+        warn_of_misspelt_prompts(app);
         let mut wanted = BTreeSet::new();
         for name in self.servers.iter().filter(|name| !["local", "demo"].contains(&name.as_str())) {
             let Some(server) = app.roster.find(name) else {
@@ -107,6 +109,19 @@ impl PlannerFlags {
             }
         }
         Ok(())
+    }
+}
+
+/// A prompt under a name that nothing asks for is not used, and its author thinks it is.
+fn warn_of_misspelt_prompts(app: &App) {
+    let known = || PROMPTS.iter().map(|form| form.name.to_owned());
+    for name in app.engine.environment().prompts.names().filter(|name| !known().any(|known| known == *name)) {
+        if let Some(meant) = nearest(name, known()).first() {
+            let name = line(name);
+            app.printer().warn(&format!(
+                "there is no prompt `{name}`, so {name}.md is not used: did you mean {meant}.md?"
+            ));
+        }
     }
 }
 
