@@ -181,7 +181,7 @@ impl Heard {
             PlannerEvent::Asked { round, of, model } => *self = Self { round, of, model, bytes: 0 },
             PlannerEvent::Heard { bytes } => self.bytes += bytes,
             PlannerEvent::Answered { used } => {
-                self.bytes = usize::try_from(used.usage.output * 4).unwrap_or_default()
+                self.bytes = usize::try_from(used.usage.output.saturating_mul(4)).unwrap_or_default();
             }
             PlannerEvent::SentBack { round, faults } => {
                 let first = faults.first().map(String::as_str).unwrap_or_default();
