@@ -14,6 +14,7 @@ mod execution;
 mod input;
 mod lifecycle;
 mod markdown;
+mod planning;
 mod models;
 mod policy;
 mod processes;
