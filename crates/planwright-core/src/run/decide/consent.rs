@@ -97,7 +97,8 @@ impl Run {
         let because = || format!("only policy approved the run, and {}", facts.judgement.because());
         if self.is_models(ix) {
             let consent = self.start.consent.as_deref()?;
-            let asks = facts.judgement.verdict == Verdict::Ask && !consent.is_a_persons();
+            let asks = facts.judgement.verdict == Verdict::Ask
+                && !consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str());
             return asks.then(because);
         }
         let choices = self.late_choices(ix);
