@@ -42,6 +42,10 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// See the whole story in ten seconds: review, approval, a parallel run, a crash, the recovery.
     Demo(command::demo::Args),
+    /// Have a model write a plan for a goal.
+    Create(command::create::Args),
+    /// Have a model write a plan, or some of its steps, again.
+    Regenerate(command::regenerate::Args),
     /// Write a plan to start from.
     New(command::new::Args),
     /// Store plans from files: new ones, or new versions of known ones.

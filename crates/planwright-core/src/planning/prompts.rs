@@ -69,8 +69,16 @@ pub const CHECK: PromptForm = PromptForm {
     required: &[],
 };
 
+/// What every executor of an `agent` step is told about its work.
+pub const EXECUTOR: PromptForm = PromptForm {
+    name: "executor",
+    text: include_str!("prompts/executor.md"),
+    places: &["tools", "goal"],
+    required: &["tools"],
+};
+
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptForm; 7] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK];
+pub const PROMPTS: [PromptForm; 8] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

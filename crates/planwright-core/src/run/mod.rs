@@ -26,10 +26,7 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
-pub use agent::{
-    AgentCall, AgentTurn, AgentWork, CallFate, EXECUTOR_PROMPT, Wanted, WantedCallFacts, agent_tool,
-    think_tool,
-};
+pub use agent::{AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};

@@ -46,8 +46,9 @@ impl Worker {
     async fn talk(&mut self) -> Result<String, Answer> {
         let order = std::sync::Arc::clone(&self.hands.order);
         let Some(agent) = order.definition.agent.as_deref() else { return Err(Answer::NotMade) };
-        let custom = self.hands.engine.env.agents.prompt.as_deref();
-        let system = order.briefing.system(custom, &order.tools);
+        let system = order.briefing.system(&self.hands.engine.env.prompts, &order.tools);
+        let system =
+            system.map_err(|error| Answer::Failed(StepError::new("bad_prompt", error.to_string())))?;
         self.messages = vec![Message::system(system), Message::user(order.briefing.task(agent))];
         for turn in &order.turns {
             if let Some(text) = self.follow(turn, agent.converse).await? {

@@ -356,6 +356,7 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
         json!({"type": "add_after", "step": "b", "new": {"id": "c", "tool": "r.read"}}),
         json!({"type": "modify", "step": "zzz", "args": {}}),
         json!({"type": "retry", "step": "c"}),
+        json!({"type": "modify", "step": "c", "args": {"value": "${nobody.knows}"}}),
         json!({"type": "skip", "step": "b"}),
     ] {
         let answer = says("needs_adjustment", json!([good, bad]));

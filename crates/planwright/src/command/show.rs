@@ -1,11 +1,12 @@
 //! `show`: a plan, where it stands, and its runs.
 
 use crate::changes;
-use crate::command::comments;
+use crate::command::{comments, create};
 use crate::consent::{Agreed, constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
+use crate::planning::spent;
 use crate::printer::{BOLD, YELLOW, block, line};
 use crate::reflection::{criteria, looked_at};
 use crate::servers::Need;
@@ -46,6 +47,14 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
     }
     Ok(Exit::Done)
+}
+
+/// A plan as `show` shows it.
+pub(crate) async fn print(app: &App, review: &Review) -> Result<(), Failure> {
+    let standing = standing(app, review).await?;
+    let candidate = app.engine.candidate(review, &serde_json::Map::new()).await?;
+    let runs = RunLine::all(&app.engine, review).await?;
+    show(app, review, &standing, &candidate, &runs).await
 }
 
 async fn show(
@@ -124,9 +133,25 @@ async fn show(
             run.id, run.version, run.status, run.started_at
         ))?;
     }
+    if let Some(how) = create::how(review) {
+        printer.data(&how)?;
+    }
+    show_costs(app, review).await?;
     printer.data(&format!("digest {}", candidate.digest))?;
     if candidate.findings.iter().any(Finding::is_error) {
         printer.findings(&candidate.findings);
+    }
+    Ok(())
+}
+
+/// What models took for this plan, if that is more than writing its current version.
+async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
+    let costs = app.engine.model_costs(review).await?;
+    let written = review.current().planning.as_deref().map(|planning| planning.used.len() as u64);
+    let total = costs.total();
+    if total.answers > written.unwrap_or_default() {
+        let cost = (total.unpriced < total.answers).then_some(total.cost);
+        app.printer().data(&format!("models in all: {}", spent(total.usage, cost)))?;
     }
     Ok(())
 }

@@ -14,8 +14,11 @@ mod execution;
 mod input;
 mod lifecycle;
 mod markdown;
+mod models;
 mod policy;
 mod processes;
+#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
+mod provider;
 mod resume;
 mod review_life;
 mod secrets;
