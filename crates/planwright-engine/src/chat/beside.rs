@@ -17,8 +17,6 @@ impl Engine {
             tools,
             secrets: Arc::clone(&env.secrets),
             model,
-            executors: Arc::clone(&env.executors),
-            agents: env.agents,
             prompts: Arc::clone(&env.prompts),
             surroundings: Arc::clone(&env.surroundings),
             executors: Arc::clone(&env.executors),
