@@ -19,8 +19,6 @@ impl Engine {
             model,
             prompts: Arc::clone(&env.prompts),
             surroundings: Arc::clone(&env.surroundings),
-            executors: Arc::clone(&env.executors),
-            agents: env.agents.clone(),
             redaction: env.redaction.clone(),
             clock: Arc::clone(&env.clock),
             ids: Arc::clone(&env.ids),
