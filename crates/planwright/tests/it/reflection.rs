@@ -10,7 +10,7 @@ fn plan(bench: &Bench) -> String {
         json!({"id": "p", "goal": "copy the note", "successCriteria": ["the copy is there"], "steps": [
             {"id": "a", "tool": "local.write_file", "args": {"path": "a.txt", "content": "hello"}},
             {"id": "b", "tool": "local.read_file", "args": {"path": "missing.txt"}, "dependsOn": ["a"]},
-            {"id": "c", "tool": "local.write_file", "args": {"path": "c.txt", "content": "${b.content}"}},
+            {"id": "c", "tool": "local.write_file", "args": {"path": "c.txt", "content": "${b}"}},
         ]}),
     )
 }
@@ -108,7 +108,7 @@ fn nobody_begins_a_run_whose_model_cannot_be_asked() {
 fn the_remaining_work_can_be_planned_anew() {
     let revised = json!({"title": "Copy the note", "steps": [
         {"id": "read", "tool": "local.read_file", "args": {"path": "a.txt"}, "dependsOn": []},
-        {"id": "copy", "tool": "local.write_file", "args": {"path": "c.txt", "content": "${read.content}"}, "dependsOn": ["read"]},
+        {"id": "copy", "tool": "local.write_file", "args": {"path": "c.txt", "content": "${read}"}, "dependsOn": ["read"]},
     ]});
     let (bench, provider, file) = bench([Reply::json(revised)], "");
     let said = bench.run(&["run", &file, "--yes", "--replan", "--yes-adjustments", "--no-guards", "--json"]);
