@@ -17,6 +17,8 @@ impl Engine {
             tools,
             secrets: Arc::clone(&env.secrets),
             model,
+            executors: Arc::clone(&env.executors),
+            agents: env.agents,
             prompts: Arc::clone(&env.prompts),
             surroundings: Arc::clone(&env.surroundings),
             redaction: env.redaction.clone(),
