@@ -20,6 +20,7 @@ mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
 mod provider;
+mod reflection;
 mod resume;
 mod review_life;
 mod secrets;
