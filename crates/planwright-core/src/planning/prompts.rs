@@ -53,8 +53,12 @@ pub(super) const REPAIR: PromptForm = PromptForm {
     required: &["findings"],
 };
 
-/// The prompts of the planner.
-pub const PROMPTS: [PromptForm; 5] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR];
+/// What a model that chats with a person is told about its work.
+pub const CHAT: PromptForm =
+    PromptForm { name: "chat", text: include_str!("prompts/chat.md"), places: &[], required: &[] };
+
+/// The prompts that users can replace.
+pub const PROMPTS: [PromptForm; 6] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, CHAT];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::plan_source::{load, parse_id, pick_run};
 use crate::printer::line;
 use crate::wire_up::{App, user};
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::plan::Document;
+use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::run::{Reply, Run, Shown, StepState};
 use planwright_engine::chat::Budget;
@@ -152,7 +152,7 @@ fn document(id: &str, terms: &Terms, message: &str) -> Result<Document, Failure>
     let title: String = line(message.trim()).chars().take(MAX_TITLE).collect();
     let budget = &terms.budget;
     // What the person types is text, and nothing in it a reference.
-    let instruction = message.replace("${", "$${");
+    let instruction = literal(Value::String(message.to_owned()));
     let document = json!({
         "id": id,
         "title": format!("Chat: {title}"),

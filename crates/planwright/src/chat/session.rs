@@ -82,7 +82,8 @@ impl Session {
             let told: Arc<dyn Observer> = Arc::new(Progress::lines(app.printer()));
             offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));
         }
-        let talk = with(&app, app.engine.beside(Arc::new(offered), Arc::new(model.clone()), limits()));
+        let conversing = app.engine.conversing(Arc::new(offered), Arc::new(model.clone()), limits());
+        let talk = with(&app, conversing.map_err(|error| Failure::usage(error.to_string()))?);
         let watcher = Arc::new(Watcher::new(Arc::clone(&screen)));
         talk.engine.watch(Arc::<Watcher>::clone(&watcher));
         let setting = app.setting.clone().sharing(plans.clone());
@@ -119,7 +120,7 @@ impl Session {
         let keep = !self.plans.files.is_sealed();
         let editor = Editor::start(self.names.clone(), keep, printer.can_ask());
         self.greet();
-        let mut exit = match self.go_on().await {
+        let mut exit = match Box::pin(self.go_on()).await {
             Ok(exit) => exit,
             Err(failure) => self.failed(&failure),
         };
@@ -136,12 +137,12 @@ impl Session {
                 Typed::End => break,
             };
             let done = match typed.trim().strip_prefix('/') {
-                Some(command) => match slash::run(&mut self, command).await {
+                Some(command) => match Box::pin(slash::run(&mut self, command)).await {
                     Ok(Next::Quit) => break,
                     Ok(Next::GoOn) => Ok(exit),
                     Err(failure) => Err(failure),
                 },
-                None => self.say(&typed).await,
+                None => Box::pin(self.say(&typed)).await,
             };
             // An error in one command or answer never ends the chat.
             exit = done.unwrap_or_else(|failure| self.failed(&failure));
@@ -189,7 +190,7 @@ impl Session {
             Standing::Waits(_) | Standing::Stands => {
                 self.model.listen();
                 let handle = conversation.go_on(&self.talk).await?;
-                self.hear(handle).await
+                Box::pin(self.hear(handle)).await
             }
         }
     }
@@ -206,7 +207,7 @@ impl Session {
                 handle
             }
         };
-        self.hear(handle).await
+        Box::pin(self.hear(handle)).await
     }
 
     fn terms(&self) -> Terms {
@@ -230,10 +231,14 @@ impl Session {
             self.screen.pause();
             match standing(&run, &self.talk) {
                 Standing::Listens { said } => {
+                    let failed = self.model.failed();
+                    if let Some(error) = &failed {
+                        self.screen.failure(&Failure::new(Exit::RunFailed, error.to_string()));
+                    }
                     if self.screen.printer().json {
                         self.screen.event(&json!({ "event": "answer", "text": said }));
                     }
-                    return Ok(self.model.failed().map_or(Exit::Done, |_| Exit::RunFailed));
+                    return Ok(failed.map_or(Exit::Done, |_| Exit::RunFailed));
                 }
                 Standing::Over { error } => {
                     self.conversation = None;

@@ -4,6 +4,7 @@
 
 mod approval;
 mod audit;
+mod chat;
 mod commands;
 mod consent;
 mod contract;
@@ -16,6 +17,9 @@ mod lifecycle;
 mod markdown;
 mod policy;
 mod processes;
+#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
+#[expect(dead_code, reason = "the other tests use the rest")]
+mod provider;
 mod resume;
 mod review_life;
 mod secrets;

@@ -133,8 +133,7 @@ fn whoever_goes_away_wants_no_answer_any_more() {
     drop(stream);
     let open = || {
         let figures = service.get("/metrics").ends(200).text();
-        let line =
-            figures.lines().find(|line| line.starts_with("planwright_sse_clients")).map(str::to_owned);
+        let line = figures.lines().find(|line| line.starts_with("planwright_sse_clients")).map(str::to_owned);
         line.unwrap_or_default()
     };
     wait_until("the stream to be closed", || open().ends_with(" 0"));
