@@ -9,11 +9,12 @@ use crate::model_table;
 use crate::passphrase::{self, Unlock};
 use crate::printer::Printer;
 use crate::projections::WorkspaceFiles;
+use crate::prompt_files;
 use crate::quiet_panics;
 use crate::servers::{Roster, Servers};
 use crate::telemetry;
 use planwright_adapters::demo::Demo;
-use planwright_adapters::files::FileArtifacts;
+use planwright_adapters::files::{FileArtifacts, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
 use planwright_adapters::model::Models;
@@ -215,6 +216,8 @@ impl Setting {
         let models = Arc::new(self.models(&redaction)?);
         let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
             .model(models)
+            .prompts(prompt_files::read(&self.workspace.plans)?)
+            .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())

@@ -53,12 +53,41 @@ pub(super) const REPAIR: PromptForm = PromptForm {
     required: &["findings"],
 };
 
-/// What a model that chats with a person is told about its work.
-pub const CHAT: PromptForm =
-    PromptForm { name: "chat", text: include_str!("prompts/chat.md"), places: &[], required: &[] };
+/// What the reflector is told before it looks at a run. The run itself is not part of the text.
+pub const REFLECT: PromptForm = PromptForm {
+    name: "reflect",
+    text: include_str!("../adjust/prompts/reflect.md"),
+    places: &[],
+    required: &[],
+};
 
-/// The prompts that users can replace.
-pub const PROMPTS: [PromptForm; 6] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, CHAT];
+/// What the reflector is told before it looks at success criteria.
+pub const CHECK: PromptForm = PromptForm {
+    name: "check",
+    text: include_str!("../adjust/prompts/check.md"),
+    places: &[],
+    required: &[],
+};
+
+/// What every executor of an `agent` step is told about its work.
+pub const EXECUTOR: PromptForm = PromptForm {
+    name: "executor",
+    text: include_str!("prompts/executor.md"),
+    places: &["tools", "goal"],
+    required: &["tools"],
+};
+
+/// What a model is told that talks with a person.
+pub const CHAT: PromptForm = PromptForm {
+    name: "chat",
+    text: include_str!("prompts/chat.md"),
+    places: &["tools", "goal"],
+    required: &[],
+};
+
+/// The prompts that can be replaced.
+pub const PROMPTS: [PromptForm; 9] =
+    [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

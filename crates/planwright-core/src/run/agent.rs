@@ -101,9 +101,6 @@ impl AgentWork {
     }
 }
 
-/// What every executor is told about its work, unless the operator says otherwise.
-pub const EXECUTOR_PROMPT: &str = include_str!("prompts/executor.md");
-
 /// The name under which a `think` step is journaled.
 pub fn think_tool() -> ToolName {
     ToolName { server: "planwright".into(), tool: "think".into() }

@@ -48,6 +48,11 @@ impl Run {
         &self.checks
     }
 
+    /// Why somebody declared the run failed, if that is how it ended.
+    pub fn why_given_up(&self) -> Option<&str> {
+        self.given_up.as_deref()
+    }
+
     /// The rest of the plan was planned anew.
     pub fn was_replanned(&self) -> bool {
         self.replanned

@@ -26,10 +26,7 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
-pub use agent::{
-    AgentCall, AgentTurn, AgentWork, CallFate, EXECUTOR_PROMPT, Wanted, WantedCallFacts, agent_tool,
-    think_tool,
-};
+pub use agent::{AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
@@ -92,6 +89,8 @@ pub struct Run {
     looked_at: Option<LookedAt>,
     /// The run was adjusted by planning its remaining steps anew.
     replanned: bool,
+    /// Why somebody declared the run failed, if that is how it ended.
+    given_up: Option<String>,
     /// Whether the success criteria hold, as was found out last.
     checks: Vec<CriterionCheck>,
     /// What the executors of agent steps said and did.

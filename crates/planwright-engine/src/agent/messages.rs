@@ -2,7 +2,8 @@
 
 use planwright_core::model::OfferedTool;
 use planwright_core::plan::Agent;
-use planwright_core::run::{EXECUTOR_PROMPT, StepError};
+use planwright_core::planning::{FillPromptError, PromptForm, Prompts};
+use planwright_core::run::StepError;
 use planwright_core::tool::{Catalog, KnownTool};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -23,14 +24,14 @@ pub(crate) struct Briefing {
 
 impl Briefing {
     /// What holds for the whole step.
-    pub(crate) fn system(&self, custom: Option<&str>, tools: &[String]) -> String {
-        let mut text = custom.unwrap_or(EXECUTOR_PROMPT).trim_end().to_owned();
-        let listed = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
-        let _ = write!(text, "\n\nYour tools: {listed}.");
-        if let Some(goal) = &self.goal {
-            let _ = write!(text, "\n\nThe goal of the whole plan: {goal}");
-        }
-        text
+    pub(crate) fn system(
+        &self,
+        (prompts, form): (&Prompts, &PromptForm),
+        tools: &[String],
+    ) -> Result<String, FillPromptError> {
+        let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
+        let goal = self.goal.as_deref().unwrap_or("not given");
+        prompts.fill(form, &[("tools", &tools), ("goal", goal)])
     }
 
     /// The step itself.

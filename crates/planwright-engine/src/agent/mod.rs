@@ -24,12 +24,10 @@ use planwright_core::run::{AgentTurn, Answered, Consent, Parent};
 use tokio::sync::{mpsc, watch};
 
 /// What the operator decided about executors.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AgentSettings {
     /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool only reads.
     pub observe_scope: bool,
-    /// Replaces what every executor is told about its work.
-    pub prompt: Option<String>,
 }
 
 /// One attempt at an agent step.

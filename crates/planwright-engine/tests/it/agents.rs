@@ -205,7 +205,7 @@ async fn in_observe_mode_what_is_outside_the_scope_is_noted_and_asked_about_unle
         .wants(wants("r.look", json!({"value": 1})))
         .wants(wants("w.write", json!({"value": 2})))
         .says("done");
-    let observing = AgentSettings { observe_scope: true, ..AgentSettings::default() };
+    let observing = AgentSettings { observe_scope: true };
     let engine = engine_with(&world, &model, observing);
     let run = run_any(&engine, agent_plan(&["r.read"])).await;
     assert_eq!(

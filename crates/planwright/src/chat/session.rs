@@ -82,8 +82,7 @@ impl Session {
             let told: Arc<dyn Observer> = Arc::new(Progress::lines(app.printer()));
             offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));
         }
-        let conversing = app.engine.conversing(Arc::new(offered), Arc::new(model.clone()), limits());
-        let talk = with(&app, conversing.map_err(|error| Failure::usage(error.to_string()))?);
+        let talk = with(&app, app.engine.beside(Arc::new(offered), Arc::new(model.clone()), limits()));
         let watcher = Arc::new(Watcher::new(Arc::clone(&screen)));
         talk.engine.watch(Arc::<Watcher>::clone(&watcher));
         let setting = app.setting.clone().sharing(plans.clone());
@@ -126,7 +125,15 @@ impl Session {
         };
         while exit != Exit::Interrupted {
             self.learn_names().await;
-            let typed = match editor.read().await {
+            let interrupts = Interrupts::listen()?;
+            let typed = tokio::select! {
+                typed = editor.read() => typed,
+                _ = interrupts.next() => {
+                    exit = Exit::Interrupted;
+                    continue;
+                }
+            };
+            let typed = match typed {
                 Typed::Line(text) if text.trim().is_empty() => continue,
                 Typed::Line(text) => text,
                 Typed::TooLong => {
@@ -152,8 +159,7 @@ impl Session {
         }
         self.part().await;
         // A person at a keyboard has seen everything that went wrong; a program looks at the code.
-        let seen =
-            printer.can_ask() && matches!(exit, Exit::RunFailed | Exit::Usage | Exit::Refused | Exit::Waits);
+        let seen = printer.can_ask() && !matches!(exit, Exit::Store | Exit::Interrupted);
         Ok(if seen { Exit::Done } else { exit })
     }
 
@@ -189,8 +195,9 @@ impl Session {
             }
             Standing::Waits(_) | Standing::Stands => {
                 self.model.listen();
+                let interrupts = Interrupts::listen()?;
                 let handle = conversation.go_on(&self.talk).await?;
-                Box::pin(self.hear(handle)).await
+                Box::pin(self.hear(handle, &interrupts)).await
             }
         }
     }
@@ -198,6 +205,8 @@ impl Session {
     /// Says something to the model and shows what comes of it.
     pub(super) async fn say(&mut self, message: &str) -> Result<Exit, Failure> {
         self.model.listen();
+        // Listened for before anything begins: from here on Ctrl-C ends the answer and not the program.
+        let interrupts = Interrupts::listen()?;
         let handle = match &self.conversation {
             Some(conversation) => conversation.tell(&self.talk, message).await?,
             None => {
@@ -207,7 +216,7 @@ impl Session {
                 handle
             }
         };
-        Box::pin(self.hear(handle)).await
+        Box::pin(self.hear(handle, &interrupts)).await
     }
 
     fn terms(&self) -> Terms {
@@ -222,10 +231,9 @@ impl Session {
     }
 
     /// Waits until it is the person's turn, asking them meanwhile what only they can decide.
-    async fn hear(&mut self, mut handle: RunHandle) -> Result<Exit, Failure> {
-        let interrupts = Interrupts::listen()?;
+    async fn hear(&mut self, mut handle: RunHandle, interrupts: &Interrupts) -> Result<Exit, Failure> {
         loop {
-            let Some(run) = self.attend(&mut handle, &interrupts).await? else {
+            let Some(run) = self.attend(&mut handle, interrupts).await? else {
                 return Ok(Exit::Interrupted);
             };
             self.screen.pause();
@@ -233,12 +241,12 @@ impl Session {
                 Standing::Listens { said } => {
                     let failed = self.model.failed();
                     if let Some(error) = &failed {
-                        self.screen.failure(&Failure::new(Exit::RunFailed, error.to_string()));
+                        self.screen.failure(&Failure::new(Exit::Model, error.to_string()));
                     }
                     if self.screen.printer().json {
                         self.screen.event(&json!({ "event": "answer", "text": said }));
                     }
-                    return Ok(failed.map_or(Exit::Done, |_| Exit::RunFailed));
+                    return Ok(failed.map_or(Exit::Done, |_| Exit::Model));
                 }
                 Standing::Over { error } => {
                     self.conversation = None;
@@ -247,7 +255,7 @@ impl Session {
                         .hint("what is said next begins another one"));
                 }
                 Standing::Waits(calls) => {
-                    if !self.settle(&calls, &interrupts).await? {
+                    if !self.settle(&calls, interrupts).await? {
                         return self.left_open(&run).await;
                     }
                     let Some(conversation) = &self.conversation else { return Ok(Exit::Done) };
@@ -364,5 +372,5 @@ fn with(app: &App, engine: Engine) -> App {
 
 fn no_model(error: &planwright_engine::port::ModelError) -> Failure {
     let hint = "planwright models shows what is configured; [models] in planwright.toml, or PLANWRIGHT_MODEL, names one";
-    Failure::usage(error.to_string()).hint(hint)
+    Failure::new(Exit::Model, error.to_string()).hint(hint)
 }

@@ -47,7 +47,7 @@ fn last_message(provider: &Provider, request: usize) -> Value {
     provider.asked()[request].body["messages"].as_array().unwrap().last().unwrap().clone()
 }
 
-const APPENDING_IS_ALLOWED: &str = "[[policy.rules]]\ntool = \"local.append_file\"\nverdict = \"allow\"\n";
+const APPENDING_IS_ALLOWED: &str = "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"allow\"\n";
 
 #[test]
 fn what_the_model_says_is_data_and_everything_else_is_talk() {
@@ -118,7 +118,7 @@ fn what_changes_something_waits_for_a_person_and_is_done_once() {
 #[test]
 fn a_person_is_shown_the_call_and_says_yes_or_no() {
     for (answer, effects, told) in
-        [("y\n", "once\n", "Result of"), ("n\n", "", "denied"), ("\n", "", "denied")]
+        [("y\n", "once\n", "Result of"), ("n\n", "", "said no"), ("\n", "", "said no")]
     {
         let (bench, provider) = bench([append("once"), Reply::text("As you wish.")]);
         let mut terminal = Terminal::start(&bench, &["chat"]);
@@ -147,7 +147,7 @@ fn what_policy_denies_and_what_is_not_offered_is_refused() {
     let outside = Reply::calls([("demo__echo", json!({ "value": 1 }))]);
     let provider = Provider::scripted([append("never"), unknown, outside, Reply::text("I cannot.")]);
     let rule =
-        "[[policy.rules]]\ntool = \"local.append_file\"\nverdict = \"deny\"\nreason = \"read only today\"\n";
+        "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"deny\"\nreason = \"read only today\"\n";
     let (bench, provider) = configured(provider, rule);
     let said = chat(&bench, &["--server", "local"], "note it\n").ends(0);
     assert_eq!(said.out, "I cannot.\n");
@@ -173,7 +173,7 @@ fn with_json_every_event_is_a_line() {
     let call = Reply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
     let (bench, _provider) = bench([call, Reply::text("milk"), Reply::status(500, "{}")]);
     bench.write("note.txt", "buy milk");
-    let said = chat(&bench, &["--json"], "look\n/cost\n/nosuch\nand now?\n").ends(1);
+    let said = chat(&bench, &["--json"], "look\n/cost\n/nosuch\nand now?\n").ends(7);
     let events: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let names: Vec<&str> =
         events.iter().map(|event| event["event"].as_str().unwrap_or("(document)")).collect();
@@ -198,7 +198,7 @@ fn a_provider_that_fails_ends_no_conversation() {
         "once more"
     );
     let id = conversation(&bench).unwrap();
-    chat(&bench, &["--resume", &id], "and now?\n").ends(1);
+    chat(&bench, &["--resume", &id], "and now?\n").ends(7);
     assert_eq!(bench.status(&id), "waiting");
 }
 
@@ -210,11 +210,8 @@ fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
     terminal.wait_for("› ");
     terminal.types("tell me a story\n");
     wait_until("the question", || provider.asked().len() == 1);
-    wait_until("the interruption", || {
-        terminal.interrupt();
-        std::thread::sleep(Duration::from_millis(200));
-        terminal.seen().contains("interrupting")
-    });
+    terminal.interrupt();
+    terminal.wait_for("interrupting");
     wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
     terminal.types("stop\n");
     wait_until("the answer", || provider.asked().len() == 2);
@@ -375,10 +372,10 @@ fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
 #[test]
 fn without_a_model_there_is_nobody_to_talk_to() {
     let bench = Bench::new();
-    let said = chat(&bench, &[], "hi\n").complains(2, "no model is configured for the chat");
+    let said = chat(&bench, &[], "hi\n").complains(7, "no model is configured for the chat");
     assert!(said.err.contains("hint: planwright models"), "{}", said.err);
     let (bench, _provider) = self::bench([]);
-    chat(&bench, &["--model", "nobody/knows"], "hi\n").complains(2, "nobody/knows");
+    chat(&bench, &["--model", "nobody/knows"], "hi\n").complains(7, "nobody/knows");
     chat(&bench, &["--server", "nosuch"], "hi\n").complains(2, "no file names a server `nosuch`");
 }
 

@@ -15,10 +15,10 @@ mod execution;
 mod input;
 mod lifecycle;
 mod markdown;
+mod models;
 mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
 mod provider;
 mod resume;
 mod review_life;

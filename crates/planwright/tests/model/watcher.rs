@@ -44,7 +44,7 @@ fn pass_on(client: TcpStream, model: u16, told: mpsc::Sender<()>, refused: Arc<A
     let Ok(server) = TcpStream::connect(("127.0.0.1", model)) else { return };
     let (from_client, to_client) = (client.try_clone().unwrap(), client);
     let (from_server, to_server) = (server.try_clone().unwrap(), server);
-    std::thread::spawn(move || copy(from_client, to_server, |_| drop(told.send(()))));
+    std::thread::spawn(move || copy(from_client, to_server, |_| told.send(()).unwrap_or(())));
     std::thread::spawn(move || {
         copy(from_server, to_client, |bytes| {
             if bytes.starts_with(b"HTTP/1.1 503") {

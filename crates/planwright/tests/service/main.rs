@@ -10,7 +10,6 @@ mod doors;
 mod lifecycle;
 mod overload;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
 mod provider;
 mod repeat;
 mod shutdown;

@@ -97,7 +97,8 @@ impl Run {
         let because = || format!("only policy approved the run, and {}", facts.judgement.because());
         if self.is_models(ix) {
             let consent = self.start.consent.as_deref()?;
-            let asks = facts.judgement.verdict == Verdict::Ask && !consent.is_a_persons();
+            let persons = consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str());
+            let asks = facts.judgement.verdict == Verdict::Ask && !persons;
             return asks.then(because);
         }
         let choices = self.late_choices(ix);
@@ -126,7 +127,9 @@ impl Run {
         if facts.judgement.verdict == Verdict::Allow {
             return None;
         }
-        if !self.start.consent.as_deref().is_some_and(Consent::is_a_persons) {
+        // The step of the plan that a person agreed to is the one that the executor works on.
+        let step = self.start.parent.as_ref().map(|parent| parent.step.as_str()).unwrap_or_default();
+        if !self.start.consent.as_deref().is_some_and(|consent| consent.is_a_persons_for(step)) {
             return Some(format!("only policy approved the run, and {}", facts.judgement.because()));
         }
         let asks = choices.is_empty() || choices.contains(&LateChoice::Ask);

@@ -2,7 +2,9 @@
 //! agreed to, no secret leaves, and nothing that came from outside is read as a reference.
 
 mod corpus;
+mod models;
 mod obeying;
+mod reflections;
 mod values;
 
 use crate::world::{Made, World, options, person};
@@ -18,7 +20,7 @@ use planwright_core::run::{Run, RunEvent, Shown};
 use planwright_core::secret::{SecretName, SecretText};
 use planwright_engine::memory::MemorySecrets;
 use planwright_engine::port::{FeedOf, Position, Store as _};
-use planwright_engine::{Engine, GivenApproval, Redaction};
+use planwright_engine::{AgentSettings, Engine, GivenApproval, Redaction};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -42,6 +44,15 @@ impl Besieged {
     }
 
     fn under(policy: Value) -> Self {
+        Self::with(policy, AgentSettings::default())
+    }
+
+    /// How many attacks there are.
+    fn cases() -> usize {
+        corpus().len()
+    }
+
+    fn with(policy: Value, agents: AgentSettings) -> Self {
         let corpus = corpus();
         let pages = corpus.iter().map(|injected| injected.text.clone()).collect();
         let world = World::with(|tools| tools.pages = pages);
@@ -55,6 +66,7 @@ impl Besieged {
             .secrets(Arc::new(secrets), Redaction::default())
             .policy(Arc::new(policy))
             .model(Arc::new(model.clone()))
+            .agents(agents)
             .build();
         Self { world, model, engine, corpus }
     }

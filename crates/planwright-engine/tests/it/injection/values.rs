@@ -16,8 +16,7 @@ fn sending(page: usize) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_tool_returns_arrives_as_it_is_and_is_never_expanded() {
-    let cases = Besieged::new().corpus.len();
-    for page in 0..cases {
+    for page in 0..Besieged::cases() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let run = besieged.run(sending(page), &[("send", "any"), ("quote", "any")]).await;
@@ -32,8 +31,7 @@ async fn what_a_tool_returns_arrives_as_it_is_and_is_never_expanded() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_tool_returns_agrees_to_nothing() {
-    let cases = Besieged::new().corpus.len();
-    for page in 0..cases {
+    for page in 0..Besieged::cases() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let run = besieged.run(sending(page), &[("send", "ask"), ("quote", "ask")]).await;
