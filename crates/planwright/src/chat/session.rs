@@ -56,7 +56,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) async fn open(app: App, options: ChatOptions) -> Result<Self, Failure> {
+    pub(crate) async fn open(app: App, mut options: ChatOptions) -> Result<Self, Failure> {
+        // What a conversation began with is what was agreed to.
+        let conversation = match &options.resume {
+            Some(id) => Some(Conversation::find(&app, id).await?),
+            None => None,
+        };
+        options.plan_tools |= conversation.as_ref().is_some_and(|(_, tools)| tools.plans);
         let spending = Spending::new(options.budget);
         let env = app.engine.environment();
         let screen = Arc::new(Screen::new(app.printer(), env.redaction.clone()));
@@ -100,17 +106,11 @@ impl Session {
             conversation: None,
             names,
         };
-        session.take_up().await?;
+        if let Some((conversation, _)) = conversation {
+            recall(&session.talk, &conversation.run, &session.spending).await?;
+            session.conversation = Some(conversation);
+        }
         Ok(session)
-    }
-
-    /// Finds the conversation that is to go on.
-    async fn take_up(&mut self) -> Result<(), Failure> {
-        let Some(id) = &self.options.resume else { return Ok(()) };
-        let conversation = Conversation::find(&self.talk, id).await?;
-        recall(&self.talk, &conversation.run, &self.spending).await?;
-        self.conversation = Some(conversation);
-        Ok(())
     }
 
     /// Reads and answers until the person has enough.
@@ -165,7 +165,8 @@ impl Session {
 
     fn failed(&self, failure: &Failure) -> Exit {
         self.screen.failure(failure);
-        failure.exit
+        // A command that was interrupted is over; the chat is not.
+        if failure.exit == Exit::Interrupted { Exit::Done } else { failure.exit }
     }
 
     fn greet(&self) {
@@ -240,6 +241,9 @@ impl Session {
             match standing(&run, &self.talk) {
                 Standing::Listens { said } => {
                     let failed = self.model.failed();
+                    if !self.model.was_asked() {
+                        self.screen.repeat(&said);
+                    }
                     if let Some(error) = &failed {
                         self.screen.failure(&Failure::new(Exit::Model, error.to_string()));
                     }

@@ -142,16 +142,7 @@ impl From<Child> for Running {
 }
 
 impl Running {
-    pub(crate) fn of(command: Command) -> Self {
-        Self::opened(command, false)
-    }
-
-    /// A command whose stdout the person sees too: it may move the cursor, and asks where it is.
-    pub(crate) fn whole(command: Command) -> Self {
-        Self::opened(command, true)
-    }
-
-    fn opened(mut command: Command, whole: bool) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         Self { child: Some(command.spawn().unwrap()) }
     }
 
