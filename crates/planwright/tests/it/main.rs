@@ -4,6 +4,7 @@
 
 mod approval;
 mod audit;
+mod chat;
 mod commands;
 mod consent;
 mod contract;
