@@ -26,6 +26,10 @@ pub struct Figures {
     pub gaps: BTreeMap<String, u64>,
     /// What asking models took, for writing plans and in runs.
     pub models: ModelCosts,
+    /// How often runs were looked at before their end.
+    pub reflections: u64,
+    /// How often a plan was adjusted after that.
+    pub adjustments: u64,
     /// Journals that could not be read.
     pub unreadable: u64,
 }
@@ -137,6 +141,8 @@ impl Figures {
         self.reviews.step_approvals += tally.approvals;
         self.reviews.step_denials += tally.denials;
         *self.runs.entry(status.to_owned()).or_default() += 1;
+        self.reflections += tally.reflections;
+        self.adjustments += u64::from(tally.adjusted);
         if let (true, Some(predicted), Some(actual)) = (tally.completed, predicted, tally.actual()) {
             let figures = &mut self.predictions;
             figures.runs += 1;

@@ -66,7 +66,9 @@ impl Engine {
         let since = BuildsOn { version: run.start().version, digest: run.start().digest };
         let before = review.version(since.version).unwrap_or_else(|| review.current());
         let diff = PlanDiff::between(&before.document, &review.current().document);
-        let again = again(run, &candidate);
+        let is_other =
+            |step: &StepId| diff.steps.iter().any(|change| change.executable && change.id == *step);
+        let again: Vec<StepId> = again(run, &candidate).into_iter().filter(|step| !is_other(step)).collect();
         let unchanged = self.unchanged_since(run, &candidate).await?;
         let agreed: Vec<StepId> = unchanged.into_iter().filter(|step| !again.contains(step)).collect();
         let by_policy = is_left_alone(&before.document, &candidate.plan, &self.catalog())

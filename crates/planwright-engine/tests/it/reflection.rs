@@ -362,6 +362,7 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
         json!({"type": "add_after", "step": "b", "new": {"id": "c", "tool": "r.read"}}),
         json!({"type": "modify", "step": "zzz", "args": {}}),
         json!({"type": "retry", "step": "c"}),
+        json!({"type": "modify", "step": "c", "args": {"value": "${nobody.knows}"}}),
         json!({"type": "skip", "step": "b"}),
     ] {
         let answer = says("needs_adjustment", json!([good, bad]));
@@ -597,4 +598,38 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     assert_eq!(holds, [None, Some(false), None]);
     let none = start(&engine, json!({"id": "q", "steps": [{"id": "a", "tool": "r.read"}]}), options()).await;
     assert!(matches!(engine.check_criteria(none.id(), None).await, Err(CheckCriteriaError::NoCriteria)));
+}
+
+fn replanning(max_replans: u32) -> RunOptions {
+    let reflection = Reflection { max_replans, ..Reflection::default() };
+    RunOptions { reflection: Some(reflection), ..options() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() {
+    let revised = |tool: &str, args: Value| {
+        json!({"title": "Other", "steps": [{"id": "n", "tool": tool, "args": args, "dependsOn": []}]})
+            .to_string()
+    };
+    let (world, model) =
+        (World::new(), ScriptedModel::default().says(revised("r.read", json!({"value": "other"}))));
+    let engine = engine(&world, "one", &model);
+    let runs = cycle(&world, &engine, failing("w.write"), replanning(2)).await;
+    assert_eq!((runs.len(), runs[1].status()), (2, "completed"), "{:?}", world.called());
+    assert_eq!((world.calls_of("a"), world.calls_of("c")), (1, 0));
+    let carried = runs[1].start().reflection.clone().unwrap();
+    assert!(carried.replanned && carried.replans == 1 && runs[0].was_replanned());
+    assert_eq!(kinds(&world, runs[0].id()), ["used", "adjusted"]);
+
+    // A plan of that kind that fails is not planned anew once more, and neither is one that cannot be written.
+    let fails = revised("r.read", json!({"fail": "again"}));
+    let (world, model) = (World::new(), ScriptedModel::default().says(fails.clone()).says(fails));
+    let engine = self::engine(&world, "one", &model);
+    let runs = cycle(&world, &engine, failing("w.write"), replanning(5)).await;
+    assert_eq!((runs.len(), runs[1].status(), model.asked().len()), (2, "failed", 1));
+    let (world, model) = (World::new(), ScriptedModel::default());
+    let engine = self::engine(&world, "one", &model);
+    let run = start(&engine, failing("w.write"), replanning(5)).await;
+    assert_eq!(run.status(), "failed");
+    assert!(given_up(&world, &run).contains("could not be planned anew"), "{}", given_up(&world, &run));
 }

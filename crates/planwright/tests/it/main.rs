@@ -4,6 +4,7 @@
 
 mod approval;
 mod audit;
+mod chat;
 mod commands;
 mod consent;
 mod contract;
@@ -14,11 +15,13 @@ mod execution;
 mod input;
 mod lifecycle;
 mod markdown;
+mod planning;
 mod models;
 mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
 mod provider;
+mod reflection;
 mod resume;
 mod review_life;
 mod secrets;
