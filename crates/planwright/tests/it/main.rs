@@ -12,11 +12,12 @@ mod control_flow;
 mod edit;
 mod examples;
 mod execution;
+mod injection;
 mod input;
 mod lifecycle;
 mod markdown;
-mod planning;
 mod models;
+mod planning;
 mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
