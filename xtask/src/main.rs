@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod model;
 mod peers;
 
 use anyhow::{Result, bail};
@@ -14,11 +15,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const USAGE: &str = "\
 usage: cargo xtask check          format, lints, all tests, documentation: what CI runs
        cargo xtask peers          install the MCP servers that the tests call; check does it by itself
+       cargo xtask model [--port N]
+                                  a small language model on this machine, which needs no key
        cargo xtask prove          the kill test and the simulations, at a length for nights
        cargo run --release -p xtask -- bench [--dir DIR]
                                   speed, next to the disk's own limit, on DIR's file system
        cargo run --release -p xtask -- bench mcp
                                   what a call of an MCP server costs above the server's own round trip
+       cargo run --release -p xtask -- bench planning
+                                  what a planner's prompt costs before the model is asked
        cargo run --release -p xtask -- bench service
                                   how soon listeners and approvals are served, what waiting costs
 ";
@@ -29,10 +34,13 @@ fn main() -> Result<()> {
     match args.as_slice() {
         ["check"] => check::run(),
         ["peers"] => peers::install(),
+        ["model"] => model::serve(None),
+        ["model", "--port", port] => model::serve(Some(port)),
         ["prove"] => check::prove(),
         ["bench"] => bench::run(None),
         ["bench", "--dir", dir] => bench::run(Some(dir.as_ref())),
         ["bench", "mcp"] => bench::run_mcp(),
+        ["bench", "planning"] => bench::run_planning(),
         ["bench", "service"] => bench::run_service(),
         ["bench-echo"] => bench::serve_echo(),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),

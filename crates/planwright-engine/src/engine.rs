@@ -28,14 +28,14 @@ pub struct Environment {
     pub tools: Arc<dyn Tools>,
     pub secrets: Arc<dyn Secrets>,
     pub model: Arc<dyn Model>,
-    /// Programs that work on agent steps.
-    pub executors: Arc<dyn Executors>,
-    /// What the operator decided about executors.
-    pub agents: AgentSettings,
     /// The prompts that the operator replaced.
     pub prompts: Arc<Prompts>,
     /// Where plans will work.
     pub surroundings: Arc<dyn Surroundings>,
+    /// Programs that work on agent steps.
+    pub executors: Arc<dyn Executors>,
+    /// What the operator decided about executors.
+    pub agents: AgentSettings,
     /// Everything that is known to be secret in this process.
     pub redaction: Redaction,
     pub clock: Arc<dyn Clock>,
@@ -108,10 +108,10 @@ pub struct EngineBuilder {
     tools: Arc<dyn Tools>,
     secrets: Option<Arc<dyn Secrets>>,
     model: Option<Arc<dyn Model>>,
-    executors: Option<Arc<dyn Executors>>,
-    agents: AgentSettings,
     prompts: Arc<Prompts>,
     surroundings: Option<Arc<dyn Surroundings>>,
+    executors: Option<Arc<dyn Executors>>,
+    agents: AgentSettings,
     redaction: Redaction,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn Ids>>,
@@ -135,10 +135,10 @@ impl Engine {
             tools,
             secrets: None,
             model: None,
-            executors: None,
-            agents: AgentSettings::default(),
             prompts: Arc::default(),
             surroundings: None,
+            executors: None,
+            agents: AgentSettings::default(),
             redaction: Redaction::default(),
             clock: None,
             ids: None,
@@ -206,20 +206,6 @@ impl EngineBuilder {
         self
     }
 
-    /// The programs that work on agent steps, besides the built-in executor.
-    #[must_use]
-    pub fn executors(mut self, executors: Arc<dyn Executors>) -> Self {
-        self.executors = Some(executors);
-        self
-    }
-
-    /// What the operator decided about executors.
-    #[must_use]
-    pub fn agents(mut self, agents: AgentSettings) -> Self {
-        self.agents = agents;
-        self
-    }
-
     /// Prompts that replace those of this program, by name.
     #[must_use]
     pub fn prompts(mut self, prompts: Prompts) -> Self {
@@ -231,6 +217,20 @@ impl EngineBuilder {
     #[must_use]
     pub fn surroundings(mut self, surroundings: Arc<dyn Surroundings>) -> Self {
         self.surroundings = Some(surroundings);
+        self
+    }
+
+    /// The programs that work on agent steps, besides the built-in executor.
+    #[must_use]
+    pub fn executors(mut self, executors: Arc<dyn Executors>) -> Self {
+        self.executors = Some(executors);
+        self
+    }
+
+    /// What the operator decided about executors.
+    #[must_use]
+    pub fn agents(mut self, agents: AgentSettings) -> Self {
+        self.agents = agents;
         self
     }
 
@@ -304,10 +304,10 @@ impl EngineBuilder {
             tools: self.tools,
             secrets: self.secrets.unwrap_or_else(|| Arc::new(MemorySecrets::default())),
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
-            executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
-            agents: self.agents,
             prompts: self.prompts,
             surroundings: self.surroundings.unwrap_or_else(|| Arc::new(NoSurroundings)),
+            executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
+            agents: self.agents,
             redaction: self.redaction,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,

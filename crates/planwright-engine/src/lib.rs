@@ -64,6 +64,7 @@ mod comments;
 pub mod conformance;
 mod consent;
 mod context;
+mod costs;
 pub mod crash;
 mod dispatch;
 mod edits;

@@ -42,6 +42,10 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// See the whole story in ten seconds: review, approval, a parallel run, a crash, the recovery.
     Demo(command::demo::Args),
+    /// Have a model write a plan for a goal.
+    Create(command::create::Args),
+    /// Have a model write a plan, or some of its steps, again.
+    Regenerate(command::regenerate::Args),
     /// Write a plan to start from.
     New(command::new::Args),
     /// Store plans from files: new ones, or new versions of known ones.
@@ -93,6 +97,9 @@ pub(crate) enum Command {
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
     Fork(command::fork::Args),
+    /// Find out whether the success criteria of a plan hold after it ran: by its own steps, or by asking a model.
+    #[command(display_order = 24)]
+    Check(command::check::Args),
     /// Take back what a run did: the declared undo calls, last step first.
     #[command(after_help = EXIT_CODES)]
     Undo(command::undo::Args),

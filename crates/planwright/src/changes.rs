@@ -53,6 +53,12 @@ pub(crate) fn heading(since: &Reapproval) -> String {
     format!("changed since version {}, which was approved:", since.since.version)
 }
 
+/// The steps that failed before and run again as they are.
+pub(crate) fn again(since: &Reapproval) -> Option<String> {
+    let names: Vec<&str> = since.again.iter().map(StepId::as_str).collect();
+    (!names.is_empty()).then(|| format!("did not succeed, and run again: {}", names.join(", ")))
+}
+
 /// The steps nobody has to look at again.
 pub(crate) fn agreed(since: &Reapproval) -> Option<String> {
     let names: Vec<&str> = since.agreed.iter().map(StepId::as_str).collect();
@@ -63,7 +69,7 @@ pub(crate) fn agreed(since: &Reapproval) -> Option<String> {
 pub(crate) fn tell_since(printer: Printer, since: &Reapproval) {
     printer.talk(&printer.err(BOLD, &heading(since)));
     tell(printer, &since.diff);
-    if let Some(agreed) = agreed(since) {
-        printer.talk(&agreed);
+    for text in again(since).into_iter().chain(agreed(since)) {
+        printer.talk(&text);
     }
 }

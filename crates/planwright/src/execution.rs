@@ -1,5 +1,6 @@
 //! Executing a run to its end, or to where only a person can move it on: the common part of `run`, `resume` and `fork`.
 
+use crate::command::check;
 use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
@@ -7,6 +8,7 @@ use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::progress::Progress;
 use crate::projections::project;
 use crate::questions::{ask_all, origin, waiting_for};
+use crate::reflection::{self, Agreement, ReflectFlags, criteria, looked_at};
 use crate::target::{how_to_go_on, name_of};
 use crate::variables::{VariableFlags, quoted};
 use crate::waiting::{call_lines, waiting_calls};
@@ -17,7 +19,7 @@ use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::plan::{StepIx, visible};
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
-use planwright_core::run::{AskedCall, Refusal, Run, Shown, StepState};
+use planwright_core::run::{AskedCall, Refusal, Run, RunState, Shown, StepState};
 use planwright_engine::{
     CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError,
     read_value,
@@ -57,6 +59,11 @@ pub(crate) struct RunFlags {
     /// Stay while only a person can move the run on, instead of ending with exit code 4.
     #[arg(long)]
     pub(crate) wait: bool,
+    #[command(flatten)]
+    pub(crate) reflection: ReflectFlags,
+    /// After the run, find out whether the success criteria of the plan hold. Only then is it a success.
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// What is to be executed.
@@ -74,6 +81,11 @@ pub(crate) enum Begin {
         plan: PlanId,
         run: RunId,
     },
+    /// The work of this run, which was adjusted, goes on in another one.
+    GoOn {
+        plan: PlanId,
+        run: RunId,
+    },
     /// This run is taken back.
     Undo {
         plan: PlanId,
@@ -88,6 +100,7 @@ impl Begin {
             | Self::Resume(plan)
             | Self::Fork { plan, .. }
             | Self::ResumeRun { plan, .. }
+            | Self::GoOn { plan, .. }
             | Self::Undo { plan, .. } => plan,
         }
     }
@@ -98,6 +111,7 @@ impl Begin {
             Self::Resume(plan) => engine.resume(plan, options).await?,
             Self::Fork { source, from, .. } => engine.fork(source, from, options).await?,
             Self::ResumeRun { run, .. } => engine.resume_run(run, options).await?,
+            Self::GoOn { run, .. } => engine.go_on(run, options).await?,
             Self::Undo { run, .. } => engine.undo(run, options).await?,
         })
     }
@@ -126,7 +140,7 @@ pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result
 
 /// Executes and reports.
 pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result<Exit, Failure> {
-    let Order { begin, approval, variables, steps } = order;
+    let Order { begin, approval, variables, mut steps } = order;
     let plan = begin.plan().clone();
     let mut options = RunOptions::new(user());
     options.variables = variables;
@@ -134,6 +148,9 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
     options.guards = !flags.no_guards;
     options.linger = flags.wait;
     options.approval = approval;
+    let (review, _) = plan_source::load(app, &plan).await?;
+    options.reflection = flags.reflection.read(app, &review.current().document.limits)?;
+    drop(review);
     let interrupts = Interrupts::listen()?;
     let mut begin = begin;
     loop {
@@ -154,14 +171,33 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
                 continue;
             }
         }
+        if let (RunState::Adjusted { .. }, false) = (run.state(), interrupts.any())
+            && let Agreement::GoOn { approval, steps: count } =
+                reflection::agree(app, &run, &flags.reflection, &flags.late).await?
+        {
+            (options.approval, steps) = (approval, count);
+            begin = Begin::GoOn { plan: plan.clone(), run: run.id().clone() };
+            continue;
+        }
+        let checked = if flags.check && *run.state() == RunState::Completed {
+            run = check::check(app, run.id(), None).await?;
+            check::verdict(&run)
+        } else {
+            Exit::Done
+        };
         let interrupted = interrupts.any() && !run.state().is_terminal();
-        let exit = if interrupted { Exit::Interrupted } else { Exit::of_run(&run) };
+        let exit = if interrupted { Exit::Interrupted } else { worse(Exit::of_run(&run), checked) };
         let reported = report(app, &run).await;
         drop(run);
         let (review, _) = plan_source::load(app, &plan).await?;
         project(app, &review).await;
         return reported.map(|()| exit);
     }
+}
+
+/// A run that did what it should is a success only if what it was for was reached.
+fn worse(of_run: Exit, checked: Exit) -> Exit {
+    if of_run == Exit::Done { checked } else { of_run }
 }
 
 /// Waits for the run while listening to the keyboard.
@@ -418,6 +454,9 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             printer.data(&row)?;
         }
     }
+    for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
+        printer.data(&text)?;
+    }
     let word = match report.status {
         "completed" => printer.out(GREEN, report.status),
         "failed" | "cancelled" => printer.out(RED, report.status),
@@ -431,12 +470,25 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
 /// The exact commands that move a run on.
 pub(crate) async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let mut hints = Vec::new();
+    if let RunState::Adjusted { .. } = run.state() {
+        return adjusted_hints(app, run).await;
+    }
     if run.state().is_terminal() {
         return Ok(hints);
     }
     answers(app, run, &mut hints).await?;
     hints.extend(how_to_go_on(app, run.clone()).await?);
     Ok(hints)
+}
+
+/// The commands that let the work of an adjusted run go on; nothing once it did.
+async fn adjusted_hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
+    let Some(continuation) = app.engine.continuation(run.id()).await? else { return Ok(Vec::new()) };
+    let (plan, digest) = (run.plan().id(), continuation.candidate.digest);
+    Ok(vec![
+        format!("planwright approve {plan} --digest {digest} agrees to the change"),
+        format!("planwright resume {plan} goes on then"),
+    ])
 }
 
 /// The commands that answer what a run, or the run of a sub-plan, waits for.

@@ -20,6 +20,7 @@ Exit codes:
   4    waits for a person: approval, input, unknown outcome
   5    the store is damaged or unreachable
   6    the store is encrypted, and its passphrase is missing or wrong
+  7    no model could be asked, or none gave an answer that can be used
   130  interrupted";
 
 /// The endings other programs can tell apart.
@@ -32,6 +33,7 @@ pub(crate) enum Exit {
     Waits,
     Store,
     Locked,
+    Model,
     Interrupted,
 }
 
@@ -45,6 +47,7 @@ impl Exit {
             Self::Waits => 4,
             Self::Store => 5,
             Self::Locked => 6,
+            Self::Model => 7,
             Self::Interrupted => 130,
         }
     }

@@ -10,11 +10,12 @@ use crate::model_table;
 use crate::passphrase::{self, Unlock};
 use crate::printer::Printer;
 use crate::projections::WorkspaceFiles;
+use crate::prompt_files;
 use crate::quiet_panics;
 use crate::servers::{Roster, Servers};
 use crate::telemetry;
 use planwright_adapters::demo::Demo;
-use planwright_adapters::files::FileArtifacts;
+use planwright_adapters::files::{FileArtifacts, WorkspaceSurroundings};
 use planwright_adapters::local::Local;
 use planwright_adapters::mcp::{AllTools, McpOptions, McpServers};
 use planwright_adapters::model::Models;
@@ -222,6 +223,8 @@ impl Setting {
                 self.servers.trust_project,
             )))
             .agents(self.config.agents())
+            .prompts(prompt_files::read(&self.workspace.plans)?)
+            .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)
             .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
             .limits(self.config.limits())

@@ -4,6 +4,7 @@ mod client;
 mod disk;
 mod mcp;
 mod measure;
+mod planning;
 mod service;
 mod shapes;
 
@@ -54,8 +55,26 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     table.bar("one-step plan: time / (3 commits + 30 ms)", ratio, Bar::AtMost(1.0));
 
     calls_of_a_server(&mut table, work.path())?;
+    prompts_of_planners(&mut table)?;
     service_under_load(&mut table, work.path(), limit)?;
     table.finish()
+}
+
+/// Only what is done before a planner is asked, for whoever works on it.
+pub(crate) fn run_planning() -> Result<()> {
+    let mut table = Table::default();
+    prompts_of_planners(&mut table)?;
+    table.finish()
+}
+
+fn prompts_of_planners(table: &mut Table) -> Result<()> {
+    let measured = planning::measure()?;
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let name = format!("writing a prompt's {} KiB as JSON, p50", measured.bytes >> 10);
+    table.note(&name, format!("{:.2} ms", millis(measured.bytes_alone)));
+    let name = format!("prompt over {} tools: ms", planning::TOOLS);
+    table.bar(&name, millis(measured.prompt), Bar::AtMost(20.0));
+    Ok(())
 }
 
 /// Only the service, for whoever works on it.

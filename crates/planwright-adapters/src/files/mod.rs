@@ -3,7 +3,9 @@
 mod artifacts;
 mod atomic;
 mod projection;
+mod snapshot;
 
 pub use artifacts::FileArtifacts;
 pub use atomic::{WriteFileError, atomic_write};
 pub use projection::{Draft, Projection};
+pub use snapshot::WorkspaceSurroundings;

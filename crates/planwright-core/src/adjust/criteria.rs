@@ -9,8 +9,6 @@ use crate::run::{CriterionCheck, Run, StepState, StoredValue};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const CHECK: &str = include_str!("prompts/check.md");
-
 /// Criteria that are asked about at once.
 const MAX_CRITERIA: usize = 50;
 
@@ -66,7 +64,7 @@ fn verdict(state: &StepState) -> (Option<bool>, String) {
 }
 
 /// The conversation that asks about the criteria with these numbers, counted from 0.
-pub fn criteria_messages(run: &Run, asked: &[usize], instructions: Option<&str>) -> Vec<Message> {
+pub fn criteria_messages(run: &Run, asked: &[usize], instructions: &str) -> Vec<Message> {
     let document = run.plan().document();
     let criteria: Vec<Value> = asked
         .iter()
@@ -84,7 +82,7 @@ pub fn criteria_messages(run: &Run, asked: &[usize], instructions: Option<&str>)
         as_data("Criteria", &criteria),
         "\nWhich of them hold? Answer with the JSON object only.\n".to_owned(),
     ];
-    vec![Message::system(instructions.unwrap_or(CHECK)), Message::user(text.concat())]
+    vec![Message::system(instructions), Message::user(text.concat())]
 }
 
 pub fn criteria_schema(asked: &[usize]) -> AnswerSchema {

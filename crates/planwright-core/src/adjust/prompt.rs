@@ -7,17 +7,14 @@ use crate::run::Run;
 use serde::Serialize;
 use serde_json::json;
 
-/// What a user may replace by a file of their own.
-const REFLECT: &str = include_str!("prompts/reflect.md");
-
 /// Bytes of all tools together.
 const MAX_TOOLS: usize = 24 << 10;
 
 /// What the reflector is told about a run.
 #[derive(Debug, Clone, Default)]
 pub struct ReflectionRequest {
-    /// In place of the instructions that come with the program.
-    pub instructions: Option<String>,
+    /// What holds for every run.
+    pub instructions: String,
     /// What adjustments may call.
     pub tools: Vec<OfferedTool>,
     /// What was tried before in the same work, oldest first.
@@ -59,8 +56,7 @@ pub fn reflection_messages(run: &Run, request: &ReflectionRequest) -> Vec<Messag
     text.push_str(&as_data("What may still be spent", &request.remaining));
     text.push_str(&as_data("Steps", &steps));
     text.push_str("\nHow does it go on? Answer with the JSON object only.\n");
-    let instructions = request.instructions.as_deref().unwrap_or(REFLECT);
-    vec![Message::system(instructions), Message::user(text)]
+    vec![Message::system(request.instructions.clone()), Message::user(text)]
 }
 
 fn format_left_out(count: usize) -> String {

@@ -53,6 +53,22 @@ pub(super) const REPAIR: PromptForm = PromptForm {
     required: &["findings"],
 };
 
+/// What the reflector is told before it looks at a run. The run itself is not part of the text.
+pub const REFLECT: PromptForm = PromptForm {
+    name: "reflect",
+    text: include_str!("../adjust/prompts/reflect.md"),
+    places: &[],
+    required: &[],
+};
+
+/// What the reflector is told before it looks at success criteria.
+pub const CHECK: PromptForm = PromptForm {
+    name: "check",
+    text: include_str!("../adjust/prompts/check.md"),
+    places: &[],
+    required: &[],
+};
+
 /// What every executor of an `agent` step is told about its work.
 pub const EXECUTOR: PromptForm = PromptForm {
     name: "executor",
@@ -62,7 +78,7 @@ pub const EXECUTOR: PromptForm = PromptForm {
 };
 
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptForm; 6] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, EXECUTOR];
+pub const PROMPTS: [PromptForm; 8] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -75,10 +75,11 @@ impl Run {
             answered: BTreeMap::new(),
             approved_calls: std::collections::BTreeMap::new(),
             scope: super::scope::Scope::of(plan.document()),
-            agents: BTreeMap::new(),
             looked_at: None,
             replanned: false,
+            given_up: None,
             checks: Vec::new(),
+            agents: BTreeMap::new(),
             plan,
         };
         for ix in run.plan.indices() {
@@ -174,8 +175,10 @@ impl Run {
             E::RunPaused { .. } => self.signal(entry, "run_paused", RunSignal::Paused),
             E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
             E::RunStalled { since } => self.signal(entry, "run_stalled", RunSignal::Stalled(*since)),
-            E::RunGivenUp { steps_digest, .. } => {
-                self.end(entry, "run_given_up", RunSignal::GivenUp, *steps_digest)
+            E::RunGivenUp { reason, steps_digest, .. } => {
+                self.end(entry, "run_given_up", RunSignal::GivenUp, *steps_digest)?;
+                self.given_up = Some(reason.clone()).filter(|reason| !reason.is_empty());
+                Ok(())
             }
             E::CancelRequested { .. } => self.signal(entry, "cancel_requested", RunSignal::CancelRequested),
             E::RunCompleted { steps_digest } => {

@@ -15,7 +15,7 @@ pub(super) struct Usage {
     per_tool: BTreeMap<ToolName, CallsOf>,
     /// Counted only when something bounds repeated calls.
     same_call: BTreeMap<Digest, u64>,
-    /// Tokens of models.
+    /// Tokens that models read and wrote.
     tokens: u64,
     /// Milliseconds in which the runs before this one were executed.
     millis_before: u64,
@@ -74,11 +74,6 @@ impl Usage {
             per_tool: self.per_tool.iter().map(|(tool, spent)| (tool.to_string(), spent.calls)).collect(),
             same_call: self.same_call.clone(),
         }
-    }
-
-    /// Tokens that models have used.
-    pub(super) fn tokens(&self) -> u64 {
-        self.tokens
     }
 
     /// One more call.

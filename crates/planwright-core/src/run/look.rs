@@ -48,6 +48,11 @@ impl Run {
         &self.checks
     }
 
+    /// Why somebody declared the run failed, if that is how it ended.
+    pub fn why_given_up(&self) -> Option<&str> {
+        self.given_up.as_deref()
+    }
+
     /// The rest of the plan was planned anew.
     pub fn was_replanned(&self) -> bool {
         self.replanned
@@ -109,7 +114,7 @@ impl Run {
         let own = self.start.reflection.as_ref().and_then(|reflection| reflection.max_tokens);
         let budget = self.plan.document().limits.budget.tokens.filter(|_| self.start.guards);
         let limit = own.into_iter().chain(budget).min()?;
-        Some(limit.saturating_sub(self.usage.tokens()))
+        Some(limit.saturating_sub(self.tokens()))
     }
 
     pub(super) fn note_reflected(&mut self, entry: &Entry<RunEvent>, found: LookedAt) -> Result<(), Corrupt> {

@@ -85,14 +85,16 @@ pub struct Run {
     /// The one call of a step that a person agreed to. Kept beside the states, because it outlives retries.
     approved_calls: BTreeMap<StepIx, Digest>,
     scope: scope::Scope,
-    /// What the executors of agent steps said and did.
-    agents: BTreeMap<StepIx, AgentWork>,
     /// What was said when somebody looked at the run before its end.
     looked_at: Option<LookedAt>,
     /// The run was adjusted by planning its remaining steps anew.
     replanned: bool,
+    /// Why somebody declared the run failed, if that is how it ended.
+    given_up: Option<String>,
     /// Whether the success criteria hold, as was found out last.
     checks: Vec<CriterionCheck>,
+    /// What the executors of agent steps said and did.
+    agents: BTreeMap<StepIx, AgentWork>,
 }
 
 /// What the first entry of a run says.

@@ -1,6 +1,6 @@
 //! The figures over everything that was read.
 
-use super::{Durations, ReviewTally, RunTally};
+use super::{Durations, ModelCosts, ReviewTally, RunTally};
 use crate::plan::Plan;
 use crate::run::estimates_by_tool;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct Figures {
     pub runs: BTreeMap<String, u64>,
     /// Tools that plans ask for and nobody offers, and how many plans do.
     pub gaps: BTreeMap<String, u64>,
+    /// What asking models took, for writing plans and in runs.
+    pub models: ModelCosts,
     /// Journals that could not be read.
     pub unreadable: u64,
 }
@@ -82,6 +84,7 @@ impl Figures {
         for &time in &tally.times_to_approval {
             figures.time_to_approval.note(time);
         }
+        self.models.add(&tally.models);
         *self.plans.entry(status.to_owned()).or_default() += 1;
     }
 
@@ -130,6 +133,7 @@ impl Figures {
     /// Adds a run whose journal was read to its end.
     pub fn add_run(&mut self, mut tally: RunTally, status: &str, predicted: Option<Duration>) {
         self.add_calls(&mut tally);
+        self.models.add(&tally.models);
         self.reviews.step_approvals += tally.approvals;
         self.reviews.step_denials += tally.denials;
         *self.runs.entry(status.to_owned()).or_default() += 1;

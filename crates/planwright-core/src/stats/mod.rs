@@ -3,10 +3,12 @@
 
 mod durations;
 mod figures;
+mod models;
 mod reviews;
 mod runs;
 
 pub use durations::Durations;
 pub use figures::{Figures, PredictionFigures, ReviewFigures, ToolFigures};
+pub use models::{ModelCosts, ModelFigures};
 pub use reviews::ReviewTally;
 pub use runs::RunTally;

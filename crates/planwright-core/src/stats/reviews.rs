@@ -1,5 +1,6 @@
 //! What one plan adds to the figures.
 
+use super::ModelCosts;
 use crate::journal::Entry;
 use crate::principal::PrincipalKind;
 use crate::review::ReviewEvent;
@@ -19,6 +20,8 @@ pub struct ReviewTally {
     pub(super) expiries: u64,
     /// From the proposal of a version to a person's yes to it.
     pub(super) times_to_approval: Vec<Duration>,
+    /// What writing its versions took.
+    pub(super) models: ModelCosts,
     proposed_at: Option<Timestamp>,
 }
 
@@ -32,7 +35,9 @@ impl ReviewTally {
         use ReviewEvent as E;
         let counts = u64::from(self.since.is_none_or(|since| entry.at >= since));
         match &entry.event {
-            E::PlanProposed { .. } => {
+            E::PlanProposed { planning, .. } => {
+                let used = planning.iter().filter(|_| counts > 0).flat_map(|planning| &planning.used);
+                used.for_each(|used| self.models.note(used));
                 self.versions += counts;
                 self.proposed_at = Some(entry.at);
             }

@@ -1,5 +1,6 @@
 //! What one run adds to the figures.
 
+use super::ModelCosts;
 use crate::id::{AttemptNo, StepId};
 use crate::journal::Entry;
 use crate::run::RunEvent;
@@ -19,6 +20,8 @@ pub struct RunTally {
     pub(super) calls: Vec<(String, Duration, bool)>,
     pub(super) approvals: u64,
     pub(super) denials: u64,
+    /// What asking models took.
+    pub(super) models: ModelCosts,
     /// Calls in flight: their attempt, tool and start.
     in_flight: BTreeMap<StepId, (AttemptNo, String, Timestamp)>,
     asked: BTreeSet<StepId>,
@@ -38,6 +41,7 @@ impl RunTally {
         use RunEvent as E;
         self.pass(entry.at);
         match &entry.event {
+            E::ModelUsed { used, .. } => self.models.note(used),
             E::RunStarted { .. } => self.started_at = Some(entry.at),
             E::AttemptStarted { step, attempt, tool, .. } => {
                 self.in_flight.insert(step.clone(), (*attempt, tool.to_string(), entry.at));
@@ -87,7 +91,6 @@ impl RunTally {
             | E::LoopOpened { .. }
             | E::LoopClosed { .. }
             | E::CancelRequested { .. }
-            | E::ModelUsed { .. }
             | E::AgentTurn { .. }
             | E::RunReflected { .. }
             | E::CriteriaChecked { .. }

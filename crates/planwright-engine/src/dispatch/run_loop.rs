@@ -90,11 +90,11 @@ pub(super) struct Batch {
     pub(super) children: Vec<PreparedChild>,
     answers: Vec<(MessageId, Result<(), String>)>,
     replies: Vec<(oneshot::Sender<Verdict>, Verdict)>,
+    /// Appends to other streams that belong to it.
+    with: Vec<Append>,
     told: Vec<(oneshot::Sender<Decided>, Decided)>,
     pub(super) agents: Vec<PreparedAgent>,
     pub(super) thoughts: Vec<PreparedThought>,
-    /// Appends to other streams that belong to it.
-    with: Vec<Append>,
 }
 
 impl Batch {

@@ -4,6 +4,7 @@ use super::Looked;
 use crate::dispatch::{RunError, RunLoop};
 use crate::engine::Engine;
 use crate::journal::load_review;
+use crate::planner::{PlannerEvent, PlannerOptions, PlannerSink, Replanned};
 use crate::plans::ReviewError;
 use crate::port::{Append, AppendError};
 use planwright_core::adjust::Standing;
@@ -13,7 +14,7 @@ use planwright_core::plan::{Document, Finding};
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command as ReviewCommand, Review, Revision};
 use planwright_core::run::{Command, Run};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 /// How often the version is written again because something else was said about the plan meanwhile.
@@ -40,7 +41,11 @@ impl RunLoop {
     /// Takes over a plan of the remaining work.
     pub(super) async fn replan(&mut self, revised: Document, used: Vec<ModelUse>) -> Result<(), RunError> {
         let run = self.run.clone();
-        let make = move |before: &Document| kept(&run, before, &revised).map(|()| revised.clone());
+        // What was given for one run is not part of the plan.
+        let make = move |before: &Document| {
+            kept(&run, before, &revised)
+                .map(|()| Document { variables: before.variables.clone(), ..revised.clone() })
+        };
         self.go_on_with(make, "the remaining work was planned anew after a failure", true, &used).await
     }
 
@@ -148,9 +153,25 @@ impl Engine {
     }
 
     /// Asks the planner for a plan of the remaining work.
-    pub(crate) async fn ask_for_another_plan(self, _run: Run, _cancelled: CancellationToken) -> Looked {
-        let document = Err("no planner is there".to_owned());
-        Looked::Replanned { document, used: Vec::new() }
+    pub(crate) async fn ask_for_another_plan(self, run: Run, cancelled: CancellationToken) -> Looked {
+        let heard: Arc<Mutex<Vec<ModelUse>>> = Arc::default();
+        let listening = Arc::clone(&heard);
+        let told = PlannerSink::new(move |event| {
+            if let PlannerEvent::Answered { used } = event {
+                listening.lock().unwrap_or_else(PoisonError::into_inner).push(used);
+            }
+        });
+        let options = PlannerOptions { cancelled, told, ..PlannerOptions::default() };
+        match self.replan(&run, &options).await {
+            Ok(Replanned { document, planning }) => {
+                Looked::Replanned { document: Ok(Box::new(document)), used: planning.used }
+            }
+            Err(error) => {
+                // What was asked in vain was paid for all the same.
+                let used = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+                Looked::Replanned { document: Err(error.to_string()), used }
+            }
+        }
     }
 }
 
@@ -163,6 +184,8 @@ fn kept(run: &Run, before: &Document, revised: &Document) -> Result<(), String> 
         };
         match standing {
             Standing::Unknown => return Err(format!("nobody knows whether step `{step}` happened")),
+            // What a person said no to may be done in another way.
+            Standing::Done("denied") => {}
             Standing::Done(_) if find(before) != find(revised) => {
                 return Err(format!("step `{step}` was executed, and is not in the new plan as it was"));
             }

@@ -8,6 +8,7 @@ use planwright_core::adjust::{criteria_messages, criteria_schema, read_criteria,
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, StreamName, encode};
 use planwright_core::model::{ModelRole, ModelUse};
+use planwright_core::planning::CHECK;
 use planwright_core::run::{Command, CriterionCheck, Refusal, Run};
 use std::collections::BTreeMap;
 
@@ -63,7 +64,14 @@ impl Engine {
         if asked.is_empty() {
             return (BTreeMap::new(), Vec::new());
         }
-        let mut request = ModelRequest::new(ModelRole::Reflector, criteria_messages(run, asked, None));
+        let instructions = match self.env.prompts.fill(&CHECK, &[]) {
+            Ok(instructions) => instructions,
+            Err(error) => {
+                return (nobody_knows(&format!("the model could not be asked: {error}")), Vec::new());
+            }
+        };
+        let messages = criteria_messages(run, asked, &instructions);
+        let mut request = ModelRequest::new(ModelRole::Reflector, messages);
         request.schema = Some(criteria_schema(asked));
         request.model = model.map(str::to_owned);
         match self.env.model.ask(request).await {

@@ -8,6 +8,7 @@ use planwright_core::adjust::{
     Adjustment, EarlierReflection, Reflected, ReflectionRequest, reflection_messages, reflection_schema,
 };
 use planwright_core::model::{Message, ModelRole, ModelUse, OfferedTool};
+use planwright_core::planning::REFLECT;
 use planwright_core::run::Run;
 use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
@@ -24,9 +25,16 @@ const MAX_REPEATED: usize = 8_000;
 impl Engine {
     /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is changed.
     pub(crate) async fn ask_how_it_stands(self, run: Run, cancelled: CancellationToken) -> Looked {
+        let instructions = match self.env.prompts.fill(&REFLECT, &[]) {
+            Ok(instructions) => instructions,
+            Err(error) => {
+                let reflected = Reflected::unknown(format!("the model could not be asked: {error}"));
+                return Looked::Reflected { reflected, used: Vec::new(), problem: None };
+            }
+        };
         let tools = self.tools_for_adjusting(&run);
         let request = ReflectionRequest {
-            instructions: None,
+            instructions,
             earlier: self.earlier_reflections(&run).await,
             remaining: remaining(&run),
             tools,

@@ -51,6 +51,7 @@ impl Clock for VirtualClock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) step: String,
+    pub(crate) tool: String,
     pub(crate) attempt: u32,
     pub(crate) at: Timestamp,
     pub(crate) key: String,
@@ -70,7 +71,8 @@ pub(crate) struct Log {
     pub(crate) peaks: BTreeMap<String, usize>,
 }
 
-/// Tools that do what their arguments say: `ms` to take, `value` to return (the step's id if absent), `fail` to fail
+/// Tools that do what their arguments say: `ms` to take, `value` to return (the step's id if absent) or `page`, the
+/// number of one of the pages, `fail` to fail
 /// with that text as often as `times` says, `retryable`, `ask` to ask a person so often first, `panic`, and `stop`, what they say when told to stop:
 /// `cancelled` (the default), `lost`, or `never`.
 ///
@@ -84,6 +86,8 @@ pub(crate) struct ScriptedTools {
     pub(crate) description: Mutex<String>,
     pub(crate) serial_writes: bool,
     pub(crate) server_limit: Option<usize>,
+    /// Texts that come from outside: no plan has them in it.
+    pub(crate) pages: Vec<String>,
     store: OnceLock<Arc<MemoryStore>>,
     clock: Arc<VirtualClock>,
 }
@@ -164,6 +168,7 @@ impl Tools for ScriptedTools {
             let earlier = log.made.iter().filter(|made| made.step == call.step.as_str()).count() as u64;
             log.made.push(Made {
                 step: call.step.to_string(),
+                tool: call.tool.to_string(),
                 attempt: call.attempt,
                 at: clock.now(),
                 key: call.idempotency_key.clone(),
@@ -174,6 +179,8 @@ impl Tools for ScriptedTools {
             earlier
         };
         let in_flight = InFlight(Arc::clone(&log), names);
+        let page = call.args.get("page").and_then(Value::as_u64);
+        let page = page.and_then(|number| self.pages.get(usize::try_from(number).ok()?).cloned());
         Box::pin(async move {
             let _in_flight = in_flight;
             let number = |key: &str| call.args.get(key).and_then(Value::as_u64);
@@ -209,7 +216,8 @@ impl Tools for ScriptedTools {
                 return Err(CallError::InputRequired(Box::new(asked)));
             }
             assert!(!call.args.contains_key("panic"), "this tool panics");
-            Ok(call.args.get("value").cloned().unwrap_or_else(|| json!(call.step.as_str())))
+            let value = page.map(Value::from).or_else(|| call.args.get("value").cloned());
+            Ok(value.unwrap_or_else(|| json!(call.step.as_str())))
         })
     }
 
@@ -246,6 +254,7 @@ impl World {
             description: Mutex::new("scripted".to_owned()),
             serial_writes: true,
             server_limit: None,
+            pages: Vec::new(),
             store: OnceLock::from(Arc::clone(&store)),
             clock: Arc::clone(&clock),
         };

@@ -12,7 +12,9 @@ use planwright_core::policy::MatchedRule;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
-use planwright_engine::{CommandError, LoadError, ReviewError, StartRunError, UndoRunError};
+use planwright_engine::{
+    CheckCriteriaError, CommandError, LoadError, ReviewError, StartRunError, UndoRunError,
+};
 use serde::Serialize;
 use std::error::Error;
 use utoipa::ToSchema;
@@ -407,6 +409,17 @@ impl From<UndoRunError> for Problem {
 }
 
 /// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a key.
+impl From<CheckCriteriaError> for Problem {
+    fn from(error: CheckCriteriaError) -> Self {
+        match error {
+            CheckCriteriaError::Load(error) => error.into(),
+            CheckCriteriaError::NoCriteria => Self::caused(StatusCode::CONFLICT, &error),
+            CheckCriteriaError::Refused(refusal) => refusal.into(),
+            CheckCriteriaError::Append(error) => error.into(),
+        }
+    }
+}
+
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         match &error {

@@ -1,6 +1,8 @@
 //! What is known about a plan, gathered for whoever looks at it.
 
-use super::{ApprovalLine, ChangesSince, PlanDetails, RunLine, StepVerdict, ThreadLine};
+use super::{
+    ApprovalLine, ChangesSince, ModelCostLine, PlanDetails, PlanningLine, RunLine, StepVerdict, ThreadLine,
+};
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
 use planwright_core::review::Review;
@@ -74,6 +76,8 @@ impl<'a> PlanDetails<'a> {
             approvals: review.approvals().iter().map(|approval| ApprovalLine::new(approval, now)).collect(),
             comments: ThreadLine::all(review),
             changes: engine.reapproval(review, candidate).await?.map(ChangesSince::from),
+            planning: review.current().planning.as_deref().map(PlanningLine::from),
+            models: ModelCostLine::all(&engine.model_costs(review).await?),
         })
     }
 }

@@ -36,6 +36,12 @@ pub struct PlanDetails<'a> {
     /// What changed since it was last agreed to, if an edit voided that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<super::ChangesSince>,
+    /// How the current version was written, if a model or a rule of thumb wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning: Option<super::PlanningLine>,
+    /// What asking models for this plan took so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<super::ModelCostLine>,
 }
 
 /// One approval of a plan.

@@ -1,5 +1,6 @@
 //! The result of a run, and of one that was only tried on paper.
 
+use super::{CriterionWire, ReflectionWire};
 use planwright_core::plan::Plan;
 use planwright_core::run::{
     AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport, StepState,
@@ -28,7 +29,20 @@ pub struct RunResult<S = StepResult> {
     pub steps: Vec<S>,
     #[schema(value_type = Object)]
     pub variables: Map<String, Value>,
+    /// The remaining work was planned anew, in this run or one that it goes on from.
     pub replanned: bool,
+    /// The run that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
+    /// What came of looking at it before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reflection: Option<ReflectionWire>,
+    /// Why somebody declared it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the success criteria hold, once that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<CriterionWire>,
     /// Present in a dry run only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<Vec<String>>,
@@ -149,7 +163,16 @@ impl RunResult {
             duration_ms: millis(duration),
             variables: variables(run.plan(), &results),
             steps: results,
-            replanned: false,
+            replanned: run.was_replanned()
+                || run.start().reflection.as_ref().is_some_and(|reflection| reflection.replanned),
+            continues: run
+                .start()
+                .reflection
+                .as_ref()
+                .and_then(|reflection| reflection.continues.as_ref().map(ToString::to_string)),
+            reflection: ReflectionWire::of(run),
+            reason: run.why_given_up().map(str::to_owned),
+            criteria: run.criteria().iter().map(CriterionWire::from).collect(),
             critical_path: None,
         })
     }
@@ -257,6 +280,10 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
         steps: steps.collect(),
         variables: plan.document().variables.clone(),
         replanned: false,
+        continues: None,
+        reflection: None,
+        reason: None,
+        criteria: Vec::new(),
         critical_path: Some(preview.critical_path.iter().map(|ix| plan.step_id(*ix).to_string()).collect()),
     }
 }

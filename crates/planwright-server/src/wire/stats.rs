@@ -1,5 +1,6 @@
 //! Figures as other programs see them. Durations are in milliseconds, rates between 0 and 1.
 
+use super::ModelCostLine;
 use planwright_core::stats::{Durations, Figures, PredictionFigures, ReviewFigures};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -23,6 +24,9 @@ pub struct StatsResult {
     pub prediction: Prediction,
     /// Tools that plans ask for and nobody offers at this moment, the most wanted first.
     pub tool_gaps: Vec<ToolGap>,
+    /// What asking models took, by model, and together.
+    pub models: Vec<ModelCostLine>,
+    pub model_cost_usd: f64,
     /// Plans whose journals could not be read. They are not counted.
     pub unreadable: u64,
 }
@@ -114,6 +118,8 @@ impl StatsResult {
             approvals: ApprovalStats::new(&figures.reviews),
             prediction: Prediction::new(&figures.predictions),
             tool_gaps,
+            models: ModelCostLine::all(&figures.models),
+            model_cost_usd: ModelCostLine::new("", &figures.models.total()).cost_usd,
             unreadable: figures.unreadable,
         }
     }

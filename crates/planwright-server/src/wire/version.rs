@@ -33,6 +33,9 @@ pub struct VersionLine {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restored_from: Option<u32>,
+    /// How it was written, if a model or a rule of thumb wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning: Option<super::PlanningLine>,
     pub title: String,
     pub steps: usize,
     /// Whether anybody agreed to it, used or not.
@@ -50,6 +53,7 @@ impl VersionLine {
             at: version.at.to_string(),
             reason: version.reason.clone(),
             restored_from: version.restored_from,
+            planning: version.planning.as_deref().map(super::PlanningLine::from),
             title: version.document.title.clone().unwrap_or_default(),
             steps: version.document.steps.len(),
             approved: review

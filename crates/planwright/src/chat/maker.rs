@@ -1,34 +1,43 @@
 //! Plans that the model of a conversation has made.
 
-use crate::wire_up::App;
+use crate::exit::chain;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::trace::TraceId;
-use planwright_engine::PlanMaker;
 use planwright_engine::port::BoxFuture;
+use planwright_engine::{CreateOrder, Engine, PlanMaker};
 use tokio_util::sync::CancellationToken;
 
 /// Asks the planner, with what is known about the workspace.
 #[derive(Debug)]
 pub(super) struct Planner {
-    #[expect(dead_code, reason = "the planner comes later")]
-    app: App,
+    engine: Engine,
+    /// Only the tools of these servers; those of all when empty.
+    servers: Vec<String>,
 }
 
 impl Planner {
-    pub(super) fn new(app: App) -> Self {
-        Self { app }
+    pub(super) fn new(engine: Engine, servers: Vec<String>) -> Self {
+        Self { engine, servers }
     }
 }
 
 impl PlanMaker for Planner {
     fn make(
         &self,
-        _: String,
-        _: Principal,
-        _: TraceId,
-        _: CancellationToken,
+        goal: String,
+        by: Principal,
+        trace: TraceId,
+        cancelled: CancellationToken,
     ) -> BoxFuture<'static, Result<Review, String>> {
-        Box::pin(std::future::ready(Err("this version cannot make plans".to_owned())))
+        let engine = self.engine.clone();
+        let mut order = CreateOrder::new(goal, by);
+        order.trace = Some(trace);
+        order.options.servers = self.servers.clone();
+        order.options.cancelled = cancelled;
+        Box::pin(async move {
+            let created = engine.create(order).await;
+            created.map(|created| created.review).map_err(|error| chain(&error))
+        })
     }
 }

@@ -76,7 +76,8 @@ impl Session {
             offered = offered.only(servers.clone());
         }
         if options.plan_tools {
-            let maker = Arc::new(Planner::new(plans.clone()));
+            let servers = options.servers.iter().flatten().cloned().collect();
+            let maker = Arc::new(Planner::new(plans.engine.clone(), servers));
             let made = PlanTools::new(plans.engine.clone(), maker, &agent());
             let told: Arc<dyn Observer> = Arc::new(Progress::lines(app.printer()));
             offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));

@@ -44,7 +44,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         budget: setting.config.chat_budget(),
         resume: args.resume.clone(),
     };
-    Session::open(app, options).await?.run().await
+    let session = Box::pin(Session::open(app, options)).await?;
+    Box::pin(session.run()).await
 }
 
 /// Starts the servers that were named, or every server that is ready. One that was named and cannot be started stops the

@@ -5,9 +5,11 @@ pub(crate) mod archive;
 pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod chat;
+pub(crate) mod check;
 pub(crate) mod comment;
 pub(crate) mod comments;
 pub(crate) mod completions;
+pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod demo;
 pub(crate) mod diff;
@@ -25,6 +27,7 @@ pub(crate) mod new;
 pub(crate) mod pause;
 pub(crate) mod policy;
 pub(crate) mod propose;
+pub(crate) mod regenerate;
 pub(crate) mod reject;
 pub(crate) mod replay;
 pub(crate) mod request_changes;
@@ -101,6 +104,8 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         | Command::Doctor
         | Command::Policy(policy::Args { command: PolicyCommand::Check { .. } }) => Ok(Exit::Done),
         Command::New(args) => new::run(&setting, &args),
+        Command::Create(args) => Box::pin(create::run(&setting, &args)).await,
+        Command::Regenerate(args) => Box::pin(regenerate::run(&setting, &args)).await,
         Command::Import(args) => import::run(&setting, &args).await,
         Command::Export(args) => export::run(&setting, &args).await,
         Command::Validate(args) => validate::run(&setting, &args).await,
@@ -128,6 +133,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
         Command::Resolve(args) => resolve::run(&setting, &args).await,
         Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
+        Command::Check(args) => Box::pin(check::run(&setting, &args)).await,
         Command::Undo(args) => Box::pin(undo::run(&setting, &args)).await,
         Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
         Command::Replay(args) => replay::run(&setting, &args).await,

@@ -1,13 +1,15 @@
 //! `resume`: goes on with the latest run that has not ended.
 
-use crate::execution::{Begin, Order, RunFlags, execute};
+use crate::execution::{Begin, Order, RunFlags, execute, report};
 use crate::exit::{Exit, Failure};
 use crate::plan_source::{load, parse_id};
+use crate::reflection::{Agreement, agree};
 use crate::servers::Need;
 use crate::target::{Target, named_run};
 use crate::wire_up::{Access, App, Setting};
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
+use planwright_core::run::RunState;
 use planwright_engine::StartRunError;
 
 #[derive(Debug, clap::Args)]
@@ -45,6 +47,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     if args.flags.max_concurrency.is_some() {
         app.printer().warn("a resumed run keeps the concurrency it began with");
     }
+    if let Some(run) = app.engine.adjusted_run(&review).await? {
+        return go_on(&app, &review, run, &args.flags).await;
+    }
     let version = review.version(opened.version).unwrap_or_else(|| review.current());
     app.start_servers(&version.document, Need::Use).await?;
     let steps = review.version(opened.version).map_or(0, |version| version.document.steps.len());
@@ -52,9 +57,30 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .await
 }
 
+/// Goes on with the work of a run that was adjusted, if somebody agrees to the change.
+async fn go_on(app: &App, review: &Review, id: RunId, flags: &RunFlags) -> Result<Exit, Failure> {
+    let (run, _) = app.engine.load_run(&id, review).await?;
+    match agree(app, &run, &flags.reflection, &flags.late).await? {
+        Agreement::GoOn { approval, steps } => {
+            let begin = Begin::GoOn { plan: review.id().clone(), run: id };
+            let variables = run.start().variables.clone();
+            drop(run);
+            execute(app, Order { begin, approval, variables, steps }, flags).await
+        }
+        Agreement::Wait => {
+            report(app, &run).await?;
+            Ok(Exit::Waits)
+        }
+    }
+}
+
 /// Goes on with exactly this run.
 async fn resume_run(app: &App, review: &Review, id: RunId, flags: &RunFlags) -> Result<Exit, Failure> {
     let (run, _) = app.engine.load_run(&id, review).await?;
+    if let RunState::Adjusted { .. } = run.state() {
+        drop(run);
+        return go_on(app, review, id, flags).await;
+    }
     let steps = run.plan().len();
     let begin = Begin::ResumeRun { plan: review.id().clone(), run: id };
     let order = Order { begin, approval: None, variables: serde_json::Map::new(), steps };

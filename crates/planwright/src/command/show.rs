@@ -1,12 +1,14 @@
 //! `show`: a plan, where it stands, and its runs.
 
 use crate::changes;
-use crate::command::comments;
+use crate::command::{comments, create};
 use crate::consent::{Agreed, constraints, risks, verdicts};
 use crate::dag;
 use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
+use crate::planning::spent;
 use crate::printer::{BOLD, YELLOW, block, line};
+use crate::reflection::{criteria, looked_at};
 use crate::servers::Need;
 use crate::standing::{Standing, standing};
 use crate::tending::tend;
@@ -45,6 +47,14 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
     }
     Ok(Exit::Done)
+}
+
+/// A plan as `show` shows it.
+pub(crate) async fn print(app: &App, review: &Review) -> Result<(), Failure> {
+    let standing = standing(app, review).await?;
+    let candidate = app.engine.candidate(review, &serde_json::Map::new()).await?;
+    let runs = RunLine::all(&app.engine, review).await?;
+    show(app, review, &standing, &candidate, &runs).await
 }
 
 async fn show(
@@ -104,6 +114,11 @@ async fn show(
         let given = review.given_approvals(&candidate.digest, app.now()).len();
         printer.data(&format!("approvals: {given} of {}", policy.approval.required()))?;
     }
+    if let Some(run) = &run {
+        for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
+            printer.data(&text)?;
+        }
+    }
     if let Some(run) = run.as_ref().filter(|run| !run.state().is_terminal()) {
         for text in waiting_calls(app, run).await? {
             printer.data(&text)?;
@@ -118,9 +133,25 @@ async fn show(
             run.id, run.version, run.status, run.started_at
         ))?;
     }
+    if let Some(how) = create::how(review) {
+        printer.data(&how)?;
+    }
+    show_costs(app, review).await?;
     printer.data(&format!("digest {}", candidate.digest))?;
     if candidate.findings.iter().any(Finding::is_error) {
         printer.findings(&candidate.findings);
+    }
+    Ok(())
+}
+
+/// What models took for this plan, if that is more than writing its current version.
+async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
+    let costs = app.engine.model_costs(review).await?;
+    let written = review.current().planning.as_deref().map(|planning| planning.used.len() as u64);
+    let total = costs.total();
+    if total.answers > written.unwrap_or_default() {
+        let cost = (total.unpriced < total.answers).then_some(total.cost);
+        app.printer().data(&format!("models in all: {}", spent(total.usage, cost)))?;
     }
     Ok(())
 }
@@ -130,7 +161,10 @@ fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
     let printer = app.printer();
     printer.data(&format!("\n{}", printer.out(BOLD, &changes::heading(since))))?;
     changes::print(printer, &since.diff)?;
-    changes::agreed(since).map_or(Ok(()), |agreed| printer.data(&agreed))
+    for text in changes::again(since).into_iter().chain(changes::agreed(since)) {
+        printer.data(&text)?;
+    }
+    Ok(())
 }
 
 /// Who agreed to what, on which terms, and what became of it.

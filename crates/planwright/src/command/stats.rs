@@ -81,6 +81,7 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
             tool.failure_rate * 100.0
         ))?;
     }
+    show_models(printer, stats)?;
     let prediction = &stats.prediction;
     if prediction.runs > 0 {
         heading("Duration of completed runs")?;
@@ -103,6 +104,26 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         printer.hint("planwright verify says what is wrong with them");
     }
     Ok(())
+}
+
+fn show_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
+    if stats.models.is_empty() {
+        return Ok(());
+    }
+    printer.data(&printer.out(BOLD, "Models"))?;
+    for model in &stats.models {
+        let unpriced =
+            if model.unpriced > 0 { format!("  {} without a price", model.unpriced) } else { String::new() };
+        printer.data(&format!(
+            "  {:32} {:>7} answers  {:>9} tokens in  {:>9} out  ${:.6}{unpriced}",
+            line(&model.model),
+            model.answers,
+            model.input_tokens,
+            model.output_tokens,
+            model.cost_usd
+        ))?;
+    }
+    printer.data(&format!("  together ${:.6}", stats.model_cost_usd))
 }
 
 fn counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
 
+mod agents;
 mod approval;
 mod audit;
 mod commands;
@@ -14,8 +15,11 @@ mod execution;
 mod input;
 mod lifecycle;
 mod markdown;
+mod models;
 mod policy;
 mod processes;
+#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
+mod provider;
 mod resume;
 mod review_life;
 mod secrets;

@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
 
+mod chat;
 mod client;
 mod contract;
 mod decisions;
 mod doors;
 mod lifecycle;
 mod overload;
+#[path = "../../../planwright-adapters/tests/provider/mod.rs"]
+#[expect(dead_code, reason = "the other tests use the rest")]
+mod provider;
 mod repeat;
 mod shutdown;
 mod tried;

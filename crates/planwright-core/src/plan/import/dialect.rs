@@ -42,6 +42,8 @@ pub(super) const PLAN_RUNTIME: &[&str] = &[
     "executionStartedAt",
     "executionEndedAt",
     "resultSummary",
+    "planning",
+    "models",
 ];
 
 /// What happened to a step, printed beside it.

@@ -6,14 +6,18 @@ use crate::http::caller::{Caller, Trace};
 use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use crate::wire::{KeptStep, RunAccepted, RunLine, RunResult, StepResult, UndoPreview, UndoStep};
+use crate::wire::{
+    CriteriaResult, KeptStep, RunAccepted, RunLine, RunResult, StepResult, UndoPreview, UndoStep,
+};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::LOCATION;
 use planwright_core::id::{PlanId, RunId, StepId};
-use planwright_core::run::{Kept, Run};
+use planwright_core::model::ModelRole;
+use planwright_core::plan::Limits;
+use planwright_core::run::{Kept, Reflection, Run};
 use planwright_engine::port::AcquireError;
 use planwright_engine::{GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate};
 use serde::Deserialize;
@@ -32,6 +36,7 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(fail_run))
         .routes(routes!(fork_run))
         .routes(routes!(undo_run))
+        .routes(routes!(check_criteria))
 }
 
 /// How the plan is run.
@@ -44,6 +49,43 @@ struct StartRun {
     /// Replaces the plan's own limit.
     #[schema(minimum = 1, maximum = 1000)]
     max_concurrency: Option<u32>,
+    /// A model looks at the run before it ends. What it would change waits for an approval.
+    reflect: bool,
+    /// If a step fails for good, the remaining work is planned anew. The new version waits for an approval.
+    replan: bool,
+    /// How often the work is looked at. Default: what the plan says, else 3.
+    #[schema(minimum = 1, maximum = 100)]
+    max_cycles: Option<u32>,
+    /// How often the remaining work is planned anew. Default: what the plan says, else 1.
+    #[schema(minimum = 1, maximum = 100)]
+    max_replans: Option<u32>,
+    /// No model is asked any more once so many tokens were used.
+    max_tokens: Option<u64>,
+}
+
+impl StartRun {
+    /// The bounds within which models look at the run, if they are to.
+    fn reflection(&self, http: &Http, limits: &Limits) -> Answer<Option<Reflection>> {
+        let bounds = 1..=Reflection::MAX_CYCLES;
+        if [self.max_cycles, self.max_replans].into_iter().flatten().any(|times| !bounds.contains(&times)) {
+            return Err(Problem::bad_request("`maxCycles` and `maxReplans` are between 1 and 100"));
+        }
+        let roles = [(self.reflect, ModelRole::Reflector), (self.replan, ModelRole::Planner)];
+        for (_, role) in roles.into_iter().filter(|(wanted, _)| *wanted) {
+            http.service.engine.environment().model.resolve(role, None)?;
+        }
+        if !self.reflect && !self.replan {
+            return Ok(None);
+        }
+        let cycles = self.max_cycles.or(limits.max_cycles).unwrap_or(Reflection::DEFAULT_MAX_CYCLES);
+        let replans = self.max_replans.or(limits.max_replans).unwrap_or(1);
+        Ok(Some(Reflection {
+            max_cycles: if self.reflect { cycles.min(Reflection::MAX_CYCLES) } else { 0 },
+            max_replans: if self.replan { replans.min(Reflection::MAX_CYCLES) } else { 0 },
+            max_tokens: self.max_tokens,
+            ..Reflection::default()
+        }))
+    }
 }
 
 /// Begins a run of an approved plan. It goes on in the background.
@@ -62,7 +104,9 @@ async fn run_plan(
 ) -> Answer<Response> {
     let review = super::load(&http, &id).await?;
     let engine = &http.service.engine;
+    let reflection = body.reflection(&http, &review.current().document.limits)?;
     let mut options = options(&caller, body.variables, body.max_concurrency)?;
+    options.reflection = reflection;
     let candidate = engine.runnable(&review, &options.variables).await?;
     options.approval = engine.consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
@@ -120,6 +164,39 @@ async fn get_run(State(http): State<Http>, PathStep(id, run): PathStep<PlanId>) 
 #[serde(deny_unknown_fields, default)]
 struct WhichRun {
     run: Option<String>,
+}
+
+/// Which run is checked, and who is asked.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+struct CheckRun {
+    /// The latest one when absent.
+    run: Option<String>,
+    /// A configured model; the reflector's when absent.
+    #[schema(max_length = 200)]
+    model: Option<String>,
+}
+
+/// Finds out whether the success criteria of the plan hold after a run of it, and records it.
+#[utoipa::path(post, path = "/plan/{id}/check", operation_id = "checkCriteria", tag = "runs",
+    params(("id" = String, Path, description = "The plan.")),
+    request_body = Option<CheckRun>,
+    responses((status = 200, description = "Each criterion, and what speaks for it or against it.", body = CriteriaResult)),
+    extensions(("x-planwright-action" = json!("run"))))]
+async fn check_criteria(
+    State(http): State<Http>,
+    PathId(id): PathId<PlanId>,
+    OptionalBody(CheckRun { run, model }): OptionalBody<CheckRun>,
+) -> Answer<Json<CriteriaResult>> {
+    let review = super::load(&http, &id).await?;
+    let run = super::load_run(&http, &review, run.as_deref()).await?;
+    let engine = &http.service.engine;
+    if let Some(model) = &model {
+        engine.environment().model.resolve(ModelRole::Reflector, Some(model))?;
+    }
+    let checked = engine.check_criteria(run.id(), model.as_deref()).await?;
+    http.service.write_files(&id).await;
+    Ok(Json(CriteriaResult::new(&checked)))
 }
 
 /// Pauses a run: what is in flight finishes, nothing new starts.

@@ -1,0 +1,74 @@
+//! What asking models took.
+
+use crate::model::{Cost, ModelUse, TokenUsage};
+use std::collections::BTreeMap;
+
+/// Models with figures of their own; any others are counted together.
+const MAX_MODELS: usize = 200;
+
+const OTHERS: &str = "(others)";
+
+/// What one model was asked and what that cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModelFigures {
+    /// Answers that were paid for.
+    pub answers: u64,
+    pub usage: TokenUsage,
+    /// As far as prices are known.
+    pub cost: Cost,
+    /// Answers for which no price is known.
+    pub unpriced: u64,
+}
+
+impl ModelFigures {
+    fn note(&mut self, used: &ModelUse) {
+        self.answers += 1;
+        self.usage += used.usage;
+        match used.cost {
+            Some(cost) => self.cost += cost,
+            None => self.unpriced += 1,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.answers += other.answers;
+        self.usage += other.usage;
+        self.cost += other.cost;
+        self.unpriced += other.unpriced;
+    }
+}
+
+/// What all models were asked, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelCosts(BTreeMap<String, ModelFigures>);
+
+impl ModelCosts {
+    pub fn note(&mut self, used: &ModelUse) {
+        let known = self.0.contains_key(&used.model) || self.0.len() < MAX_MODELS;
+        let name = if known { &*used.model } else { OTHERS };
+        self.0.entry(name.to_owned()).or_default().note(used);
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (model, figures) in &other.0 {
+            let known = self.0.contains_key(model) || self.0.len() < MAX_MODELS;
+            let name = if known { model } else { OTHERS };
+            self.0.entry(name.to_owned()).or_default().add(figures);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelFigures)> {
+        self.0.iter().map(|(model, figures)| (model.as_str(), figures))
+    }
+
+    /// All models together.
+    pub fn total(&self) -> ModelFigures {
+        let mut total = ModelFigures::default();
+        self.0.values().for_each(|figures| total.add(figures));
+        total
+    }
+}
