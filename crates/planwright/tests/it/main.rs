@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
 
+mod agents;
 mod approval;
 mod audit;
 mod chat;
@@ -15,8 +16,8 @@ mod execution;
 mod input;
 mod lifecycle;
 mod markdown;
-mod planning;
 mod models;
+mod planning;
 mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
