@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
 
+mod agents;
 mod approval;
 mod audit;
+mod chat;
 mod commands;
 mod consent;
 mod contract;
@@ -15,6 +17,7 @@ mod input;
 mod lifecycle;
 mod markdown;
 mod models;
+mod planning;
 mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
