@@ -163,7 +163,9 @@ impl Engine {
 /// Whether nobody stopped the run, and it did not stand still for so long that a person has to say.
 fn can_go_on(run: &Run) -> bool {
     match run.state() {
-        RunState::Running | RunState::Stopping { .. } | RunState::Cancelling => true,
+        // Whoever talks with a person goes on with it where that person is.
+        RunState::Running => !converses(run),
+        RunState::Stopping { .. } | RunState::Cancelling => true,
         RunState::Paused
         | RunState::Stalled { .. }
         | RunState::Completed
@@ -172,4 +174,10 @@ fn can_go_on(run: &Run) -> bool {
         | RunState::Adjusted { .. }
         | RunState::Cancelled => false,
     }
+}
+
+/// Whether a step of the run is a conversation with a person.
+fn converses(run: &Run) -> bool {
+    let steps = &run.plan().document().steps;
+    steps.iter().any(|step| step.agent.as_deref().is_some_and(|agent| agent.converse))
 }

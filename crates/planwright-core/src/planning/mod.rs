@@ -25,7 +25,7 @@ pub use budget::{PromptBudget, tokens};
 pub use fallback::{SavedTemplate, fallback_draft};
 pub use merge::{Outcome, StepOutcome, merge_remaining, merge_steps, merge_whole};
 pub use prompt::{ContextText, Prompt, PromptRequest, Task, build_prompt, kept_steps};
-pub use prompts::{CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptForm, Prompts, REFLECT};
+pub use prompts::{CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptForm, Prompts, REFLECT};
 pub use quote::{fenced, quoted};
 pub use record::Planning;
 pub use relevance::{Words, relevance};

@@ -77,8 +77,17 @@ pub const EXECUTOR: PromptForm = PromptForm {
     required: &["tools"],
 };
 
+/// What a model is told that talks with a person.
+pub const CHAT: PromptForm = PromptForm {
+    name: "chat",
+    text: include_str!("prompts/chat.md"),
+    places: &["tools", "goal"],
+    required: &[],
+};
+
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptForm; 8] = [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR];
+pub const PROMPTS: [PromptForm; 9] =
+    [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use planwright_core::model::OfferedTool;
 use planwright_core::plan::Agent;
-use planwright_core::planning::{EXECUTOR, FillPromptError, Prompts};
+use planwright_core::planning::{FillPromptError, PromptForm, Prompts};
 use planwright_core::run::StepError;
 use planwright_core::tool::{Catalog, KnownTool};
 use serde_json::Value;
@@ -24,10 +24,14 @@ pub(crate) struct Briefing {
 
 impl Briefing {
     /// What holds for the whole step.
-    pub(crate) fn system(&self, prompts: &Prompts, tools: &[String]) -> Result<String, FillPromptError> {
+    pub(crate) fn system(
+        &self,
+        (prompts, form): (&Prompts, &PromptForm),
+        tools: &[String],
+    ) -> Result<String, FillPromptError> {
         let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
         let goal = self.goal.as_deref().unwrap_or("not given");
-        prompts.fill(&EXECUTOR, &[("tools", &tools), ("goal", goal)])
+        prompts.fill(form, &[("tools", &tools), ("goal", goal)])
     }
 
     /// The step itself.

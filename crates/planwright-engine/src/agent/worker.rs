@@ -7,6 +7,7 @@ use super::unwanted;
 use crate::child::ChildAnswer;
 use crate::port::{ModelAnswer, ModelError, ModelRequest};
 use planwright_core::model::{Message, ModelRole, WantedCall};
+use planwright_core::planning::{CHAT, EXECUTOR};
 use planwright_core::run::{AgentTurn, Answer, Asked, Question, Reply, StepError, StoredValue};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -46,7 +47,8 @@ impl Worker {
     async fn talk(&mut self) -> Result<String, Answer> {
         let order = std::sync::Arc::clone(&self.hands.order);
         let Some(agent) = order.definition.agent.as_deref() else { return Err(Answer::NotMade) };
-        let system = order.briefing.system(&self.hands.engine.env.prompts, &order.tools);
+        let form = if agent.converse { &CHAT } else { &EXECUTOR };
+        let system = order.briefing.system((&self.hands.engine.env.prompts, form), &order.tools);
         let system =
             system.map_err(|error| Answer::Failed(StepError::new("bad_prompt", error.to_string())))?;
         self.messages = vec![Message::system(system), Message::user(order.briefing.task(agent))];

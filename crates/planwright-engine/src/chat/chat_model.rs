@@ -3,6 +3,7 @@
 use crate::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
@@ -22,6 +23,7 @@ pub struct ChatModel {
     heard: TextSink,
     interrupted: Arc<watch::Sender<bool>>,
     failed: Arc<Mutex<Option<ModelError>>>,
+    asked: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for ChatModel {
@@ -34,7 +36,7 @@ impl ChatModel {
     pub fn new(inner: Arc<dyn Model>, chosen: Option<String>, heard: TextSink) -> Self {
         let chosen = Arc::new(Mutex::new(chosen));
         let interrupted = Arc::new(watch::Sender::new(false));
-        Self { inner, chosen, heard, interrupted, failed: Arc::default() }
+        Self { inner, chosen, heard, interrupted, failed: Arc::default(), asked: Arc::default() }
     }
 
     /// From here on this model answers.
@@ -58,6 +60,12 @@ impl ChatModel {
     pub fn listen(&self) {
         self.interrupted.send_replace(false);
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.asked.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether it was asked anything since then. What was said before a crash is not said again.
+    pub fn was_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
     }
 
     /// Why the last answer is none, if it is none.
@@ -84,6 +92,7 @@ impl Model for ChatModel {
             Ok(asked) => asked.name,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
+        self.asked.store(true, Ordering::SeqCst);
         (request.role, request.model) = (ModelRole::Chat, self.chosen());
         let (heard, told, said) =
             (self.heard.clone(), request.told.clone(), Arc::new(Mutex::new(String::new())));

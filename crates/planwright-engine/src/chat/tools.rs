@@ -65,7 +65,7 @@ impl Tools for ConversationTools {
                 again: call.attempt > 1,
                 cancelled: call.cancelled,
             };
-            Ok(plans.call(&order).await)
+            Ok(Box::pin(plans.call(&order)).await)
         })
     }
 

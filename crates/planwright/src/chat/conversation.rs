@@ -6,11 +6,11 @@ use crate::plan_source::{load, parse_id, pick_run};
 use crate::printer::line;
 use crate::wire_up::{App, user};
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::plan::Document;
+use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::run::{Reply, Run, Shown, StepState};
 use planwright_engine::chat::Budget;
-use planwright_engine::{GivenApproval, RunCommand, RunHandle, RunOptions};
+use planwright_engine::{GivenApproval, PlanTool, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 
 /// The step that converses.
@@ -39,6 +39,13 @@ pub(super) struct Terms {
     pub(super) tools: Vec<String>,
     pub(super) max_turns: Option<u32>,
     pub(super) budget: Budget,
+}
+
+/// What a conversation was offered when it began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offered {
+    /// The plan tools.
+    pub(super) plans: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -82,15 +89,17 @@ impl Conversation {
         Ok((Self { plan: review.id().clone(), run: handle.run_id().clone() }, handle))
     }
 
-    /// The conversation with this id.
-    pub(super) async fn find(app: &App, id: &str) -> Result<Self, Failure> {
+    /// The conversation with this id, and what it was offered.
+    pub(super) async fn find(app: &App, id: &str) -> Result<(Self, Offered), Failure> {
         let (review, _) = load(app, &parse_id(id)?).await?;
         if !is_conversation(&review.current().document) {
             return Err(Failure::usage(format!("plan `{}` is no conversation", review.id()))
                 .hint("planwright list --label chat shows the conversations there are"));
         }
         let run = pick_run(&review, None)?;
-        Ok(Self { plan: review.id().clone(), run })
+        let tools = &review.current().document.tools_required;
+        let plans = tools.iter().any(|name| PlanTool::named(name).is_some());
+        Ok((Self { plan: review.id().clone(), run }, Offered { plans }))
     }
 
     pub(super) async fn load(&self, app: &App) -> Result<Run, Failure> {
@@ -152,7 +161,7 @@ fn document(id: &str, terms: &Terms, message: &str) -> Result<Document, Failure>
     let title: String = line(message.trim()).chars().take(MAX_TITLE).collect();
     let budget = &terms.budget;
     // What the person types is text, and nothing in it a reference.
-    let instruction = message.replace("${", "$${");
+    let instruction = literal(Value::String(message.to_owned()));
     let document = json!({
         "id": id,
         "title": format!("Chat: {title}"),

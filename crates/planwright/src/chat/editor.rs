@@ -132,7 +132,9 @@ fn read_plain(prompts: bool) -> Typed {
             drop(write!(err, "› ").and_then(|()| err.flush()));
         }
         let mut line = Vec::new();
-        match io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_until(b'\n', &mut line) {
+        // Read before it is looked at: whoever reads on must find the keyboard free.
+        let read = io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_until(b'\n', &mut line);
+        match read {
             Ok(0) | Err(_) if message.is_empty() => return Typed::End,
             Ok(0) | Err(_) => return Typed::Line(message),
             Ok(_) if message.len() + line.len() > MAX_MESSAGE => {
@@ -164,7 +166,8 @@ fn skip_line(read: &[u8]) {
     let mut piece = Vec::new();
     loop {
         piece.clear();
-        match io::stdin().lock().take(MAX_MESSAGE as u64).read_until(b'\n', &mut piece) {
+        let read = io::stdin().lock().take(MAX_MESSAGE as u64).read_until(b'\n', &mut piece);
+        match read {
             Ok(0) | Err(_) => return,
             Ok(_) if piece.ends_with(b"\n") => return,
             Ok(_) => {}

@@ -56,7 +56,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) async fn open(app: App, options: ChatOptions) -> Result<Self, Failure> {
+    pub(crate) async fn open(app: App, mut options: ChatOptions) -> Result<Self, Failure> {
+        // What a conversation began with is what was agreed to.
+        let conversation = match &options.resume {
+            Some(id) => Some(Conversation::find(&app, id).await?),
+            None => None,
+        };
+        options.plan_tools |= conversation.as_ref().is_some_and(|(_, tools)| tools.plans);
         let spending = Spending::new(options.budget);
         let env = app.engine.environment();
         let screen = Arc::new(Screen::new(app.printer(), env.redaction.clone()));
@@ -100,17 +106,11 @@ impl Session {
             conversation: None,
             names,
         };
-        session.take_up().await?;
+        if let Some((conversation, _)) = conversation {
+            recall(&session.talk, &conversation.run, &session.spending).await?;
+            session.conversation = Some(conversation);
+        }
         Ok(session)
-    }
-
-    /// Finds the conversation that is to go on.
-    async fn take_up(&mut self) -> Result<(), Failure> {
-        let Some(id) = &self.options.resume else { return Ok(()) };
-        let conversation = Conversation::find(&self.talk, id).await?;
-        recall(&self.talk, &conversation.run, &self.spending).await?;
-        self.conversation = Some(conversation);
-        Ok(())
     }
 
     /// Reads and answers until the person has enough.
@@ -119,13 +119,21 @@ impl Session {
         let keep = !self.plans.files.is_sealed();
         let editor = Editor::start(self.names.clone(), keep, printer.can_ask());
         self.greet();
-        let mut exit = match self.go_on().await {
+        let mut exit = match Box::pin(self.go_on()).await {
             Ok(exit) => exit,
             Err(failure) => self.failed(&failure),
         };
         while exit != Exit::Interrupted {
             self.learn_names().await;
-            let typed = match editor.read().await {
+            let interrupts = Interrupts::listen()?;
+            let typed = tokio::select! {
+                typed = editor.read() => typed,
+                _ = interrupts.next() => {
+                    exit = Exit::Interrupted;
+                    continue;
+                }
+            };
+            let typed = match typed {
                 Typed::Line(text) if text.trim().is_empty() => continue,
                 Typed::Line(text) => text,
                 Typed::TooLong => {
@@ -136,12 +144,12 @@ impl Session {
                 Typed::End => break,
             };
             let done = match typed.trim().strip_prefix('/') {
-                Some(command) => match slash::run(&mut self, command).await {
+                Some(command) => match Box::pin(slash::run(&mut self, command)).await {
                     Ok(Next::Quit) => break,
                     Ok(Next::GoOn) => Ok(exit),
                     Err(failure) => Err(failure),
                 },
-                None => self.say(&typed).await,
+                None => Box::pin(self.say(&typed)).await,
             };
             // An error in one command or answer never ends the chat.
             exit = done.unwrap_or_else(|failure| self.failed(&failure));
@@ -151,14 +159,14 @@ impl Session {
         }
         self.part().await;
         // A person at a keyboard has seen everything that went wrong; a program looks at the code.
-        let seen =
-            printer.can_ask() && matches!(exit, Exit::RunFailed | Exit::Usage | Exit::Refused | Exit::Waits);
+        let seen = printer.can_ask() && !matches!(exit, Exit::Store | Exit::Interrupted);
         Ok(if seen { Exit::Done } else { exit })
     }
 
     fn failed(&self, failure: &Failure) -> Exit {
         self.screen.failure(failure);
-        failure.exit
+        // A command that was interrupted is over; the chat is not.
+        if failure.exit == Exit::Interrupted { Exit::Done } else { failure.exit }
     }
 
     fn greet(&self) {
@@ -188,8 +196,9 @@ impl Session {
             }
             Standing::Waits(_) | Standing::Stands => {
                 self.model.listen();
+                let interrupts = Interrupts::listen()?;
                 let handle = conversation.go_on(&self.talk).await?;
-                self.hear(handle).await
+                Box::pin(self.hear(handle, &interrupts)).await
             }
         }
     }
@@ -197,6 +206,8 @@ impl Session {
     /// Says something to the model and shows what comes of it.
     pub(super) async fn say(&mut self, message: &str) -> Result<Exit, Failure> {
         self.model.listen();
+        // Listened for before anything begins: from here on Ctrl-C ends the answer and not the program.
+        let interrupts = Interrupts::listen()?;
         let handle = match &self.conversation {
             Some(conversation) => conversation.tell(&self.talk, message).await?,
             None => {
@@ -206,7 +217,7 @@ impl Session {
                 handle
             }
         };
-        self.hear(handle).await
+        Box::pin(self.hear(handle, &interrupts)).await
     }
 
     fn terms(&self) -> Terms {
@@ -221,19 +232,25 @@ impl Session {
     }
 
     /// Waits until it is the person's turn, asking them meanwhile what only they can decide.
-    async fn hear(&mut self, mut handle: RunHandle) -> Result<Exit, Failure> {
-        let interrupts = Interrupts::listen()?;
+    async fn hear(&mut self, mut handle: RunHandle, interrupts: &Interrupts) -> Result<Exit, Failure> {
         loop {
-            let Some(run) = self.attend(&mut handle, &interrupts).await? else {
+            let Some(run) = self.attend(&mut handle, interrupts).await? else {
                 return Ok(Exit::Interrupted);
             };
             self.screen.pause();
             match standing(&run, &self.talk) {
                 Standing::Listens { said } => {
+                    let failed = self.model.failed();
+                    if !self.model.was_asked() {
+                        self.screen.repeat(&said);
+                    }
+                    if let Some(error) = &failed {
+                        self.screen.failure(&Failure::new(Exit::Model, error.to_string()));
+                    }
                     if self.screen.printer().json {
                         self.screen.event(&json!({ "event": "answer", "text": said }));
                     }
-                    return Ok(self.model.failed().map_or(Exit::Done, |_| Exit::RunFailed));
+                    return Ok(failed.map_or(Exit::Done, |_| Exit::Model));
                 }
                 Standing::Over { error } => {
                     self.conversation = None;
@@ -242,7 +259,7 @@ impl Session {
                         .hint("what is said next begins another one"));
                 }
                 Standing::Waits(calls) => {
-                    if !self.settle(&calls, &interrupts).await? {
+                    if !self.settle(&calls, interrupts).await? {
                         return self.left_open(&run).await;
                     }
                     let Some(conversation) = &self.conversation else { return Ok(Exit::Done) };
@@ -359,5 +376,5 @@ fn with(app: &App, engine: Engine) -> App {
 
 fn no_model(error: &planwright_engine::port::ModelError) -> Failure {
     let hint = "planwright models shows what is configured; [models] in planwright.toml, or PLANWRIGHT_MODEL, names one";
-    Failure::usage(error.to_string()).hint(hint)
+    Failure::new(Exit::Model, error.to_string()).hint(hint)
 }

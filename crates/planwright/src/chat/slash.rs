@@ -2,7 +2,9 @@
 
 use super::session::Session;
 use super::words::split;
-use crate::command::{approve, delete, list, reject, resume, run as run_plan, servers, show, stats, tools};
+use crate::command::{
+    approve, create, delete, list, reject, resume, run as run_plan, servers, show, stats, tools,
+};
 use crate::exit::{Exit, Failure};
 use crate::printer::line;
 use clap::{Parser, Subcommand};
@@ -53,6 +55,8 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum PlanCommand {
+    /// Have a plan made of a goal.
+    Create(create::Args),
     /// List the plans.
     List(list::Args),
     /// Show a plan, its steps and its runs.
@@ -86,6 +90,7 @@ pub(super) async fn run(session: &mut Session, text: &str) -> Result<Next, Failu
             ended(list::run(&setting, &args).await)
         }
         Command::PlanStats(args) => ended(stats::run(&setting, &args).await),
+        Command::Plan(PlanCommand::Create(args)) => ended(Box::pin(create::run(&setting, &args)).await),
         Command::Plan(PlanCommand::Show(args)) => ended(show::run(&setting, &args).await),
         Command::Plan(PlanCommand::Run(args)) => ended(Box::pin(run_plan::run(&setting, &args)).await),
         Command::Plan(PlanCommand::Resume(args)) => ended(Box::pin(resume::run(&setting, &args)).await),
@@ -227,6 +232,7 @@ mod tests {
     #[test]
     fn the_commands_take_the_arguments_of_the_command_line() {
         for text in [
+            "plan create \"read the auth module, then refactor\"",
             "plan list --all",
             "plan show p",
             "plan run p --dry-run --var a=1",

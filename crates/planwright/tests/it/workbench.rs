@@ -235,7 +235,16 @@ impl Terminal {
         Self::of(bench.command(args))
     }
 
-    pub(crate) fn of(mut command: Command) -> Self {
+    pub(crate) fn of(command: Command) -> Self {
+        Self::opened(command, false)
+    }
+
+    /// A command whose stdout the person sees too: it may move the cursor, and asks where it is.
+    pub(crate) fn whole(command: Command) -> Self {
+        Self::opened(command, true)
+    }
+
+    fn opened(mut command: Command, whole: bool) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -245,15 +254,24 @@ impl Terminal {
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let slave = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
         command.stdin(slave()).stderr(slave()).stdout(Stdio::null());
+        if whole {
+            command.stdout(slave());
+        }
         let running = Running::of(command);
         let keyboard = std::fs::File::from(master);
         let screen: Arc<Mutex<String>> = Arc::default();
         let (mut reader, seen) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
+        let mut cursor = keyboard.try_clone().unwrap();
         // Ends with the terminal: reading fails once nobody holds its other side.
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
-                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
+                let text = String::from_utf8_lossy(&buffer[..count]);
+                if whole && text.contains("\u{1b}[6n") {
+                    // As a terminal does that is asked where its cursor is.
+                    drop(cursor.write_all(b"\x1b[1;1R"));
+                }
+                seen.lock().unwrap().push_str(&text);
             }
         });
         Self { running, keyboard, screen }

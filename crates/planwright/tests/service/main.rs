@@ -9,9 +9,10 @@ mod decisions;
 mod doors;
 mod lifecycle;
 mod overload;
+mod planning;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
 mod provider;
+mod reflection;
 mod repeat;
 mod shutdown;
 mod tried;

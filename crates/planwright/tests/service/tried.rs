@@ -71,7 +71,7 @@ fn configuration(plans: &[String], runs: &[String]) -> String {
             "[[operations]]\ninclude-method = \"DELETE\"\nparameters.id = {}",
             inline(&dictionary("doomed"))
         ),
-        // Until models can be asked, this is what the operation promises.
+        // The service that is tried has no model to ask.
         "[[operations]]\ninclude-path = \"/chat\"".to_owned(),
         "checks.not_a_server_error.expected-statuses = [\"2xx\", \"4xx\", 503]".to_owned(),
         "checks.positive_data_acceptance.expected-statuses = [\"2xx\", \"4xx\", 503]".to_owned(),
