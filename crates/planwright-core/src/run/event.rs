@@ -40,7 +40,7 @@ pub enum RunEvent {
         undoes: Option<RunId>,
         /// The step of another run that this run is the work of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent: Option<Parent>,
+        parent: Option<Box<Parent>>,
         /// What is executed, where that is no version of the plan but was derived from a run of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         document: Option<Arc<Document>>,
