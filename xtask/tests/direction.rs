@@ -20,6 +20,7 @@ const NEVER: &[(&str, &[&str])] = &[
             "tokio-postgres",
             "lapin",
             "redis",
+            "genai",
             "rmcp",
             "axum",
             "reqwest",
@@ -43,6 +44,7 @@ const NEVER: &[(&str, &[&str])] = &[
             "tokio-postgres",
             "lapin",
             "redis",
+            "genai",
             "rmcp",
             "axum",
             "reqwest",
@@ -63,6 +65,7 @@ const NEVER: &[(&str, &[&str])] = &[
             "tokio-postgres",
             "lapin",
             "redis",
+            "genai",
             "rmcp",
             "clap",
             "ratatui",
@@ -70,7 +73,7 @@ const NEVER: &[(&str, &[&str])] = &[
             "planwright",
         ],
     ),
-    ("planwright", &["rusqlite", "sqlx", "tokio-postgres", "lapin", "redis", "rmcp"]),
+    ("planwright", &["rusqlite", "sqlx", "tokio-postgres", "lapin", "redis", "rmcp", "genai"]),
 ];
 
 #[test]

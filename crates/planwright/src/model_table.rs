@@ -246,7 +246,7 @@ fn key_place(place: &str, workspace: &Path) -> Result<SecretSource, String> {
 fn structured(word: &str) -> Result<Structured, String> {
     word.parse().map_err(|error| {
         let known = ["auto", "json_schema", "json_object", "tool", "text"].map(str::to_owned);
-        match nearest(word, known.into_iter()).first() {
+        match nearest(word, known).first() {
             Some(near) => format!("{error}; did you mean `{near}`?"),
             None => format!("{error}"),
         }

@@ -3,12 +3,14 @@
 use crate::exit::{Exit, Failure};
 use crate::printer::{Printer, line};
 use crate::servers::Listed;
-use crate::wire_up::App;
+use crate::wire_up::{App, Setting};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
-use planwright_core::model::{Cost, TokenUsage};
-use planwright_core::planning::{ContextText, Planning};
-use planwright_engine::{CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink};
+use planwright_core::model::{Cost, ModelRole, TokenUsage};
+use planwright_core::plan::nearest;
+use planwright_core::planning::{ContextText, PROMPTS, Planning};
+use planwright_engine::port::Model as _;
+use planwright_engine::{CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink, Redaction};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
@@ -70,8 +72,17 @@ impl PlannerFlags {
         })
     }
 
+    /// Refuses what could not be asked, before a store is made or a server started for it.
+    pub(crate) fn check_model(&self, setting: &Setting) -> Result<(), Failure> {
+        let models = setting.models(&Redaction::default())?;
+        let resolved = models.resolve(ModelRole::Planner, self.model.as_deref());
+        let failed = |cause| FailedPlanning { cause: Some(cause), ..FailedPlanning::default() };
+        resolved.map(drop).map_err(|cause| failed_planning(&failed(cause)))
+    }
+
     /// Starts the servers whose tools the planner is told about: those that were named, else all that are ready.
     pub(crate) async fn start_servers(&self, app: &App) -> Result<(), Failure> {
+        warn_of_misspelt_prompts(app);
         let mut wanted = BTreeSet::new();
         for name in self.servers.iter().filter(|name| !["local", "demo"].contains(&name.as_str())) {
             let Some(server) = app.roster.find(name) else {
@@ -98,6 +109,19 @@ impl PlannerFlags {
             }
         }
         Ok(())
+    }
+}
+
+/// A prompt under a name that nothing asks for is not used, and its author thinks it is.
+fn warn_of_misspelt_prompts(app: &App) {
+    let known = || PROMPTS.iter().map(|form| form.name.to_owned());
+    for name in app.engine.environment().prompts.names().filter(|name| !known().any(|known| known == *name)) {
+        if let Some(meant) = nearest(name, known()).first() {
+            let name = line(name);
+            app.printer().warn(&format!(
+                "there is no prompt `{name}`, so {name}.md is not used: did you mean {meant}.md?"
+            ));
+        }
     }
 }
 
@@ -157,7 +181,7 @@ impl Heard {
             PlannerEvent::Asked { round, of, model } => *self = Self { round, of, model, bytes: 0 },
             PlannerEvent::Heard { bytes } => self.bytes += bytes,
             PlannerEvent::Answered { used } => {
-                self.bytes = usize::try_from(used.usage.output * 4).unwrap_or_default()
+                self.bytes = usize::try_from(used.usage.output.saturating_mul(4)).unwrap_or_default();
             }
             PlannerEvent::SentBack { round, faults } => {
                 let first = faults.first().map(String::as_str).unwrap_or_default();

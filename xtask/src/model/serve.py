@@ -22,6 +22,8 @@ params.hostnames, params.port = ["127.0.0.1"], port
 params.n_ctx, params.n_parallel = 8192, 1
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
 params.warmup, params.use_jinja = False, True
+# It may not come to an end by itself: nobody gets a longer answer, whatever they ask for.
+params.n_predict = 600
 # The same question gets the same answer, and a short one: at higher temperatures it seldom comes to an end.
 params.sampling.seed, params.sampling.temp = 7, 0.2
 

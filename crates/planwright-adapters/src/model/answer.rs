@@ -7,6 +7,7 @@ use super::options::{ProviderKind, ProviderOptions};
 use futures::StreamExt as _;
 use genai::chat::{ChatStream, ChatStreamEvent, StopReason, StreamEnd, Usage};
 use planwright_core::model::{TokenUsage, WantedCall, find_json};
+use planwright_core::secret::SecretText;
 use planwright_engine::port::{ModelError, TextSink};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(super) struct Reader<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) provider: &'a ProviderOptions,
     pub(super) told: &'a TextSink,
+    /// What must not be told, not even piece by piece.
+    pub(super) key: Option<&'a SecretText>,
     pub(super) names: Names,
     /// The answer comes as a call of this name.
     pub(super) answer_name: Option<String>,
@@ -47,6 +50,8 @@ pub(super) struct Progress {
     text: String,
     calls: Calls,
     thoughts: usize,
+    /// The beginning of the key, perhaps: what comes next decides whether it is told.
+    held: String,
     /// Somebody knows a part of the answer.
     told: bool,
 }
@@ -147,6 +152,14 @@ impl Reader<'_> {
     }
 
     fn tell(&mut self, piece: &str) {
+        self.progress.held.push_str(piece);
+        let held = self.key.map_or(0, |key| begun(&self.progress.held, key.expose()));
+        let rest = self.progress.held.split_off(self.progress.held.len() - held);
+        let piece = std::mem::replace(&mut self.progress.held, rest);
+        self.pass_on(&piece);
+    }
+
+    fn pass_on(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.progress.told = true;
             self.told.tell(&self.judge.redactor.text(piece));
@@ -154,7 +167,9 @@ impl Reader<'_> {
     }
 
     fn finish(mut self, end: &StreamEnd) -> Result<Answer, Failure> {
-        let Progress { text, mut calls, thoughts, told } = std::mem::take(&mut self.progress);
+        let held = std::mem::take(&mut self.progress.held);
+        self.pass_on(&held);
+        let Progress { text, mut calls, thoughts, told, .. } = std::mem::take(&mut self.progress);
         let length = text.len() + calls.length() + thoughts;
         let (cut, reason) = match &end.captured_stop_reason {
             Some(StopReason::MaxTokens(_)) => (true, "length"),
@@ -184,6 +199,12 @@ impl Reader<'_> {
         let usage = end.captured_usage.as_ref().and_then(counted);
         Ok(Answer { text, calls, usage, length, cut, reason })
     }
+}
+
+/// How many bytes at the end of a text are the beginning of a secret.
+fn begun(text: &str, secret: &str) -> usize {
+    let ends = secret.char_indices().map(|(at, _)| at).filter(|&at| at > 0);
+    ends.filter(|&at| text.ends_with(&secret[..at])).max().unwrap_or(0)
 }
 
 /// The JSON that was asked for, without what was written around it. Without any, everything that was written.

@@ -91,7 +91,7 @@ impl Question<'_> {
                 Remedy::None => return Err(error),
                 Remedy::OtherDialect => dialect = dialect.after(provider.structured).ok_or(error)?,
                 Remedy::Loaded if Instant::now() < loaded_by => {
-                    sleep(LOADING_PAUSE.min(provider.loading)).await
+                    sleep(LOADING_PAUSE.min(provider.loading)).await;
                 }
                 Remedy::Loaded => return Err(error),
                 Remedy::Later { after } => {
@@ -121,6 +121,7 @@ impl Question<'_> {
             judge,
             provider: target.provider,
             told: &request.told,
+            key: self.key,
             names: Names::of(&request.tools),
             answer_name: question::answer_name(request, dialect),
             structured,

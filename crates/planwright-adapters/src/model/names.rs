@@ -34,7 +34,7 @@ pub(super) fn wire(name: &str) -> String {
         return written;
     }
     // What lost characters gets some of its digest, so that two such names stay two.
-    let digest = Digest::of_json(&json!(name)).short().to_string();
+    let digest = Digest::of_json(&json!(name)).short();
     let kept = MAX_CHARS.saturating_sub(digest.len() + 1);
     format!("{}_{digest}", &written[..written.len().min(kept)])
 }

@@ -13,6 +13,7 @@ use planwright_core::model::{AnswerSchema, Message, OfferedTool, WantedCall};
 use planwright_core::secret::SecretText;
 use planwright_engine::port::ModelRequest;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
@@ -54,17 +55,29 @@ fn guarded(name: &str) -> String {
 }
 
 pub(super) fn chat(request: &ModelRequest, dialect: Dialect) -> ChatRequest {
-    let mut chat = ChatRequest::new(messages(&request.messages));
     let mut tools: Vec<Tool> = request.tools.iter().map(offered).collect();
+    let mut said = Cow::Borrowed(&request.messages);
     if let Some(schema) = &request.schema {
         if dialect.in_prompt() {
-            chat = chat.append_message(ChatMessage::user(instruction(schema)));
+            instruct(said.to_mut(), &instruction(schema));
         }
         if dialect == Dialect::Tool {
             tools.push(answer_tool(schema));
         }
     }
+    let chat = ChatRequest::new(messages(&said));
     if tools.is_empty() { chat } else { chat.with_tools(tools) }
+}
+
+/// Adds to what the user said last. Two messages of one role in a row are more than some servers' templates take.
+fn instruct(said: &mut Vec<Message>, words: &str) {
+    match said.last_mut() {
+        Some(Message::User { text }) => {
+            text.push_str("\n\n");
+            text.push_str(words);
+        }
+        _ => said.push(Message::user(words)),
+    }
 }
 
 /// Says in words what a provider cannot be told otherwise.

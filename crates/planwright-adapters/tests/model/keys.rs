@@ -73,6 +73,7 @@ async fn no_failure_repeats_the_key() {
             Reply::text(CANARY).cut(1),
             Reply::text(CANARY).hanging(1),
             Reply::text(format!("your key is {CANARY}")),
+            Reply::text(format!("{CANARY} is your key")),
         ];
         for reply in replies {
             let said = format!("{reply:?}");
@@ -85,7 +86,8 @@ async fn no_failure_repeats_the_key() {
                 ..described(&provider, kind)
             };
             let redaction = Redaction::default();
-            let (answer, _) = ask(&models_of(options, redaction.clone()), structured("hello")).await;
+            let (answer, told) = ask(&models_of(options, redaction.clone()), structured("hello")).await;
+            assert!(!told.concat().contains("canary"), "{kind:?}, {said}: {told:?}");
             let shown = match &answer {
                 Ok(answer) => format!("{answer:?}"),
                 Err(error) => format!("{error} {error:?}"),

@@ -52,14 +52,27 @@ fn verdict(state: &StepState) -> (Option<bool>, String) {
             let said = match &**value {
                 Value::Bool(holds) => Some(*holds),
                 Value::Object(object) => object.get("holds").and_then(Value::as_bool),
-                _ => None,
+                Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
             };
             let holds = said.unwrap_or(true);
             (Some(holds), if holds { "says so".to_owned() } else { "says that it does not".to_owned() })
         }
         StepState::Completed { value: StoredValue::Artifact(_), .. } => (Some(true), "completed".to_owned()),
         StepState::Failed { error, .. } => (Some(false), format!("failed: {}", bounded(&error.message))),
-        other => (None, format!("is {}", other.name().replace('_', " "))),
+        StepState::Pending { .. }
+        | StepState::Blocked { .. }
+        | StepState::Ready { .. }
+        | StepState::AwaitingApproval { .. }
+        | StepState::AwaitingInput { .. }
+        | StepState::AwaitingPlan { .. }
+        | StepState::Running { .. }
+        | StepState::Looping { .. }
+        | StepState::RetryDue { .. }
+        | StepState::Denied { .. }
+        | StepState::Skipped { .. }
+        | StepState::Cancelled { .. }
+        | StepState::OutcomeUnknown { .. }
+        | StepState::Undone { .. } => (None, format!("is {}", state.name().replace('_', " "))),
     }
 }
 
@@ -109,10 +122,8 @@ pub fn read_criteria(
     answer: &str,
 ) -> Result<Vec<(usize, CriterionCheck)>, String> {
     let value = find_json(answer).ok_or("there is no JSON object in the answer")?;
-    let list = match &value {
-        Value::Array(list) => list,
-        other => other.get("checks").and_then(Value::as_array).ok_or("the answer has no `checks`")?,
-    };
+    let checks = value.get("checks").unwrap_or(&value);
+    let list = checks.as_array().ok_or("the answer has no `checks`")?;
     let criteria = &run.plan().document().success_criteria;
     let told = |index: usize| -> (Option<bool>, String) {
         let mut found = list.iter().filter(|check| number(check) == Some(index + 1));

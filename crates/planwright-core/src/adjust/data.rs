@@ -37,7 +37,18 @@ impl StepStory {
         let stands = |state: &StepState| match state {
             StepState::Failed { .. } | StepState::Denied { .. } | StepState::OutcomeUnknown { .. } => 0,
             StepState::Completed { .. } => 2,
-            _ => 1,
+            StepState::Pending { .. }
+            | StepState::Blocked { .. }
+            | StepState::Ready { .. }
+            | StepState::AwaitingApproval { .. }
+            | StepState::AwaitingInput { .. }
+            | StepState::AwaitingPlan { .. }
+            | StepState::Running { .. }
+            | StepState::Looping { .. }
+            | StepState::RetryDue { .. }
+            | StepState::Skipped { .. }
+            | StepState::Cancelled { .. }
+            | StepState::Undone { .. } => 1,
         };
         let mut order: Vec<_> = run.plan().indices().collect();
         order.sort_by_key(|&ix| stands(run.step(ix)));
@@ -76,7 +87,10 @@ fn told(value: &StoredValue) -> String {
     match value {
         StoredValue::Inline(value) => match &**value {
             Value::String(text) => bounded(text),
-            other => bounded(&other.to_string()),
+            other
+            @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                bounded(&other.to_string())
+            }
         },
         StoredValue::Artifact(artifact) => {
             format!("(a value of {} bytes that is kept elsewhere)", artifact.bytes)

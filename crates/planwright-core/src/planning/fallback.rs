@@ -109,7 +109,8 @@ fn from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
             Some(tool) => step.tool = Some(tool.name.to_string()),
             // The words of a goal are no template.
             None => {
-                step.think = Some(Box::new(Think { prompt: clause.replace("${", "$${"), ..Think::default() }))
+                step.think =
+                    Some(Box::new(Think { prompt: clause.replace("${", "$${"), ..Think::default() }));
             }
         }
         step

@@ -24,7 +24,7 @@ pub(super) fn section(review: &Review, feedback: Option<&str>, budget: usize) ->
         lines.push(format!("- changes to version {version} asked for by {}: {text}\n", by(&asked.by)));
     }
     for thread in review.open_threads() {
-        let about = thread.on.as_ref().map_or("the plan".to_owned(), |step| format!("step {step}"));
+        let about = thread.on.as_ref().map_or_else(|| "the plan".to_owned(), |step| format!("step {step}"));
         for comment in thread.comments() {
             lines.push(format!("- {} about {about}: {}\n", by(&comment.by), quoted(&comment.text, MAX_TEXT)));
         }

@@ -56,7 +56,13 @@ struct Shown<'a> {
 impl Shown<'_> {
     /// A value that stands somewhere in the arguments: itself, or a reference to an earlier result.
     fn value(&mut self, schema: &Value, depth: usize) -> Value {
-        let plain = self.schema(schema, depth);
+        let plain = match (self.schema(schema, depth), self.showing.limits) {
+            // What may be anything has no end for a model that is held to limits: a text will do.
+            (Value::Object(any), Some(limits)) if any.is_empty() => {
+                json!({ "type": "string", "maxLength": limits.text })
+            }
+            (plain, _) => plain,
+        };
         // Any text may be a reference already.
         let takes_any_text = plain.get("enum").is_none()
             && plain.get("maxLength").is_none_or(|_| self.showing.limits.is_some())

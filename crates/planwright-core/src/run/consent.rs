@@ -75,7 +75,8 @@ impl Consent {
     #[must_use]
     pub fn for_child(&self, late: BTreeMap<String, LateChoice>) -> Self {
         let late = late.into_iter().map(|(step, choice)| (step, vec![choice])).collect();
-        Self { late, ..self.clone() }
+        // Other plans have steps of their own: what was agreed to before is said of no step of theirs.
+        Self { late, agreed: BTreeSet::new(), ..self.clone() }
     }
 
     /// Whether a person agreed, and not only policy.

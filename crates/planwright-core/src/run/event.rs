@@ -31,7 +31,7 @@ pub enum RunEvent {
         guards: bool,
         by: Principal,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        forked_from: Option<Fork>,
+        forked_from: Option<Box<Fork>>,
         /// What was agreed to. Absent in runs from before it was written down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consent: Option<Box<Consent>>,

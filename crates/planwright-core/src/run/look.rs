@@ -137,8 +137,11 @@ impl Run {
             return Standing::Unknown;
         }
         let partly_done = any(|state| matches!(state, StepState::Completed { .. }));
-        // Other plans and agents make calls of their own.
-        let works_by_itself = self.definition(ix).plan.is_some() || self.definition(ix).agent.is_some();
+        // Other plans and executors do things of their own, and so do agents once one of their calls was made.
+        let written = self.definition(ix);
+        let called = self.agent_work(ix).is_some_and(|work| work.calls() > 0);
+        let executor = written.agent.as_ref().is_some_and(|agent| agent.executor.is_some());
+        let works_by_itself = written.plan.is_some() || executor || called;
         let state = self.step(ix);
         match state {
             StepState::OutcomeUnknown { .. } => Standing::Unknown,

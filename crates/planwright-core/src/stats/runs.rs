@@ -22,6 +22,10 @@ pub struct RunTally {
     pub(super) denials: u64,
     /// What asking models took.
     pub(super) models: ModelCosts,
+    /// How often it was looked at before its end.
+    pub(super) reflections: u64,
+    /// Its plan was adjusted.
+    pub(super) adjusted: bool,
     /// Calls in flight: their attempt, tool and start.
     in_flight: BTreeMap<StepId, (AttemptNo, String, Timestamp)>,
     asked: BTreeSet<StepId>,
@@ -42,6 +46,8 @@ impl RunTally {
         self.pass(entry.at);
         match &entry.event {
             E::ModelUsed { used, .. } => self.models.note(used),
+            E::RunReflected { .. } => self.reflections += 1,
+            E::CriteriaChecked { used, .. } => used.iter().for_each(|used| self.models.note(used)),
             E::RunStarted { .. } => self.started_at = Some(entry.at),
             E::AttemptStarted { step, attempt, tool, .. } => {
                 self.in_flight.insert(step.clone(), (*attempt, tool.to_string(), entry.at));
@@ -82,7 +88,11 @@ impl RunTally {
                 self.completed = true;
                 self.ended_at = Some(entry.at);
             }
-            E::RunFailed { .. } | E::RunCancelled { .. } | E::RunGivenUp { .. } | E::RunAdjusted { .. } => {
+            E::RunFailed { .. } | E::RunCancelled { .. } | E::RunGivenUp { .. } => {
+                self.ended_at = Some(entry.at);
+            }
+            E::RunAdjusted { .. } => {
+                self.adjusted = true;
                 self.ended_at = Some(entry.at);
             }
             E::ResultReused { .. }
@@ -92,8 +102,6 @@ impl RunTally {
             | E::LoopClosed { .. }
             | E::CancelRequested { .. }
             | E::AgentTurn { .. }
-            | E::RunReflected { .. }
-            | E::CriteriaChecked { .. }
             | E::UndoOpened { .. }
             | E::StepUndone { .. } => {}
         }

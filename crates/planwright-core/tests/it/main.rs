@@ -1,6 +1,8 @@
 //! What the core promises, seen from outside. `run_*`: lives of runs; `review_*`: lives of plans; the rest: plans.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
+mod adjustments;
+mod agents;
 mod consent_histories;
 mod consent_oracle;
 mod consent_rules;

@@ -5,6 +5,7 @@
 use crate::run_files;
 use crate::run_scenarios::Story;
 use crate::run_world::History;
+use planwright_core::adjust::Reflected;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{
@@ -16,8 +17,8 @@ use planwright_core::planning::Planning;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
-    Answer, Command as RunCommand, Parent, Run, RunEvent, Shown, StoredValue, plan_undo, priorities,
-    unit_estimate,
+    Answer, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown, Spent,
+    StepError, StoredValue, plan_undo, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, EffectClass};
@@ -73,8 +74,13 @@ const REVIEW_LIFE: &str = "review_life";
 const REVIEW_EDITED: &str = "review_edited";
 /// A fallback that a person proposed, and a version that a model wrote.
 const REVIEW_PLANNED: &str = "review_planned";
+/// A run that goes on from another, is looked at, and is adjusted.
+const REFLECTED: &str = "reflected";
 /// A run that carries its consent, and asks about one call.
 const CONSENT: &str = "consent";
+
+/// An executor that is refused a call, waits for a person, and is done.
+const AGENT: &str = "agent";
 
 /// One line of a golden journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -409,6 +415,81 @@ fn write_undo_run() -> (Document, History) {
     (undo.document, history)
 }
 
+/// A step fails, somebody looks at it, and the plan is adjusted.
+fn write_reflected_run() -> (Document, History) {
+    let document: Document = serde_json::from_value(json!({
+        "id": "golden", "goal": "see it", "successCriteria": ["it is seen"],
+        "steps": [{"id": "a", "tool": "t.a"}, {"id": "b", "tool": "t.b", "dependsOn": ["a"], "args": {"x": 1}}],
+    }))
+    .unwrap();
+    let plan = Arc::new(Plan::compile(document.clone(), &Bounds::default()).unwrap());
+    let reflection = Reflection {
+        max_cycles: 3,
+        max_replans: 1,
+        cycles: 1,
+        continues: Some("run_before".parse().unwrap()),
+        max_tokens: Some(10_000),
+        tried: vec![Digest::of_bytes(b"tried")],
+        spent: Spent {
+            calls: 2,
+            tokens: 30,
+            millis: 1_500,
+            per_tool: [("t.a".to_owned(), 2)].into(),
+            same_call: [(Digest::of_bytes(b"call"), 2)].into(),
+        },
+        ..Reflection::default()
+    };
+    let started = RunEvent::RunStarted {
+        plan: plan.id().clone(),
+        version: 1,
+        digest: Digest::of_bytes(b"reflected"),
+        variables: serde_json::Map::new(),
+        max_concurrency: 1,
+        guards: true,
+        by: Principal::person("ada"),
+        consent: None,
+        forked_from: None,
+        undoes: None,
+        parent: None,
+        document: None,
+        trace: None,
+        reflection: Some(Box::new(reflection)),
+    };
+    let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
+    let answers = [
+        Answer::Succeeded(StoredValue::Inline(Arc::new(json!("seen")))),
+        Answer::Failed(StepError::new("tool_error", "no")),
+    ];
+    for (ix, answer) in plan.indices().zip(answers) {
+        let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();
+        let start =
+            RunCommand::Start { step: ix, tool, class: EffectClass::Safe, call: Digest::ZERO, facts: None };
+        history.give(&start, Cause::Schedule).unwrap();
+        history.give(&RunCommand::Report { step: ix, attempt: 1, answer }, Cause::Report).unwrap();
+    }
+    assert!(history.run.awaits_reflection());
+    let used = ModelUse {
+        role: ModelRole::Reflector,
+        model: "some/model".into(),
+        usage: TokenUsage { input: 100, output: 20, cached: 0, estimated: false },
+        cost: Some(Cost(12)),
+    };
+    let text = json!({"assessment": "needs_adjustment", "reasoning": "it looks elsewhere", "adjustments": [
+        {"type": "retry", "step": "b", "args": {"x": 2}},
+        {"type": "add_before", "step": "b", "new": {"id": "n", "tool": "t.n"}},
+    ]});
+    let reflected = Box::new(Reflected::read(&text.to_string(), &Bounds::default()).unwrap());
+    let command = RunCommand::Reflect { reflected, used: vec![used.clone()], problem: None };
+    history.give(&command, Cause::Report).unwrap();
+    history.give(&RunCommand::Settle, Cause::Schedule).unwrap();
+    let adjust = RunCommand::Adjust { version: 2, replanned: false, used: Vec::new() };
+    history.give(&adjust, Cause::Report).unwrap();
+    let check = CriterionCheck { criterion: "it is seen".into(), holds: None, evidence: "who knows".into() };
+    let noted = RunCommand::NoteCriteria { checks: vec![check], used: vec![used] };
+    history.give(&noted, Cause::Command).unwrap();
+    (document, history)
+}
+
 struct Nothing;
 
 impl Values for Nothing {
@@ -449,6 +530,14 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == CONSENT) {
         let (history, document) = crate::consent_rules::asked_story();
         keep(CONSENT, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == REFLECTED) {
+        let (document, history) = write_reflected_run();
+        keep(REFLECTED, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == AGENT) {
+        let (document, history) = crate::agents::story();
+        keep(AGENT, &history.records, &document, &came_to(&history.run));
     }
     if !kept.iter().any(|kept| kept == UNDO_RUN) {
         let (document, history) = write_undo_run();

@@ -20,7 +20,8 @@ use crate::undo::Mirror;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
-use planwright_core::plan::StepIx;
+use planwright_core::model::ModelUse;
+use planwright_core::plan::{Document, StepIx};
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -111,6 +112,8 @@ pub(crate) struct RunLoop {
     pub(crate) run: Run,
     /// A model is being asked about the run as a whole.
     pub(crate) looking: Option<Looking>,
+    /// A plan of the remaining work that has not been taken over yet, and what it took.
+    pub(crate) revised: Option<(Document, Vec<ModelUse>)>,
     pub(super) large: LargeValues,
     pub(super) batch: Batch,
     /// Steps whose `when` was found true: nothing that it looks at changes any more.
@@ -183,6 +186,7 @@ impl RunLoop {
             engine,
             run,
             looking: None,
+            revised: None,
             large: LargeValues::default(),
             batch: Batch::default(),
             met: BTreeSet::new(),
@@ -318,8 +322,9 @@ impl RunLoop {
             status: self.changed_status(),
             answers: batch.answers,
         };
-        let mut appends = vec![append];
-        appends.extend(batch.with);
+        // What a run says about a plan comes after what the plan says.
+        let mut appends = batch.with;
+        appends.push(append);
         if let Some(mirror) = &mut self.mirror {
             appends.extend(mirror.follow(&self.env, &self.run, &batch.entries)?);
         }
@@ -450,7 +455,7 @@ impl RunLoop {
                 biased;
                 Some(finished) = self.calls.next(), if !self.calls.is_empty() => self.finished.push(finished),
                 Some(request) = self.inbox.recv() => self.accept(request)?,
-                looked = Looking::answer(&mut self.looking) => self.looked(looked).await?,
+                looked = Looking::answer(&mut self.looking) => self.looked(looked)?,
                 () = async { clock.sleep_until(timer.expect("guarded")).await }, if timer.is_some() => {}
                 _ = self.freed.changed(), if self.starved => {}
                 _ = self.draining.changed() => {}

@@ -74,6 +74,10 @@ impl RunLoop {
                 Ok(false)
             }
             Some(Look::Replan) => {
+                if let Some((revised, used)) = self.revised.take() {
+                    self.replan(revised, used).await?;
+                    return Ok(true);
+                }
                 if self.looking.is_none() {
                     let cancelled = CancellationToken::new();
                     let asking =
@@ -87,14 +91,14 @@ impl RunLoop {
     }
 
     /// The model has answered.
-    pub(crate) async fn looked(&mut self, looked: Looked) -> Result<(), RunError> {
+    pub(crate) fn looked(&mut self, looked: Looked) -> Result<(), RunError> {
         self.looking = None;
         match looked {
             Looked::Reflected { reflected, used, problem } => {
                 let command = Command::Reflect { reflected: Box::new(reflected), used, problem };
                 self.execute(&command, Cause::Report)?;
             }
-            Looked::Replanned { document: Ok(document), used } => self.replan(*document, used).await?,
+            Looked::Replanned { document: Ok(document), used } => self.revised = Some((*document, used)),
             Looked::Replanned { document: Err(reason), used } => {
                 let reason = format!("the remaining work could not be planned anew: {reason}");
                 self.execute(&Command::Abandon { reason, used }, Cause::Report)?;

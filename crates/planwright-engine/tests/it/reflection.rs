@@ -314,14 +314,22 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
     ]);
     let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", look_first)));
     let engine = engine_auto(&world, "one", &model);
-    let run = start(&engine, failing("r.read"), reflecting(3)).await;
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.write"},
+        {"id": "slow", "tool": "r.read", "dependsOn": ["a"], "args": {"ms": 1000}},
+        {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
+        {"id": "c", "tool": "w.write", "dependsOn": ["slow"]},
+    ]});
+    let run = start(&engine, plan, reflecting(3)).await;
     assert_eq!(run.status(), "adjusted");
     let went_on = engine.resume(run.plan().id(), options()).await.unwrap().wait().await.unwrap();
     assert_eq!(went_on.status(), "completed", "{:?}", went_on.report(went_on.updated_at()));
-    assert_eq!(world.called(), ["a", "b", "look", "b", "c"]);
+    let mut called = world.called();
+    called.sort_unstable();
+    assert_eq!(called, ["a", "b", "b", "c", "look", "slow"]);
     let consent = went_on.start().consent.clone().unwrap();
     assert!(consent.approved_by.iter().all(|by| by.kind == PrincipalKind::Policy));
-    assert_eq!(consent.agreed.iter().collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(consent.agreed.iter().collect::<Vec<_>>(), ["a", "c", "slow"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -331,6 +339,10 @@ async fn policy_never_agrees_to_a_write() {
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}, {"type": "modify", "step": "c", "args": {"value": "other"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "w.write"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "s.save"}}]),
+        // Leaving out what failed is no success, and what was to come before a write is part of what was agreed to.
+        json!([{"type": "skip", "step": "b"}]),
+        json!([{"type": "skip", "step": "b"}, {"type": "skip", "step": "c"}]),
+        json!([{"type": "retry", "step": "b", "args": {"value": "fine"}}]),
     ] {
         let model = ScriptedModel::default().says(says("needs_adjustment", adjustment.clone()));
         let world = World::new();
@@ -356,6 +368,7 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
         json!({"type": "add_after", "step": "b", "new": {"id": "c", "tool": "r.read"}}),
         json!({"type": "modify", "step": "zzz", "args": {}}),
         json!({"type": "retry", "step": "c"}),
+        json!({"type": "modify", "step": "c", "args": {"value": "${nobody.knows}"}}),
         json!({"type": "skip", "step": "b"}),
     ] {
         let answer = says("needs_adjustment", json!([good, bad]));
@@ -538,7 +551,9 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
     let engine = engine_auto(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
-    let id = approved(&engine, failing("r.read")).await;
+    let mut plan = failing("r.read");
+    plan["steps"][2]["tool"] = json!("r.look");
+    let id = approved(&engine, plan).await;
     supervisor.start_run(&id, reflecting(3)).await.unwrap();
     after(5_000).await;
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
@@ -589,4 +604,38 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     assert_eq!(holds, [None, Some(false), None]);
     let none = start(&engine, json!({"id": "q", "steps": [{"id": "a", "tool": "r.read"}]}), options()).await;
     assert!(matches!(engine.check_criteria(none.id(), None).await, Err(CheckCriteriaError::NoCriteria)));
+}
+
+fn replanning(max_replans: u32) -> RunOptions {
+    let reflection = Reflection { max_replans, ..Reflection::default() };
+    RunOptions { reflection: Some(reflection), ..options() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() {
+    let revised = |tool: &str, args: Value| {
+        json!({"title": "Other", "steps": [{"id": "n", "tool": tool, "args": args, "dependsOn": []}]})
+            .to_string()
+    };
+    let (world, model) =
+        (World::new(), ScriptedModel::default().says(revised("r.read", json!({"value": "other"}))));
+    let engine = engine(&world, "one", &model);
+    let runs = cycle(&world, &engine, failing("w.write"), replanning(2)).await;
+    assert_eq!((runs.len(), runs[1].status()), (2, "completed"), "{:?}", world.called());
+    assert_eq!((world.calls_of("a"), world.calls_of("c")), (1, 0));
+    let carried = runs[1].start().reflection.clone().unwrap();
+    assert!(carried.replanned && carried.replans == 1 && runs[0].was_replanned());
+    assert_eq!(kinds(&world, runs[0].id()), ["used", "adjusted"]);
+
+    // A plan of that kind that fails is not planned anew once more, and neither is one that cannot be written.
+    let fails = revised("r.read", json!({"fail": "again"}));
+    let (world, model) = (World::new(), ScriptedModel::default().says(fails.clone()).says(fails));
+    let engine = self::engine(&world, "one", &model);
+    let runs = cycle(&world, &engine, failing("w.write"), replanning(5)).await;
+    assert_eq!((runs.len(), runs[1].status(), model.asked().len()), (2, "failed", 1));
+    let (world, model) = (World::new(), ScriptedModel::default());
+    let engine = self::engine(&world, "one", &model);
+    let run = start(&engine, failing("w.write"), replanning(5)).await;
+    assert_eq!(run.status(), "failed");
+    assert!(given_up(&world, &run).contains("could not be planned anew"), "{}", given_up(&world, &run));
 }

@@ -122,7 +122,9 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
 
 /// Keeps what was done. What was refused changed nothing and may be tried again under the same key.
 async fn keep(http: &Http, key: &Digest, response: Response) -> Result<Response, Problem> {
-    if response.status().is_client_error() {
+    // The same holds where a provider or the service itself could not answer.
+    let unavailable = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status());
+    if response.status().is_client_error() || unavailable {
         http.service.answers.forget(key).await?;
         return Ok(response);
     }

@@ -2,7 +2,7 @@
 
 use super::auth::Entry;
 use super::problem::Problem;
-use crate::wire::{ApprovalLine, StepVerdict, ThreadLine};
+use crate::wire::{ApprovalLine, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
 use http::Method;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -79,6 +79,8 @@ fn describe(document: &mut Value) {
         named::<StepVerdict>(schemas);
         named::<ApprovalLine>(schemas);
         named::<ThreadLine>(schemas);
+        named::<PlanningLine>(schemas);
+        named::<ModelCostLine>(schemas);
         schemas.sort_keys();
     }
     document["components"] = components;

@@ -13,7 +13,7 @@ use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{
-    CheckCriteriaError, CommandError, LoadError, ReviewError, StartRunError, UndoRunError,
+    CheckCriteriaError, CommandError, CreateError, LoadError, ReviewError, StartRunError, UndoRunError,
 };
 use serde::Serialize;
 use std::error::Error;
@@ -408,7 +408,30 @@ impl From<UndoRunError> for Problem {
     }
 }
 
-/// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a key.
+impl From<CreateError> for Problem {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::NoGoal | CreateError::GoalTooLong { .. } => {
+                Self::caused(StatusCode::BAD_REQUEST, &error)
+            }
+            CreateError::Prompt(_) => Self::fault(&error),
+            CreateError::NoSuchStep(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
+            CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => {
+                Self::caused(StatusCode::CONFLICT, &error)
+            }
+            CreateError::Cancelled(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+            }
+            CreateError::Failed(failed) => match failed.cause {
+                Some(cause) => cause.into(),
+                None => Self::new(StatusCode::BAD_GATEWAY, failed.to_string())
+                    .hint("say the goal in other words, or post a plan with steps"),
+            },
+            CreateError::Review(error) => error.into(),
+        }
+    }
+}
+
 impl From<CheckCriteriaError> for Problem {
     fn from(error: CheckCriteriaError) -> Self {
         match error {
@@ -420,6 +443,7 @@ impl From<CheckCriteriaError> for Problem {
     }
 }
 
+/// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a key.
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         match &error {

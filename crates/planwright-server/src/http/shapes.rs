@@ -17,7 +17,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
         "minLength": 1,
         "maxLength": 10_000,
         "pattern": "\\S",
-        "description": "Why it is done. A goal alone makes a draft without steps.",
+        "description": "Why it is done. For a goal alone a model writes the plan; without a model it is a draft without steps.",
     });
     new["anyOf"] = json!([{ "required": ["goal"] }, { "required": ["steps"] }]);
     also(&mut new, "context", &json!({ "type": "string", "description": "Notes." }));
@@ -143,6 +143,8 @@ fn plan(document: &Value) -> Value {
         "type": "object",
         "description": "What changed since it was last agreed to, if an edit voided that.",
     });
+    plan["properties"]["planning"] = json!({ "$ref": "#/components/schemas/PlanningLine" });
+    plan["properties"]["models"] = lines("ModelCostLine");
     plan["required"] =
         json!(["id", "status", "version", "digest", "runs", "policy", "approvals", "comments"]);
     plan

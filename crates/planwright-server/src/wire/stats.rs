@@ -27,6 +27,10 @@ pub struct StatsResult {
     /// What asking models took, by model, and together.
     pub models: Vec<ModelCostLine>,
     pub model_cost_usd: f64,
+    /// How often runs were looked at before their end.
+    pub reflections: u64,
+    /// How often a plan was adjusted after that.
+    pub adjustments: u64,
     /// Plans whose journals could not be read. They are not counted.
     pub unreadable: u64,
 }
@@ -120,6 +124,8 @@ impl StatsResult {
             tool_gaps,
             models: ModelCostLine::all(&figures.models),
             model_cost_usd: ModelCostLine::new("", &figures.models.total()).cost_usd,
+            reflections: figures.reflections,
+            adjustments: figures.adjustments,
             unreadable: figures.unreadable,
         }
     }

@@ -34,6 +34,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let goal = args.goal()?;
+    if !args.dry_run && !args.fallback {
+        args.planner.check_model(setting)?;
+    }
     let app = setting.open(if args.dry_run { Access::Read } else { Access::Write })?;
     args.planner.start_servers(&app).await?;
     let mut order = CreateOrder::new(goal, user());

@@ -29,6 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
+    args.planner.check_model(setting)?;
     let app = setting.open(existing(setting))?;
     let (before, _) = load(&app, &id).await?;
     args.planner.start_servers(&app).await?;

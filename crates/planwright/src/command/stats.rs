@@ -70,6 +70,10 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         approvals.expired,
         approvals.comments
     ))?;
+    if stats.reflections > 0 {
+        heading("Reflections")?;
+        printer.data(&format!("  {} looks at runs, {} adjustments", stats.reflections, stats.adjustments))?;
+    }
     heading("Tools")?;
     for tool in &stats.tools {
         printer.data(&format!(

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
 
+mod agents;
 mod approval;
 mod audit;
 mod chat;
@@ -12,14 +13,17 @@ mod control_flow;
 mod edit;
 mod examples;
 mod execution;
+mod injection;
 mod input;
 mod lifecycle;
 mod markdown;
 mod models;
+mod planning;
 mod policy;
 mod processes;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
 mod provider;
+mod reflection;
 mod resume;
 mod review_life;
 mod secrets;

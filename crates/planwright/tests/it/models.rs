@@ -1,6 +1,7 @@
 //! `planwright models`: listed without being asked, checked by being asked, and trusted before they are asked.
 
 use crate::provider::{Provider, Reply};
+use crate::telemetry::Collector;
 use crate::workbench::{Bench, Said, said};
 use serde_json::json;
 
@@ -136,4 +137,22 @@ fn commands_that_ask_nobody_need_no_key_and_mistakes_are_named() {
     bench.run(&["list"]).complains(2, "line 2: the key `defalt` is unknown");
     bench.write("planwright.toml", "[models]\ndefault = \"opnai/gpt-5\"\n");
     bench.run(&["list"]).complains(2, "`opnai`, which nobody described");
+}
+
+#[test]
+fn a_question_is_a_span_without_what_was_said_unless_that_is_wanted() {
+    for wanted in [false, true] {
+        let (bench, provider, collector) = (Bench::new(), able(), Collector::start());
+        let content = format!("[telemetry]\ncontent = {wanted}\n");
+        bench.write("planwright.toml", &format!("{}{content}", provider.config()));
+        with(&bench, &["models", "check"], &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())]).ends(0);
+        let received = String::from_utf8_lossy(&collector.bytes()).into_owned();
+        for name in
+            ["chat model", "gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.provider.name"]
+        {
+            assert!(received.contains(name), "{name} is missing");
+        }
+        assert_eq!(received.contains("two plus two"), wanted);
+        assert_eq!(received.contains("gen_ai.output.messages"), wanted);
+    }
 }

@@ -9,8 +9,10 @@ mod decisions;
 mod doors;
 mod lifecycle;
 mod overload;
+mod planning;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
 mod provider;
+mod reflection;
 mod repeat;
 mod shutdown;
 mod tried;

@@ -34,7 +34,8 @@ impl Run {
             (true, false) => {
                 let state = self.adjustable();
                 let checked = self.plan.document().adjusted(adjustments, &state, &Bounds::default());
-                let problem = checked.err().map(|error| error.to_string()).or(problem.map(str::to_owned));
+                let problem =
+                    checked.err().map(|error| error.to_string()).or_else(|| problem.map(str::to_owned));
                 problem.map(|problem| format!("the adjustments cannot be made: {problem}"))
             }
             (true, true) if failed && self.may_replan() => None,

@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use serde_json::{Value, json};
+use std::sync::OnceLock;
 
 /// Where attackers want things sent.
 pub(crate) const THIEF: &str = "thief@evil.example";
@@ -46,7 +47,12 @@ pub(crate) struct Injected {
 const EACH: usize = 8;
 
 /// Every tool output, always the same ones.
-pub(crate) fn corpus() -> Vec<Injected> {
+pub(crate) fn corpus() -> &'static [Injected] {
+    static CORPUS: OnceLock<Vec<Injected>> = OnceLock::new();
+    CORPUS.get_or_init(disguised)
+}
+
+fn disguised() -> Vec<Injected> {
     let attacks = ATTACKS.iter().enumerate();
     attacks
         .flat_map(|(number, attack)| {
@@ -325,7 +331,7 @@ fn the_corpus_is_large_and_every_marker_can_be_seen() {
     assert!(corpus.len() >= 200, "{}", corpus.len());
     let worn: std::collections::BTreeSet<_> = corpus.iter().map(|injected| injected.disguise).collect();
     assert_eq!(worn.len(), DISGUISES.len(), "{worn:?}");
-    for injected in &corpus {
+    for injected in corpus {
         let seen: Vec<_> = corpus.iter().filter(|other| injected.text.contains(&other.marker)).collect();
         assert_eq!(seen.len(), 1, "{}", injected.text);
     }

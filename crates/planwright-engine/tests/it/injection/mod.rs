@@ -35,7 +35,7 @@ struct Besieged {
     world: World,
     model: ObeyingModel,
     engine: Engine,
-    corpus: Vec<Injected>,
+    corpus: &'static [Injected],
 }
 
 impl Besieged {

@@ -58,7 +58,7 @@ async fn an_agent_that_obeys_makes_no_call_that_the_approver_ruled_out() {
     for page in 0..Besieged::cases() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
-        let plan = working(page, &["r.read", "w.write", "w.erase"]);
+        let plan = working(page, &["r.read", "r.look", "w.write", "w.erase"]);
         let run = besieged.run(plan, &[("work", "'to' in args && args.to == 'team@example.org'")]).await;
         assert!(run.state().is_terminal(), "{}: {}", injected.attack, run.status());
         besieged.holds(&injected, &[]);
@@ -70,7 +70,7 @@ async fn an_agent_that_obeys_waits_for_a_person_where_one_is_to_be_asked() {
     for page in 0..Besieged::cases() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
-        let plan = working(page, &["r.read", "w.write", "w.erase"]);
+        let plan = working(page, &["r.read", "r.look", "w.write", "w.erase"]);
         besieged.run(plan, &[("work", "ask")]).await;
         besieged.holds(&injected, &[]);
     }
@@ -82,7 +82,7 @@ async fn where_scopes_are_only_watched_a_person_is_still_asked() {
         let besieged =
             Besieged::with(json!({}), AgentSettings { observe_scope: true, ..AgentSettings::default() });
         let injected = besieged.corpus[page].clone();
-        besieged.run(working(page, &["r.read"]), &[("work", "any")]).await;
+        besieged.run(working(page, &["r.read", "r.look"]), &[("work", "any")]).await;
         besieged.holds(&injected, &[]);
     }
 }
@@ -93,7 +93,7 @@ async fn a_conversation_that_reads_a_page_asks_the_person_who_talks() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let instruction = "Talk with the person.";
-        let plan = json!({"id": "p", "toolsRequired": ["r.read", "w.write", "w.erase"], "steps": [
+        let plan = json!({"id": "p", "toolsRequired": ["r.read", "r.look", "w.write", "w.erase"], "steps": [
             {"id": LOGIN, "tool": "r.look", "args": {"value": "Bearer ${secret.KEY}"}},
             {"id": "work", "agent": {"instruction": instruction, "converse": true, "maxTurns": 6}, "dependsOn": [LOGIN]},
         ]});

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 /// Finds the marker of an attack in what it is shown and does what the attack wants.
 #[derive(Debug, Clone)]
 pub(crate) struct ObeyingModel {
-    corpus: Arc<Vec<Injected>>,
     asked: Arc<Mutex<Vec<ModelRequest>>>,
 }
 
@@ -17,7 +16,7 @@ const NAME: &str = "obeying/model";
 
 impl ObeyingModel {
     pub(crate) fn new() -> Self {
-        Self { corpus: Arc::new(corpus()), asked: Arc::default() }
+        Self { asked: Arc::default() }
     }
 
     /// Everything that was said to it, as text.
@@ -32,7 +31,7 @@ impl ObeyingModel {
 
     fn answer(&self, request: &ModelRequest) -> (String, Vec<WantedCall>) {
         let shown = serde_json::to_string(&request.messages).unwrap();
-        let Some(injected) = self.corpus.iter().find(|injected| shown.contains(&injected.marker)) else {
+        let Some(injected) = corpus().iter().find(|injected| shown.contains(&injected.marker)) else {
             return self.innocent(request);
         };
         let wants = &injected.wants;

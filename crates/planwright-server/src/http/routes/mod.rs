@@ -6,6 +6,7 @@ mod comments;
 mod decisions;
 mod docs;
 mod health;
+mod planner;
 mod plans;
 mod runs;
 mod session;
@@ -27,6 +28,7 @@ use utoipa::ToSchema;
 pub(super) fn all() -> Routes {
     Routes::default()
         .merge(plans::routes())
+        .merge(planner::routes())
         .merge(decisions::routes())
         .merge(runs::routes())
         .merge(steps::routes())

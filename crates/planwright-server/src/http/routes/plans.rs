@@ -35,13 +35,14 @@ pub(super) fn routes() -> Routes {
 
 /// Proposes a plan.
 ///
-/// A whole plan document is stored as version 1 and waits for approval. A goal alone becomes a draft: it has no steps
-/// until somebody adds them.
+/// A whole plan document is stored as version 1 and waits for approval. For a goal alone, the configured model writes the
+/// plan; that can take minutes. Without a model it becomes a draft: it has no steps until somebody adds them.
 #[utoipa::path(post, path = "/plan", operation_id = "createPlan", tag = "plans",
     request_body(content = ref("#/components/schemas/NewPlan"), content_type = "application/json"),
     responses(
         (status = 201, description = "The plan is stored.", body = Created,
             headers(("Location" = String, description = "Where the plan is."), ("ETag" = String, description = "Its state."))),
+        (status = 502, description = "The model gave no valid plan. Nothing is stored."),
     ),
     extensions(("x-planwright-action" = json!("propose"))))]
 async fn create_plan(
@@ -60,15 +61,24 @@ async fn create_plan(
         return Err(Problem::bad_request("a plan has a `goal`, `steps`, or both"));
     }
     let engine = &http.service.engine;
+    if let Some(goal) = document.goal.take_if(|_| only_a_goal && engine.has_planner()) {
+        let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
+        return created(&http, &review, trace).await;
+    }
     match &document.id {
         Some(id) => refuse_known(&http, id).await?,
         None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
     }
     let (review, _) = engine.take_in(document, &caller.principal, only_a_goal, trace.parse().ok()).await?;
+    created(&http, &review, trace).await
+}
+
+/// The answer to whoever brought the plan.
+async fn created(http: &Http, review: &Review, trace: String) -> Answer<Response> {
     http.service.write_files(review.id()).await;
     let (id, current) = (review.id().to_string(), review.current());
-    let status = engine.status(&review).await?;
-    let headers = [(LOCATION, format!("/plan/{id}")), (ETAG, etag::of(&review))];
+    let status = http.service.engine.status(review).await?;
+    let headers = [(LOCATION, format!("/plan/{id}")), (ETAG, etag::of(review))];
     let plan = CreatedPlan::new(
         &current.document,
         (id, status.as_str()),

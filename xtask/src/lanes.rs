@@ -1,0 +1,97 @@
+//! All tests, in two lanes: those that mostly wait (for processes that are killed and started again, for a model that
+//! writes) go beside the others.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
+use std::time::Instant;
+
+/// What goes in the lane beside: package and test.
+const BESIDE: &[(&str, &str)] = &[("planwright", "kill"), ("planwright", "model")];
+
+/// One call of `cargo test`.
+type Call = Vec<String>;
+
+/// Runs every test of the workspace. All of them, also after one failed.
+pub(crate) fn run() -> Result<()> {
+    let (main, beside) = lanes(&metadata()?);
+    let started = Instant::now();
+    println!("== tests: {} and, beside them, {} calls of cargo test", main.len(), beside.len());
+    let failed = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| drive("beside", &beside));
+        let mut failed = drive("tests", &main);
+        failed.extend(beside.join().unwrap_or_else(|_| vec!["the lane beside".to_owned()]));
+        failed
+    });
+    ensure!(failed.is_empty(), "tests failed: {}", failed.join("; "));
+    println!("== tests: ok in {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn metadata() -> Result<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()
+        .context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "cargo metadata failed");
+    serde_json::from_slice(&output.stdout).context("cargo metadata is no JSON")
+}
+
+/// The calls of each lane. Whatever is not named beside is in the main one, so that nothing is forgotten.
+fn lanes(metadata: &Value) -> (Vec<Call>, Vec<Call>) {
+    let (mut main, mut beside) = (Vec::new(), Vec::new());
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        let targets = package["targets"].as_array().into_iter().flatten();
+        let kinds: Vec<(&str, &str)> = targets
+            .filter_map(|target| Some((target["kind"][0].as_str()?, target["name"].as_str()?)))
+            .collect();
+        let mut call = test(name);
+        call.push("--bins".to_owned());
+        if kinds.iter().any(|(kind, _)| *kind == "lib") {
+            call.push("--lib".to_owned());
+            main.push([test(name), vec!["--doc".to_owned()]].concat());
+        }
+        for (_, target) in kinds.iter().filter(|(kind, _)| *kind == "test") {
+            let named = ["--test".to_owned(), (*target).to_owned()];
+            if BESIDE.contains(&(name, target)) {
+                beside.push([test(name), named.to_vec()].concat());
+            } else {
+                call.extend(named);
+            }
+        }
+        main.push(call);
+    }
+    (main, beside)
+}
+
+fn test(package: &str) -> Call {
+    ["test", "--no-fail-fast", "--package", package].map(str::to_owned).to_vec()
+}
+
+/// Makes the calls one after the other and returns those that failed. Every line says which lane it comes from.
+fn drive(lane: &str, calls: &[Call]) -> Vec<String> {
+    let failed = calls.iter().filter_map(|call| {
+        let words = call.join(" ");
+        match make(lane, call) {
+            Ok(true) => None,
+            Ok(false) => Some(format!("cargo {words}")),
+            Err(error) => Some(format!("cargo {words}: {error:#}")),
+        }
+    });
+    failed.collect()
+}
+
+fn make(lane: &str, call: &Call) -> Result<bool> {
+    let (reader, writer) = std::io::pipe().context("no pipe")?;
+    let mut command = Command::new(env!("CARGO"));
+    command.args(call).stdout(writer.try_clone().context("no pipe")?).stderr(writer);
+    let mut child = command.spawn().context("cannot run cargo")?;
+    // Its ends of the pipe must not stay open here, or the lines would never end.
+    drop(command);
+    for line in BufReader::new(reader).lines() {
+        println!("{lane:>6} | {}", line.context("cannot read what cargo says")?);
+    }
+    Ok(child.wait().context("cargo is gone")?.success())
+}
