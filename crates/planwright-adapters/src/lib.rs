@@ -1,6 +1,7 @@
 //! The outside: one folder per outside system, and the only place where its types appear.
 
 pub mod demo;
+pub mod executor;
 pub mod files;
 pub mod local;
 pub mod mcp;

@@ -144,6 +144,8 @@ pub(crate) enum Command {
     Token(command::token::Command),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::serve::Args),
+    /// From inside an executor: call a tool of the plan, or list those in scope.
+    Call(command::call::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.

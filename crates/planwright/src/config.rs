@@ -1,5 +1,6 @@
 //! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects nobody.
 
+use crate::executor_table::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::exit::Failure;
 use crate::model_table::{self, Described, ModelsTable};
 use crate::printer::line;
@@ -15,7 +16,7 @@ use planwright_core::digest::Digest;
 use planwright_core::plan::{Bounds, nearest};
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
 use planwright_core::tool::EffectClass;
-use planwright_engine::{Engine, Keeping, Limits};
+use planwright_engine::{AgentSettings, Engine, Keeping, Limits};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -58,6 +59,10 @@ pub(crate) struct Config {
     plans: PlansTable,
     /// What a chat may spend.
     chat: ChatTable,
+    /// Programs that work on agent steps.
+    executors: BTreeMap<String, ExecutorTable>,
+    /// What holds for every executor.
+    agent: AgentTable,
 }
 
 /// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run from it.
@@ -139,6 +144,7 @@ pub(crate) struct ServeTable {
 struct UserFile {
     servers: BTreeMap<String, ServerTable>,
     models: ModelsTable,
+    executors: BTreeMap<String, ExecutorTable>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -168,6 +174,7 @@ impl Config {
             let name = path.display().to_string();
             config.user = toml::from_str(&text).map_err(|error| explain(&name, &text, &error))?;
             check_servers(&name, &config.user.servers)?;
+            executor_table::check(&name, &config.user.executors)?;
         }
         // Together: the project's file may name a provider that the user's file describes.
         config.models(workspace, &|_| None)?.check()?;
@@ -197,6 +204,21 @@ impl Config {
         &self.user.servers
     }
 
+    /// The executors of the workspace's file.
+    pub(crate) fn executors(&self) -> &BTreeMap<String, ExecutorTable> {
+        &self.executors
+    }
+
+    /// The executors of the user's file.
+    pub(crate) fn user_executors(&self) -> &BTreeMap<String, ExecutorTable> {
+        &self.user.executors
+    }
+
+    /// What holds for every executor.
+    pub(crate) fn agents(&self) -> AgentSettings {
+        AgentSettings { observe_scope: self.agent.scope == ScopeMode::Observe }
+    }
+
     /// What both files say about a server, the workspace's first.
     pub(crate) fn server(&self, name: &str) -> impl Iterator<Item = &ServerTable> {
         self.servers.get(name).into_iter().chain(self.user.servers.get(name))
@@ -205,6 +227,7 @@ impl Config {
     /// A limit of zero would stop everything without a word.
     fn check(&self) -> Result<(), Failure> {
         check_servers(FILE, &self.servers)?;
+        executor_table::check(FILE, &self.executors)?;
         let limits = &self.limits;
         let per = limits.per_server.iter().chain(&limits.per_tool).map(|(name, n)| (name.as_str(), *n));
         let all = per.chain(limits.global.map(|n| ("global", n)));
@@ -319,6 +342,12 @@ impl Config {
     pub(crate) fn policy_version(&self) -> Result<String, Failure> {
         let policy = self.policy()?;
         let version = policy.version().unwrap_or(Engine::DEFAULT_POLICY).to_owned();
+        // A program that works on steps is part of what is agreed to, as the policy is.
+        let executors = [&self.executors, &self.user.executors];
+        let version = match executors.iter().all(|tables| tables.is_empty()) {
+            true => version,
+            false => format!("{version}+{}", Digest::of_json(&json!(executors)).short()),
+        };
         if self.tools.is_empty() {
             return Ok(version);
         }

@@ -318,7 +318,7 @@ impl From<StartRunError> for Failure {
             StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
             StartRunError::Unmanned(_) => Self::caused(Exit::Refused, &error)
-                .hint("configure a model or an executor: see docs/agents.md, and `planwright models`"),
+                .hint("see `planwright models` and docs/agents.md; executors of the workspace's own file need --trust-project-servers"),
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),

@@ -9,6 +9,7 @@ mod consent;
 mod dag;
 mod editor;
 mod execution;
+mod executor_table;
 mod exit;
 mod late;
 mod model_table;

@@ -4,8 +4,8 @@ use crate::printer::{DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_core::id::StepId;
 use planwright_core::journal::Entry;
-use planwright_core::plan::Glyph;
-use planwright_core::run::{Run, RunEvent, StepState};
+use planwright_core::plan::{Glyph, visible};
+use planwright_core::run::{AgentCall, CallFate, Run, RunEvent, StepState, StoredValue};
 use planwright_engine::Observer;
 use planwright_engine::port::Progress as CallProgress;
 use std::collections::BTreeMap;
@@ -77,6 +77,22 @@ fn how_far(progress: &CallProgress) -> String {
 fn name(run: &Run, step: &StepId) -> String {
     let title = run.find(step.as_str()).and_then(|ix| run.definition(ix).title.as_deref());
     title.map_or_else(|| step.to_string(), |title| format!("{step} {}", line(title)))
+}
+
+/// A call that an executor wanted, and what was decided about it.
+fn wanted(printer: Printer, call: &AgentCall) -> String {
+    const SHOWN: usize = 100;
+    let args = match &call.args {
+        StoredValue::Inline(args) => args.to_string(),
+        StoredValue::Artifact(artifact) => format!("({} bytes of arguments)", artifact.bytes),
+    };
+    let args: String = visible(&args).chars().take(SHOWN).collect();
+    let verdict = match &call.fate {
+        CallFate::Run(run) if call.outside => printer.err(YELLOW, &format!("outside the scope, {run}")),
+        CallFate::Run(_) => printer.err(GREEN, "called"),
+        CallFate::Refused(error) => printer.err(RED, &format!("refused: {}", line(&error.message))),
+    };
+    format!("{} {args}  {verdict}", line(&call.tool))
 }
 
 fn sign(glyph: Glyph) -> String {
@@ -160,6 +176,14 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
                 name(run, step)
             )
         }
+        RunEvent::AgentTurn { step, calls, .. } => {
+            if calls.is_empty() {
+                return None;
+            }
+            let lines: Vec<String> =
+                calls.iter().map(|call| format!("  {step}: {}", wanted(printer, call))).collect();
+            lines.join("\n")
+        }
         RunEvent::RunStarted { .. }
         | RunEvent::ResultReused { .. }
         | RunEvent::OutcomeResolved { .. }
@@ -173,7 +197,6 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
         | RunEvent::RunCancelled { .. }
         | RunEvent::ChildResumed { .. }
         | RunEvent::ModelUsed { .. }
-        | RunEvent::AgentTurn { .. }
         | RunEvent::RunReflected { .. }
         | RunEvent::RunAdjusted { .. }
         | RunEvent::CriteriaChecked { .. }

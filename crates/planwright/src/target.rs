@@ -72,7 +72,7 @@ pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<Ste
     let mut step = step;
     while let Some((parent, rest)) = step.split_once('/') {
         known(&run, parent)?;
-        let child = run.find(parent).map(|ix| run.child_place(ix).child());
+        let child = run.find(parent).and_then(|ix| run.child_of(ix));
         let target = match child {
             Some(child) => named_run(app, child.as_str()).await?,
             None => None,

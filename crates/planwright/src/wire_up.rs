@@ -4,6 +4,7 @@
 //! it so.
 
 use crate::config::Config;
+use crate::executor_table;
 use crate::exit::{Exit, Failure};
 use crate::model_table;
 use crate::passphrase::{self, Unlock};
@@ -216,6 +217,12 @@ impl Setting {
         let models = Arc::new(self.models(&redaction)?);
         let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
             .model(models)
+            .executors(Arc::new(executor_table::usable(
+                &self.config,
+                &self.workspace.root,
+                self.servers.trust_project,
+            )))
+            .agents(self.config.agents())
             .prompts(prompt_files::read(&self.workspace.plans)?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)

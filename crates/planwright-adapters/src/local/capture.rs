@@ -9,7 +9,7 @@ const TAIL_BYTES: usize = 2048;
 
 /// The beginning of a stream, and its last bytes. The rest is read, so that the writer is not held up, and dropped.
 #[derive(Debug, Default)]
-pub(super) struct Capture {
+pub(crate) struct Capture {
     head: Vec<u8>,
     tail: Vec<u8>,
     pub(super) truncated: bool,
@@ -17,7 +17,7 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Reads to the end. Dropped before that, it has what was read so far.
-    pub(super) async fn drain(&mut self, mut stream: impl AsyncRead + Unpin) {
+    pub(crate) async fn drain(&mut self, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 16 << 10];
         // An error ends the stream as its end would: what matters is how the command ends.
         while let Ok(n @ 1..) = stream.read(&mut buffer).await {
@@ -39,7 +39,7 @@ impl Capture {
     }
 
     /// The end as text.
-    pub(super) fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         String::from_utf8_lossy(&self.tail).trim().to_owned()
     }
 }

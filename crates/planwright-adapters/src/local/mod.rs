@@ -4,7 +4,7 @@
 //! A command that it runs is bound by nothing but the rights of the user.
 
 mod append_file;
-mod capture;
+pub(crate) mod capture;
 mod http_get;
 mod list_dir;
 mod off_thread;

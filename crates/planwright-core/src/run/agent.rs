@@ -132,6 +132,17 @@ impl Run {
         self.start.parent.as_ref().is_some_and(|parent| parent.call.is_some())
     }
 
+    /// The child run that a step is doing or did last, whether it runs a plan or calls of an executor.
+    pub fn child_of(&self, ix: StepIx) -> Option<RunId> {
+        if let StepState::AwaitingPlan { run, .. } = self.step(ix) {
+            return Some(run.clone());
+        }
+        match self.definition(ix).agent {
+            Some(_) => self.calls_of_agent(ix).last().cloned(),
+            None => Some(self.child_place(ix).child()),
+        }
+    }
+
     /// The runs of the calls that a step's executor made, in order.
     pub fn calls_of_agent(&self, ix: StepIx) -> impl Iterator<Item = &RunId> + '_ {
         let turns = self.agents.get(&ix).map(|work| work.turns.as_slice()).unwrap_or_default();

@@ -4,7 +4,7 @@ use crate::digest::Digest;
 use crate::plan::{Plan, Reference, Root, Segment, StepIx, Template};
 use crate::policy::{Policy, Verdict};
 use crate::tool::Catalog;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// What stands where a value is only known once a tool has answered.
@@ -42,6 +42,13 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     for &ix in plan.graph().order() {
         if plan.step(ix).skip {
             let (verdict, reason) = (Verdict::Allow, "the step is left out".to_owned());
+            steps[ix.index()] =
+                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            continue;
+        }
+        if plan.step(ix).think.is_some() || plan.step(ix).agent.is_some() {
+            let judgement = &judged.steps[ix.index()].judgement;
+            let (verdict, reason) = (judgement.verdict, judgement.because());
             steps[ix.index()] =
                 Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
             continue;
@@ -112,6 +119,9 @@ fn element_args(plan: &Plan, ix: StepIx, list: &[Value]) -> Vec<Value> {
 /// A step's arguments as they would be sent, with [`PLACEHOLDER`] for what is not known yet.
 pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
     let step = plan.step(ix);
+    if step.think.is_some() || step.agent.is_some() {
+        return known_work(plan, ix);
+    }
     let (written, template) = match &step.plan {
         Some(child) => (&child.inputs, plan.inputs_template(ix)),
         None => (&step.args, plan.args_template(ix)),
@@ -120,6 +130,33 @@ pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
         None => Value::Object(written.clone()),
         Some(template) => fill(&Variables { plan, element: None }, template),
     }
+}
+
+/// What a model or an executor would be told, and what it could do.
+fn known_work(plan: &Plan, ix: StepIx) -> Value {
+    let step = plan.step(ix);
+    let told = |written: &str| match plan.prompt_template(ix) {
+        Some(template) => fill(&Variables { plan, element: None }, template),
+        None => Value::String(written.to_owned()),
+    };
+    if let Some(think) = step.think.as_deref() {
+        return json!({"prompt": told(&think.prompt)});
+    }
+    let Some(agent) = step.agent.as_deref() else { return Value::Null };
+    let mut work = json!({
+        "instruction": told(&agent.instruction),
+        "tools": plan.document().agent_tools(),
+        "maxCalls": agent.max_calls(),
+    });
+    match &agent.executor {
+        Some(executor) => work["executor"] = json!(executor),
+        None => work["maxTurns"] = json!(agent.max_turns()),
+    }
+    let tokens = agent.max_tokens.or(plan.document().limits.budget.tokens);
+    if let Some(tokens) = tokens {
+        work["maxTokens"] = json!(tokens);
+    }
+    work
 }
 
 fn fill(values: &Variables<'_>, template: &Template) -> Value {

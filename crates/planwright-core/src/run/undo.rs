@@ -119,7 +119,8 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
         if run.is_reused(ix) && !read_only {
             return run.start().forked_from.as_ref().map(|fork| Kept::Reused { from: fork.run.clone() });
         }
-        (step.undo.is_none() && step.tool.is_some() && !read_only).then_some(Kept::NoUndo)
+        let acted = step.tool.is_some() && !read_only || run.calls_of_agent(ix).next().is_some();
+        (step.undo.is_none() && acted).then_some(Kept::NoUndo)
     };
     let mut kept = Vec::new();
     for ix in plan.indices().filter(|&ix| matches!(run.step(ix), StepState::Completed { .. })) {

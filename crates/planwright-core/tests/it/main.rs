@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod adjustments;
+mod agents;
 mod consent_histories;
 mod consent_oracle;
 mod consent_rules;

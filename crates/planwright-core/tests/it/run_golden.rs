@@ -79,6 +79,9 @@ const REFLECTED: &str = "reflected";
 /// A run that carries its consent, and asks about one call.
 const CONSENT: &str = "consent";
 
+/// An executor that is refused a call, waits for a person, and is done.
+const AGENT: &str = "agent";
+
 /// One line of a golden journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -388,13 +391,13 @@ fn write_undo_run() -> (Document, History) {
         consent: None,
         forked_from: None,
         undoes: Some(original.run.id().clone()),
-        parent: Some(Parent {
+        parent: Some(Box::new(Parent {
             run: "run_parent".parse().unwrap(),
             step: "tidy".parse().unwrap(),
             index: Some(2),
             call: None,
             outside: false,
-        }),
+        })),
         document: Some(Arc::new(undo.document.clone())),
         trace: None,
         reflection: None,
@@ -531,6 +534,10 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == REFLECTED) {
         let (document, history) = write_reflected_run();
         keep(REFLECTED, &history.records, &document, &came_to(&history.run));
+    }
+    if !kept.iter().any(|kept| kept == AGENT) {
+        let (document, history) = crate::agents::story();
+        keep(AGENT, &history.records, &document, &came_to(&history.run));
     }
     if !kept.iter().any(|kept| kept == UNDO_RUN) {
         let (document, history) = write_undo_run();

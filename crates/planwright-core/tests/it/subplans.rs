@@ -129,9 +129,9 @@ fn what_is_wrong_with_a_sub_plan_is_wrong_with_the_plan_that_runs_it() {
     assert_eq!(found[0].0, Code::SubplanInvalid);
     assert!(found[0].1.contains("no_such_tool"), "{found:?}");
     assert_eq!(validated.plan.unwrap().missing_tools(&catalog()), ["no_such_tool"]);
-    let unsupported = json!({"id": "child", "steps": [{"id": "x", "think": {"prompt": "?"}}]});
+    let unsupported = json!({"id": "child", "steps": [{"id": "x", "input": {"schema": {"type": "object"}}, "expect": "true"}]});
     let plan = validate(runs("p", "child"), &[unsupported]).plan.unwrap();
-    assert_eq!(plan.unsupported(), [(plan.find("s").unwrap(), "think")]);
+    assert_eq!(plan.unsupported(), [(plan.find("s").unwrap(), "expect of an input")]);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Going on after an adjustment: what has to be agreed to, who may, and the run that takes over what was done.
 
-use super::reliance::is_left_alone;
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review, load_run, plan_of_run};
 use crate::plans::{Candidate, ReviewError};
@@ -40,6 +39,8 @@ pub struct Continuation {
     pub agreed: Vec<StepId>,
     /// The steps that were tried before and run again as they are.
     pub again: Vec<StepId>,
+    /// Those of the agreed steps that wait for nothing that changed or is tried again.
+    untouched: Vec<StepId>,
     /// Policy alone may agree to the change.
     pub by_policy: bool,
 }
@@ -71,9 +72,9 @@ impl Engine {
         let again: Vec<StepId> = again(run, &candidate).into_iter().filter(|step| !is_other(step)).collect();
         let unchanged = self.unchanged_since(run, &candidate).await?;
         let agreed: Vec<StepId> = unchanged.into_iter().filter(|step| !again.contains(step)).collect();
-        let by_policy = is_left_alone(&before.document, &candidate.plan, &self.catalog())
-            && self.may_policy_agree(&candidate, &agreed);
-        Ok(Some(Continuation { review, candidate, since, diff, agreed, again, by_policy }))
+        let untouched = untouched(&candidate, &agreed);
+        let by_policy = self.may_policy_agree(&candidate, &untouched);
+        Ok(Some(Continuation { review, candidate, since, diff, agreed, again, untouched, by_policy }))
     }
 
     /// The steps that are as they were when the run was agreed to. None if a tool or the policy changed since.
@@ -89,7 +90,8 @@ impl Engine {
         })
     }
 
-    /// Whether everything that nobody agreed to yet only reads, and policy allows it.
+    /// Whether everything that nobody agreed to yet only reads, and policy allows it. A step that waits for something
+    /// that changed counts as one of those: whoever agreed to it agreed to what was to come before it.
     fn may_policy_agree(&self, candidate: &Candidate, agreed: &[StepId]) -> bool {
         if self.env.policy.adjust != Adjusting::Auto {
             return false;
@@ -108,7 +110,9 @@ impl Engine {
             };
             let judged = &judged.steps[ix.index()];
             let allowed = judged.judgement.verdict == Verdict::Allow && step.undo.is_none();
-            step.skip || reads && allowed && judged.judgement.undecided.is_empty() && !step.is_given_secrets()
+            // Leaving a step out can make a success of a failure, so that is for people.
+            let is_plain = !step.skip && !step.is_given_secrets();
+            reads && allowed && is_plain && judged.judgement.undecided.is_empty()
         })
     }
 
@@ -134,7 +138,7 @@ impl Engine {
         options.variables = run.start().variables.clone();
         options.max_concurrency = Some(run.start().max_concurrency);
         options.guards = run.start().guards;
-        options.trace = options.trace.or(run.start().trace);
+        options.trace = options.trace.or_else(|| run.start().trace);
         let now = self.env.clock.now();
         let is_approved = review.usable_approvals(&continuation.candidate.digest, now).is_some();
         if options.approval.is_none() && !is_approved {
@@ -143,7 +147,7 @@ impl Engine {
         let candidate = continuation.candidate;
         let taken_over = continued(&run, &candidate.plan);
         let again = continuation.again.iter().cloned().chain(changed(&continuation.diff));
-        let (agreed, late) = agreed_before(&run, &continuation.agreed);
+        let (agreed, late) = agreed_before(&run, &continuation.untouched);
         let origin = Origin {
             fork: Fork { run: source.clone(), from: again.collect::<BTreeSet<_>>().into_iter().collect() },
             taken_over,
@@ -179,9 +183,24 @@ fn again(run: &Run, candidate: &Candidate) -> Vec<StepId> {
         .collect()
 }
 
+/// The agreed steps that depend, directly or through others, only on agreed steps.
+fn untouched(candidate: &Candidate, agreed: &[StepId]) -> Vec<StepId> {
+    let (plan, agreed) = (&candidate.plan, agreed.iter().collect::<BTreeSet<_>>());
+    let (mut touched, mut left) = (BTreeSet::new(), Vec::new());
+    for &ix in plan.graph().order() {
+        let below = plan.graph().dependencies(ix).iter().any(|dependency| touched.contains(dependency));
+        if below || !agreed.contains(plan.step_id(ix)) {
+            touched.insert(ix);
+        } else {
+            left.push(plan.step_id(ix).clone());
+        }
+    }
+    left
+}
+
 /// Steps that are new or other than they were.
 fn changed(diff: &PlanDiff) -> impl Iterator<Item = StepId> + '_ {
-    diff.steps.iter().filter_map(|change| Some(change.id.clone()))
+    diff.steps.iter().map(|change| change.id.clone())
 }
 
 /// What people agreed to for the earlier run and still holds.

@@ -8,7 +8,6 @@ mod criteria;
 mod go_on;
 mod look;
 mod reflect;
-mod reliance;
 
 pub use criteria::CheckCriteriaError;
 pub use go_on::Continuation;

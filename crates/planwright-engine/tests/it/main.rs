@@ -1,6 +1,7 @@
 //! The engine's integration tests, in one binary, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
+mod agent_crash;
 mod agents;
 mod commands;
 mod consent;

@@ -314,16 +314,22 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
     ]);
     let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", look_first)));
     let engine = engine_auto(&world, "one", &model);
-    let mut plan = failing("r.read");
-    plan["steps"][2]["tool"] = json!("r.read");
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.write"},
+        {"id": "slow", "tool": "r.read", "dependsOn": ["a"], "args": {"ms": 1000}},
+        {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
+        {"id": "c", "tool": "w.write", "dependsOn": ["slow"]},
+    ]});
     let run = start(&engine, plan, reflecting(3)).await;
     assert_eq!(run.status(), "adjusted");
     let went_on = engine.resume(run.plan().id(), options()).await.unwrap().wait().await.unwrap();
     assert_eq!(went_on.status(), "completed", "{:?}", went_on.report(went_on.updated_at()));
-    assert_eq!(world.called(), ["a", "b", "look", "b", "c"]);
+    let mut called = world.called();
+    called.sort_unstable();
+    assert_eq!(called, ["a", "b", "b", "c", "look", "slow"]);
     let consent = went_on.start().consent.clone().unwrap();
     assert!(consent.approved_by.iter().all(|by| by.kind == PrincipalKind::Policy));
-    assert_eq!(consent.agreed.iter().collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(consent.agreed.iter().collect::<Vec<_>>(), ["a", "c", "slow"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -333,10 +339,10 @@ async fn policy_never_agrees_to_a_write() {
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}, {"type": "modify", "step": "c", "args": {"value": "other"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "w.write"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "s.save"}}]),
-        // `c` writes, and was agreed to after `b` as it was.
-        json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]),
-        json!([{"type": "replace", "step": "b", "new": {"tool": "r.look"}}]),
+        // Leaving out what failed is no success, and what was to come before a write is part of what was agreed to.
         json!([{"type": "skip", "step": "b"}]),
+        json!([{"type": "skip", "step": "b"}, {"type": "skip", "step": "c"}]),
+        json!([{"type": "retry", "step": "b", "args": {"value": "fine"}}]),
     ] {
         let model = ScriptedModel::default().says(says("needs_adjustment", adjustment.clone()));
         let world = World::new();
@@ -546,7 +552,7 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     let engine = engine_auto(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
     let mut plan = failing("r.read");
-    plan["steps"][2]["tool"] = json!("r.read");
+    plan["steps"][2]["tool"] = json!("r.look");
     let id = approved(&engine, plan).await;
     supervisor.start_run(&id, reflecting(3)).await.unwrap();
     after(5_000).await;

@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod archive;
+pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod chat;
 pub(crate) mod check;
@@ -67,6 +68,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
+        Command::Call(args) => return on_runtime(async move { call::run(printer, &args).await }),
         Command::Doctor => return on_runtime(doctor::run(printer, dir, cli.global.unlock)),
         Command::Policy(policy::Args { command: PolicyCommand::Check { file } }) => {
             return policy::check(printer, dir, file.as_deref());
@@ -95,6 +97,7 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
 async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Failure> {
     match command {
         Command::Schema
+        | Command::Call(_)
         | Command::Completions(_)
         | Command::Demo(_)
         | Command::Serve(_)

@@ -12,6 +12,7 @@ mod overload;
 mod planning;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
 mod provider;
+mod reflection;
 mod repeat;
 mod shutdown;
 mod tried;

@@ -48,11 +48,11 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
     };
     while let Some((parent, rest)) = step.split_once(':') {
         let ix = run.find(parent).ok_or_else(|| unknown(&run, parent))?;
-        let child = run.child_place(ix).child();
+        let not_begun = || Problem::conflict(format!("step `{parent}` has not begun to run another plan"));
+        let child = run.child_of(ix).ok_or_else(not_begun)?;
         let store = http.service.engine.store();
         let begun = planwright_engine::plan_of_run(&**store, &child).await;
-        let plan = begun
-            .map_err(|_| Problem::conflict(format!("step `{parent}` has not begun to run another plan")))?;
+        let plan = begun.map_err(|_| not_begun())?;
         review = super::load(http, &plan).await?;
         (run, _) = http.service.engine.load_run(&child, &review).await?;
         step = rest;

@@ -1,0 +1,59 @@
+//! Executors that are programs: a coding agent's command line, or a script. Each attempt gets the instruction on its
+//! standard input and a gateway to the plan's tools that lives as long as the attempt.
+
+mod client;
+mod gateway;
+mod lines;
+mod process;
+
+pub use client::{CallGatewayError, call_gateway};
+
+use planwright_engine::port::{BoxFuture, DelegateError, Delegation, Executors};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The variable that says where the gateway of an attempt is.
+pub const GATEWAY: &str = "PLANWRIGHT_GATEWAY";
+/// The variable that holds the token of an attempt.
+pub const STEP_TOKEN: &str = "PLANWRIGHT_STEP_TOKEN";
+
+/// One configured executor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutorOptions {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables of this process that it sees, besides a few harmless ones.
+    pub env: Vec<String>,
+    pub timeout: Duration,
+    /// Where it starts.
+    pub cwd: PathBuf,
+}
+
+impl ExecutorOptions {
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+}
+
+/// All configured executors.
+#[derive(Debug, Clone, Default)]
+pub struct CommandExecutors(BTreeMap<String, ExecutorOptions>);
+
+impl CommandExecutors {
+    pub fn new(executors: BTreeMap<String, ExecutorOptions>) -> Self {
+        Self(executors)
+    }
+}
+
+impl Executors for CommandExecutors {
+    fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
+        match self.0.get(&delegation.executor).cloned() {
+            Some(options) => Box::pin(process::execute(options, delegation)),
+            None => Box::pin(std::future::ready(Err(DelegateError::Unknown(delegation.executor)))),
+        }
+    }
+}

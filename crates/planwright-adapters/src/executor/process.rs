@@ -1,0 +1,126 @@
+//! One attempt of an executor: started, watched, ended with everything it started.
+
+use super::gateway::Door;
+use super::{ExecutorOptions, GATEWAY, STEP_TOKEN, lines};
+use crate::local::capture::Capture;
+use crate::local::process_group::ProcessGroup;
+use planwright_engine::port::{DelegateError, Delegation};
+use serde_json::{Value, json};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// The variables of this process that every executor sees. Everything else may be a secret.
+const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+/// Between asking a group to end and ending it.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long output is awaited from those a finished executor left behind.
+const LINGER: Duration = Duration::from_secs(1);
+
+pub(super) async fn execute(
+    options: ExecutorOptions,
+    delegation: Delegation,
+) -> Result<Value, DelegateError> {
+    let name = delegation.executor.clone();
+    let not_started =
+        |why: String| DelegateError::NotStarted(format!("`{name}` could not be started: {why}"));
+    let door = Door::open(std::sync::Arc::clone(&delegation.gateway)).await;
+    let door = door.map_err(|error| not_started(error.to_string()))?;
+    let mut child = prepare(&options, &delegation, &door)
+        .ok_or_else(|| not_started("it has no command".to_owned()))?
+        .spawn()
+        .map_err(|error| not_started(error.to_string()))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut group = ProcessGroup::of(child);
+    let text = format!("{}\n\n{}\n", delegation.instruction, delegation.context);
+    let mut errors = Capture::default();
+    let feed = async {
+        if let Some(mut pipe) = stdin {
+            // One that does not read its input to the end has not failed by that.
+            pipe.write_all(text.as_bytes()).await.unwrap_or_default();
+        }
+    };
+    let read_out = async {
+        match stdout {
+            Some(pipe) => lines::read(pipe, &delegation.progress).await,
+            None => Ok(None),
+        }
+    };
+    let read_err = async {
+        if let Some(pipe) = stderr {
+            errors.drain(pipe).await;
+        }
+    };
+    let mut streams = Box::pin(async { tokio::join!(feed, read_out, read_err).1 });
+    let mut deadline = pin!(tokio::time::sleep(options.timeout));
+    let mut said = None;
+    let stopped = loop {
+        tokio::select! {
+            biased;
+            () = delegation.cancelled.cancelled() => break Some("was cancelled".to_owned()),
+            () = group.ended() => break None,
+            () = &mut deadline => break Some(format!("ran longer than {} s", options.timeout.as_secs())),
+            read = &mut streams, if said.is_none() => match read {
+                Ok(last) => said = Some(last),
+                Err(problem) => break Some(problem),
+            },
+        }
+    };
+    if stopped.is_some() {
+        group.terminate();
+        drop(timeout(GRACE, group.ended()).await);
+    } else if said.is_none() {
+        said = timeout(LINGER, &mut streams).await.ok().and_then(Result::ok);
+    }
+    let status = group.kill().await;
+    drop(streams);
+    // Whatever it wanted last is not called any more: the door closes with the attempt.
+    drop(door);
+    if let Some(why) = stopped {
+        let message = format!("`{name}` {why} and was stopped; what it did until then is unknown");
+        return Err(DelegateError::Lost(message));
+    }
+    match status {
+        Ok(status) if status.success() => Ok(lines::result(said.flatten())),
+        Ok(status) => Err(DelegateError::Failed(ending(&name, status, &errors.tail()))),
+        Err(error) => Err(DelegateError::Lost(format!("how `{name}` ended is unknown: {error}"))),
+    }
+}
+
+fn prepare(options: &ExecutorOptions, delegation: &Delegation, door: &Door) -> Option<Command> {
+    let (program, args) = options.command.split_first()?;
+    let seen = INHERITED.into_iter().map(str::to_owned).chain(options.env.iter().cloned());
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(&options.cwd)
+        .env_clear()
+        .envs(seen.filter_map(|name| std::env::var_os(&name).map(|value| (name, value))))
+        .env("PLANWRIGHT_SCOPE", json!(delegation.scope).to_string())
+        .env("PLANWRIGHT_PLAN", delegation.plan.as_str())
+        .env("PLANWRIGHT_RUN", delegation.run.as_str())
+        .env("PLANWRIGHT_STEP", delegation.step.as_str())
+        .env("PLANWRIGHT_ATTEMPT", delegation.attempt.to_string())
+        .env(GATEWAY, door.address())
+        .env(STEP_TOKEN, door.token())
+        // What a plan starts acts for the plan: it must not approve one as the person whose account it uses.
+        .env("PLANWRIGHT_AGENT", format!("run {}", delegation.run))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    Some(command)
+}
+
+fn ending(name: &str, status: ExitStatus, tail: &str) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    let how = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "failed".to_owned(),
+    };
+    if tail.is_empty() { format!("`{name}` {how}") } else { format!("`{name}` {how}: {tail}") }
+}

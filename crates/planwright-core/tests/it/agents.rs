@@ -1,0 +1,205 @@
+//! What the executor of an agent step may do: bounds, scope, guards, and what a model writes stays what it is.
+
+use crate::plans::document;
+use crate::run_world::History;
+use planwright_core::digest::Digest;
+use planwright_core::journal::Cause;
+use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
+use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values, literal};
+use planwright_core::policy::Judgement;
+use planwright_core::run::{
+    Answer, CallFacts, CallFate, Command, Refusal, Run, RunEvent, StoredValue, Verdict, Wanted,
+    WantedCallFacts, agent_tool,
+};
+use planwright_core::tool::{EffectClass, ToolName};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn name(text: &str) -> ToolName {
+    ToolName::try_from(text.to_owned()).unwrap()
+}
+
+fn wanted(tool: &str, args: Value) -> Wanted {
+    let (args, call) = (Arc::new(args.clone()), Digest::of_json(&json!([tool, args])));
+    let judgement = Judgement {
+        verdict: Verdict::Allow,
+        rule: None,
+        reason: "the tool is read-only".into(),
+        noticed: Vec::new(),
+        undecided: Vec::new(),
+    };
+    let facts = Box::new(CallFacts {
+        definition: Digest::ZERO,
+        changed: None,
+        args: Arc::clone(&args),
+        shown: None,
+        late: false,
+        judgement,
+        caps: Vec::new(),
+    });
+    let known = Ok(WantedCallFacts { tool: name(tool), read_only: true, call, facts });
+    Wanted { id: "c".into(), tool: tool.into(), args: StoredValue::Inline(args), known }
+}
+
+fn used() -> ModelUse {
+    let usage = TokenUsage { input: 7, output: 3, cached: 0, estimated: false };
+    ModelUse { role: ModelRole::Executor, model: "local/model".into(), usage, cost: None }
+}
+
+fn turn(attempt: u32, text: Option<&str>, calls: Vec<Wanted>) -> Command {
+    let text = text.map(|text| StoredValue::Inline(Arc::new(json!(text))));
+    Command::TakeTurn { step: StepIx::new(0), attempt, text, calls, used: Some(used()), observe: false }
+}
+
+fn start() -> Command {
+    let (tool, class) = (agent_tool(), EffectClass::Keyed);
+    Command::Start { step: StepIx::new(0), tool, class, call: Digest::ZERO, facts: None }
+}
+
+fn plan(change: impl FnOnce(&mut Value)) -> (Document, History) {
+    let mut plan = json!({"id": "p", "toolsRequired": ["r.read"], "steps": [
+        {"id": "work", "agent": {"instruction": "do it"}},
+    ]});
+    change(&mut plan);
+    let document = document(plan);
+    let plan = Arc::new(Plan::compile(document.clone(), &Bounds::default()).unwrap());
+    (document, History::begin(&plan, true))
+}
+
+fn fates(history: &History) -> Vec<CallFate> {
+    let calls = history.entries.iter().filter_map(|entry| match &entry.event {
+        RunEvent::AgentTurn { calls, .. } => Some(calls.iter().map(|call| call.fate.clone())),
+        _ => None,
+    });
+    calls.flatten().collect()
+}
+
+/// An executor that wants one call it may not make and one that waits for a person, and then is done.
+pub(crate) fn story() -> (Document, History) {
+    let (document, mut history) = plan(|_| {});
+    history.give(&start(), Cause::Schedule).unwrap();
+    let calls = vec![wanted("w.write", json!({"x": 1})), wanted("r.read", json!({"path": "${x}"}))];
+    history.give(&turn(1, None, calls), Cause::Command).unwrap();
+    let CallFate::Run(run) = fates(&history)[1].clone() else { panic!("it is in scope") };
+    assert_eq!(run, history.run.call_place(StepIx::new(0), 1).child());
+    let parked = Command::Report { step: StepIx::new(0), attempt: 1, answer: Answer::Parked { run } };
+    history.give(&parked, Cause::Report).unwrap();
+    history.give(&Command::ResumeChildren, Cause::Recovery).unwrap();
+    history.give(&start(), Cause::Schedule).unwrap();
+    history.give(&turn(2, Some("done"), Vec::new()), Cause::Command).unwrap();
+    let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(json!("done"))));
+    history.give(&Command::Report { step: StepIx::new(0), attempt: 2, answer }, Cause::Report).unwrap();
+    history.give(&Command::Settle, Cause::Schedule).unwrap();
+    (document, history)
+}
+
+#[test]
+fn an_executor_is_told_what_it_may_not_call_and_goes_on_after_waiting() {
+    let (_, history) = story();
+    assert_eq!(history.run.status(), "completed");
+    let CallFate::Refused(error) = &fates(&history)[0] else { panic!("it is outside the scope") };
+    assert_eq!(error.message, "Tool w.write not available in plan scope. Only [r.read] are available.");
+    let work = history.run.agent_work(StepIx::new(0)).unwrap();
+    assert_eq!((work.turns().len(), work.asked(), work.calls(), work.tokens()), (2, 2, 2, 20));
+    assert_eq!(history.run.tokens(), 20);
+    // The same from the journal alone.
+    assert_eq!(history.fold(history.records.len()).run.agent_work(StepIx::new(0)), Some(work));
+}
+
+#[test]
+fn the_run_command_is_in_scope_only_if_it_is_listed() {
+    let tools = |plan: Value| document(plan).agent_tools().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let steps = json!([
+        {"tool": "local.run_command"}, {"tool": "run_command"}, {"tool": "mcp__x__run_command"}, {"tool": "read"},
+        {"agent": {"instruction": "?", "tool": "run_command"}}, {"tool": "left", "skip": true},
+    ]);
+    assert_eq!(tools(json!({"steps": steps})), ["read"]);
+    assert_eq!(tools(json!({"steps": steps, "toolsRequired": ["run_command"]})), ["run_command"]);
+}
+
+#[test]
+fn calls_of_one_turn_are_charged_one_after_the_other() {
+    let (_, mut history) = plan(|plan| plan["limits"] = json!({"budget": {"calls": 2}}));
+    history.give(&start(), Cause::Schedule).unwrap();
+    let calls = (0..4).map(|n| wanted("r.read", json!({"n": n}))).collect();
+    history.give(&turn(1, None, calls), Cause::Command).unwrap();
+    let refused = fates(&history).iter().filter(|fate| matches!(fate, CallFate::Refused(_))).count();
+    assert_eq!(refused, 2, "{:?}", fates(&history));
+}
+
+#[test]
+fn nothing_is_wanted_of_a_step_that_is_not_in_flight_or_by_an_attempt_that_is_over() {
+    let (_, mut history) = plan(|_| {});
+    let early = history.give(&turn(1, None, Vec::new()), Cause::Command);
+    assert!(matches!(early, Err(Refusal::NotInFlight { .. })));
+    history.give(&start(), Cause::Schedule).unwrap();
+    assert!(history.give(&turn(2, None, Vec::new()), Cause::Command).is_err());
+    let by = planwright_core::principal::Principal::person("ada");
+    history.give(&Command::Cancel { by }, Cause::Command).unwrap();
+    let late = turn(1, None, vec![wanted("r.read", json!({}))]);
+    assert!(history.give(&late, Cause::Command).is_err(), "a cancelled run calls nothing more");
+}
+
+#[test]
+fn the_budget_of_tokens_stops_an_executor_before_its_next_question() {
+    let (_, mut history) = plan(|plan| plan["limits"] = json!({"budget": {"tokens": 15}}));
+    history.give(&start(), Cause::Schedule).unwrap();
+    history.give(&turn(1, None, vec![wanted("r.read", json!({}))]), Cause::Command).unwrap();
+    assert!(matches!(fates(&history)[0], CallFate::Run(_)));
+    history.give(&turn(1, None, vec![wanted("r.read", json!({}))]), Cause::Command).unwrap();
+    let CallFate::Refused(error) = &fates(&history)[1] else { panic!("the budget is used up") };
+    assert_eq!(error.message, "Guard blocked: the budget of 15 tokens is used up");
+    assert_eq!(history.run.step(StepIx::new(0)).name(), "failed");
+}
+
+/// A run has no values here: what is literal needs none.
+struct Nothing;
+
+impl Values for Nothing {
+    fn variable(&self, _: &str) -> Option<&Value> {
+        None
+    }
+
+    fn step(&self, _: StepIx) -> Option<&Value> {
+        None
+    }
+}
+
+fn anything() -> impl Strategy<Value = Value> {
+    let text = prop_oneof!["[${}a.\\[\\]]{0,12}", "\\$\\{secret\\.[A-Z]{1,3}\\}", ".{0,8}"];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        text.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[${}a]{0,4}", inner, 0..4).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_model_writes_arrives_byte_for_byte(value in anything()) {
+        let mut document = document(json!({"id": "p", "steps": [{"id": "call", "tool": "r.read"}]}));
+        document.steps[0].args.insert("value".to_owned(), literal(value.clone()));
+        let plan = Plan::compile(document, &Bounds::default()).unwrap();
+        let args = plan.resolve_args(StepIx::new(0), &Nothing).unwrap();
+        prop_assert_eq!(&args["value"], &value);
+        prop_assert!(plan.all_secrets().is_empty());
+    }
+}
+
+#[test]
+fn a_run_says_how_many_calls_it_may_still_find_again() {
+    let (_, history) = story();
+    let run: &Run = &history.run;
+    assert_eq!(run.calls_of_agent(StepIx::new(0)).count(), 1);
+    assert_eq!(run.child_of(StepIx::new(0)), run.calls_of_agent(StepIx::new(0)).last().cloned());
+}

@@ -1,0 +1,183 @@
+//! Agent steps at the command line: programs that work on them, and what they may do.
+
+use crate::workbench::{Bench, wait_until};
+use serde_json::{Value, json};
+
+/// A workspace with an executor that is this shell script.
+fn bench(script: &str) -> Bench {
+    let bench = Bench::new();
+    bench.write("worker.sh", script);
+    let program = env!("CARGO_BIN_EXE_planwright");
+    bench.write(
+        "planwright.toml",
+        &format!(
+            "[executors.worker]\ncommand = [\"sh\", \"worker.sh\", {program:?}]\ntimeout_seconds = 60\n"
+        ),
+    );
+    bench
+}
+
+fn plan(bench: &Bench, tools: &[&str]) -> String {
+    bench.document(json!({"id": "p", "goal": "see", "toolsRequired": tools, "steps": [
+        {"id": "first", "tool": "demo.echo", "args": {"value": "seven"}},
+        {"id": "work", "agent": {"instruction": "use ${first}", "executor": "worker"}, "dependsOn": ["first"]},
+    ]}))
+}
+
+fn value_of<'a>(result: &'a Value, step: &str) -> &'a Value {
+    let steps = result["steps"].as_array().unwrap();
+    &steps.iter().find(|found| found["id"] == step).unwrap()["value"]
+}
+
+#[test]
+fn an_executor_gets_the_instruction_and_calls_tools_through_its_gateway() {
+    let bench = bench(
+        "read instruction\necho '{\"progress\": \"began\"}'\n\
+         result=$($1 call demo.echo --args '{\"value\": \"from outside\"}')\n\
+         echo \"{\\\"told\\\": \\\"$instruction\\\", \\\"got\\\": \\\"$result\\\", \\\"scope\\\": $PLANWRIGHT_SCOPE}\"\n",
+    );
+    let file = plan(&bench, &["demo.echo"]);
+    let said = bench.run(&["run", &file, "--yes", "--trust-project-servers", "--json"]).ends(0);
+    let result = said.json();
+    assert_eq!(
+        *value_of(&result, "work"),
+        json!({"told": "use seven", "got": "from outside", "scope": ["demo.echo"]})
+    );
+    let turns: Vec<Value> =
+        bench.log("p").into_iter().filter(|entry| entry["kind"] == "agent_turn").collect();
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0]["calls"][0]["tool"], "demo.echo");
+    assert!(turns[0]["calls"][0]["run"].as_str().unwrap().starts_with("run_"), "{turns:#?}");
+}
+
+#[test]
+fn what_is_outside_the_scope_is_refused_at_the_gateway_too() {
+    let bench = bench("$1 call write_file --args '{\"path\": \"x\", \"content\": \"y\"}' 2>&1\n");
+    let file = plan(&bench, &["demo.echo"]);
+    let said = bench.run(&["run", &file, "--yes", "--trust-project-servers", "--json"]);
+    let result = said.json();
+    let error = result["steps"][1]["error"].to_string();
+    assert!(!bench.path("x").exists(), "{said:#?}");
+    assert!(error.contains("executor_failed"), "{said:#?}");
+    let turn = bench.log("p").into_iter().find(|entry| entry["kind"] == "agent_turn").unwrap();
+    let message = turn["calls"][0]["refused"]["message"].as_str().unwrap();
+    assert_eq!(message, "Tool write_file not available in plan scope. Only [demo.echo] are available.");
+}
+
+#[test]
+fn a_call_that_needs_a_person_waits_for_one_while_the_executor_does() {
+    let bench = bench("$1 call append_file --args '{\"path\": \"effects.txt\", \"content\": \"once\"}'\n");
+    let file = plan(&bench, &["demo.echo", "append_file"]);
+    let running = bench.start(&["run", &file, "--yes", "--trust-project-servers"]);
+    let asked = || {
+        let turn = bench.log("p").into_iter().find(|entry| entry["kind"] == "agent_turn")?;
+        let run = turn["calls"][0]["run"].as_str()?.to_owned();
+        let request = bench.log(&run).into_iter().find(|entry| entry["kind"] == "approval_requested")?;
+        Some((run, request["call"]["digest"].as_str()?.to_owned()))
+    };
+    wait_until("the call is asked about", || asked().is_some());
+    assert!(!bench.path("effects.txt").exists());
+    let (run, digest) = asked().unwrap();
+    bench.run(&["approve", &run, "--step", "call", "--digest", &digest]).ends(0);
+    running.wait().ends(0);
+    assert_eq!(bench.read("effects.txt"), "once");
+}
+
+#[test]
+fn an_executor_that_fails_says_why_and_one_that_hangs_is_stopped() {
+    let failing = bench("echo broken >&2\nexit 3\n");
+    let file = plan(&failing, &["demo.echo"]);
+    let said = failing.run(&["run", &file, "--yes", "--trust-project-servers"]).ends(1);
+    assert!(said.out.contains("exited with code 3: broken"), "{said:#?}");
+
+    let hanging = bench("sleep 600 & echo $! > pid; wait\n");
+    let config = hanging.read("planwright.toml").replace("= 60", "= 1");
+    hanging.write("planwright.toml", &config);
+    let file = plan(&hanging, &["demo.echo"]);
+    let said = hanging.run(&["run", &file, "--yes", "--trust-project-servers"]);
+    assert!(said.out.contains("outcome_unknown"), "{said:#?}");
+    let pid = hanging.read("pid");
+    wait_until("what it started is gone", || {
+        !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()
+    });
+}
+
+#[test]
+fn the_gateway_knows_one_token_one_host_and_two_requests() {
+    let script = r#"
+import json, os, urllib.error, urllib.request
+base, token = os.environ["PLANWRIGHT_GATEWAY"], os.environ["PLANWRIGHT_STEP_TOKEN"]
+def ask(path, token, body=None, host=None):
+    request = urllib.request.Request(base + path, data=body and json.dumps(body).encode())
+    request.add_header("authorization", "Bearer " + token)
+    if host: request.add_header("host", host)
+    try:
+        with urllib.request.urlopen(request) as answer: return [answer.status, json.load(answer)]
+    except urllib.error.HTTPError as error: return [error.code, None]
+print(json.dumps({
+    "tools": [tool["name"] for tool in ask("/tools", token)[1]["tools"]],
+    "call": ask("/call", token, {"tool": "demo.echo", "args": {"value": 1}}),
+    "wrong": ask("/tools", token[:-1] + "x")[0],
+    "other": ask("/approve", token)[0],
+    "host": ask("/tools", token, None, "example.org")[0],
+    "home": sorted(name for name in os.environ if name.startswith("SECRET")),
+}))
+"#;
+    let bench = Bench::new();
+    bench.write("worker.py", script);
+    bench.write("planwright.toml", "[executors.worker]\ncommand = [\"python3\", \"worker.py\"]\n");
+    let file = plan(&bench, &["demo.echo"]);
+    let mut command = bench.command(&["run", &file, "--yes", "--trust-project-servers", "--json"]);
+    let output = command.env("SECRET_KEY", "hidden").output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        *value_of(&result, "work"),
+        json!({"tools": ["demo.echo"], "call": [200, {"result": 1}], "wrong": 401, "other": 404, "host": 421, "home": []}),
+        "{result:#}"
+    );
+}
+
+#[test]
+fn an_executor_that_a_project_brings_needs_trust_and_one_that_is_not_there_is_named() {
+    let bench = bench("echo never > ran\n");
+    let file = plan(&bench, &["demo.echo"]);
+    let said = bench.run(&["run", &file, "--yes"]).complains(3, "needs the executor `worker`");
+    assert!(said.err.contains("--trust-project-servers"), "{said:#?}");
+    assert!(!bench.path("ran").exists());
+    // The user's own file needs none.
+    let program = env!("CARGO_BIN_EXE_planwright");
+    let own = format!("[executors.worker]\ncommand = [\"sh\", \"worker.sh\", {program:?}]\n");
+    bench.write(".config/planwright/planwright.toml", &own);
+    std::fs::remove_file(bench.path("planwright.toml")).unwrap();
+    bench.run(&["run", "p", "--yes"]).ends(0);
+    assert_eq!(bench.read("ran"), "never\n");
+}
+
+#[test]
+fn steps_that_name_an_operation_are_instructions_for_an_executor() {
+    let bench = Bench::new();
+    bench.write(
+        "plan.json",
+        &json!({"id": "invoice", "title": "Book it", "toolsRequired": ["read_file"], "steps": [
+            {"description": "Read the invoice", "tool": "read_file", "operation": "read", "target": "invoice.txt"},
+        ]})
+        .to_string(),
+    );
+    bench.run(&["import", "plan.json"]).ends(0);
+    let said = bench.run(&["run", "invoice", "--dry-run", "--json"]).ends(0);
+    let args = &said.json()["steps"][0]["args"];
+    assert_eq!(
+        (&args["tools"], &args["maxTurns"], &args["maxCalls"]),
+        (&json!(["read_file"]), &json!(20), &json!(50))
+    );
+    let said = bench.run(&["validate", "invoice"]).ends(0);
+    assert!(format!("{}{}", said.out, said.err).contains("W0157"), "{said:#?}");
+    let digest = bench.digest("invoice");
+    bench.run(&["approve", "invoice", "--digest", &digest]).ends(0);
+    bench.run(&["run", "invoice"]).complains(3, "needs a model for the executor and none is configured");
+}
+
+#[test]
+fn call_outside_of_an_executor_says_what_it_is_for() {
+    Bench::new().run(&["call", "demo.echo"]).complains(2, "PLANWRIGHT_GATEWAY");
+}
