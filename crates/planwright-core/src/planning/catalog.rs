@@ -34,19 +34,22 @@ pub(super) struct Offer {
 
 /// Tells as much as fits: everything about all tools, a little about all, a little about the most relevant.
 pub(super) fn offer(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
-    for detail in [Detail::Long, Detail::Short] {
-        if let Some(text) = all_of(tools, detail, budget) {
-            return Offer { tools: tools.to_vec(), text, left_out: 0 };
-        }
+    let all = |text| Offer { tools: tools.to_vec(), text, left_out: 0 };
+    if let Some(text) = all_of(tools.iter().map(|tool| line(tool, Detail::Long)), budget) {
+        return all(text);
     }
-    some_of(tools, goal, budget)
+    let short: Vec<String> = tools.iter().map(|tool| line(tool, Detail::Short)).collect();
+    match all_of(&short, budget) {
+        Some(text) => all(text),
+        None => some_of(tools, &short, goal, budget),
+    }
 }
 
 /// The lines of all tools, if they fit.
-fn all_of(tools: &[Arc<KnownTool>], detail: Detail, budget: usize) -> Option<String> {
+fn all_of<L: AsRef<str>>(lines: impl IntoIterator<Item = L>, budget: usize) -> Option<String> {
     let mut text = String::new();
-    for tool in tools {
-        text.push_str(&line(tool, detail));
+    for line in lines {
+        text.push_str(line.as_ref());
         if tokens(&text) > budget {
             return None;
         }
@@ -54,7 +57,7 @@ fn all_of(tools: &[Arc<KnownTool>], detail: Detail, budget: usize) -> Option<Str
     if text.is_empty() { Some("(none)\n".to_owned()) } else { Some(text) }
 }
 
-fn some_of(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
+fn some_of(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize) -> Offer {
     let goal = Words::of(goal);
     let mut ranked: Vec<(Reverse<usize>, usize)> = tools
         .iter()
@@ -66,11 +69,11 @@ fn some_of(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
     // Room for the line that says what is missing.
     let budget = budget.saturating_sub(20);
     for (_, index) in ranked {
-        let line = line(&tools[index], Detail::Short);
-        if tokens(&text) + tokens(&line) > budget {
+        let line = &lines[index];
+        if tokens(&text) + tokens(line) > budget {
             continue;
         }
-        text.push_str(&line);
+        text.push_str(line);
         offered.push(Arc::clone(&tools[index]));
     }
     let left_out = tools.len() - offered.len();
@@ -86,11 +89,17 @@ fn line(tool: &KnownTool, detail: Detail) -> String {
     let most = if detail == Detail::Long { MAX_DESCRIPTION } else { SHORT_DESCRIPTION };
     let description = definition.description.as_deref().or(definition.title.as_deref()).unwrap_or_default();
     let name = quoted(&tool.name.to_string(), 200);
-    let schema = shown_schema(&definition.input_schema);
-    let long = schema.get("properties").map(ToString::to_string).unwrap_or_else(|| "{}".to_owned());
     let args = match detail {
-        Detail::Long if long.len() <= MAX_SCHEMA_BYTES => with_required(&schema, long),
-        Detail::Long | Detail::Short => arguments(&schema),
+        Detail::Long => {
+            let schema = shown_schema(&definition.input_schema);
+            let long = schema.get("properties").map(ToString::to_string).unwrap_or_else(|| "{}".to_owned());
+            if long.len() <= MAX_SCHEMA_BYTES { with_required(&schema, long) } else { arguments(&schema) }
+        }
+        // Names and types are there as they are: the rest need not be made fit to be shown.
+        Detail::Short if definition.input_schema.get("properties").is_some() => {
+            arguments(&definition.input_schema)
+        }
+        Detail::Short => arguments(&shown_schema(&definition.input_schema)),
     };
     let returns = definition.output_schema.as_ref().map(|schema| arguments(&shown_schema(schema)));
     let returns = returns.filter(|names| names != "{}").map(|names| format!(" returns {names}"));
