@@ -27,9 +27,11 @@ impl Words {
     }
 
     fn add(&mut self, text: &str) {
-        let end = text.char_indices().nth(Self::MAX).map_or(text.len(), |(at, _)| at);
-        let parts = text[..end].split(|c: char| !c.is_alphanumeric());
-        self.0.extend(parts.flat_map(humps).filter_map(|word| stem(&word)));
+        each(text, |word| {
+            if !self.0.contains(word) {
+                self.0.insert(word.to_owned());
+            }
+        });
     }
 
     pub fn is_empty(&self) -> bool {
@@ -43,6 +45,37 @@ impl Words {
     /// How many words both have.
     pub fn common(&self, other: &Self) -> usize {
         self.0.intersection(&other.0).count()
+    }
+}
+
+/// Calls with every word that says something, in its form. Most are spelt in that form already, and are not copied.
+fn each(text: &str, mut found: impl FnMut(&str)) {
+    let end = text.char_indices().nth(Words::MAX).map_or(text.len(), |(at, _)| at);
+    for part in text[..end].split(|c: char| !c.is_alphanumeric()) {
+        if part.chars().all(|c| c.is_lowercase() || c.is_numeric()) {
+            stem(part).into_iter().for_each(&mut found);
+        } else {
+            humps(part).iter().filter_map(|word| stem(word)).for_each(&mut found);
+        }
+    }
+}
+
+/// The words of a goal that were met in other texts.
+struct Met<'a> {
+    goal: &'a Words,
+    words: BTreeSet<&'a str>,
+}
+
+impl<'a> Met<'a> {
+    fn in_text(goal: &'a Words, text: &str) -> Self {
+        let mut met = Self { goal, words: BTreeSet::new() };
+        met.add(text);
+        met
+    }
+
+    fn add(&mut self, text: &str) {
+        let Self { goal, words } = self;
+        each(text, |word| words.extend(goal.0.get(word).map(String::as_str)));
     }
 }
 
@@ -61,27 +94,27 @@ fn humps(word: &str) -> Vec<String> {
 }
 
 /// Endings are dropped, crudely: two spellings of a word need to meet, and nothing else.
-fn stem(word: &str) -> Option<String> {
+fn stem(word: &str) -> Option<&str> {
     if word.chars().count() < 3 || EMPTY.contains(&word) {
         return None;
     }
     let base = ["ing", "ies", "ed", "es", "s", "e", "y"]
         .iter()
         .find_map(|ending| word.strip_suffix(ending).filter(|base| base.chars().count() >= 3));
-    Some(base.unwrap_or(word).to_owned())
+    Some(base.unwrap_or(word))
 }
 
 /// How much a tool seems to be about the goal: its name counts most.
 pub fn relevance(goal: &Words, tool: &ToolDefinition) -> usize {
-    let name = Words::of(&tool.name.name);
-    let mut about = Words::of(tool.description.as_deref().unwrap_or_default());
+    let name = Met::in_text(goal, &tool.name.name);
+    let mut about = Met::in_text(goal, tool.description.as_deref().unwrap_or_default());
     about.add(tool.title.as_deref().unwrap_or_default());
     about.add(&tool.name.server);
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     for argument in properties.into_iter().flatten().map(|(name, _)| name) {
         about.add(argument);
     }
-    4 * goal.common(&name) + goal.common(&about)
+    4 * name.words.len() + about.words.len()
 }
 
 #[cfg(test)]
