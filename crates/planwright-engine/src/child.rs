@@ -213,7 +213,7 @@ impl Engine {
             forked_from: None,
             consent,
             undoes: None,
-            parent: Some(order.parent.clone()),
+            parent: Some(Box::new(order.parent.clone())),
             document: order.wanted.is_some().then(|| Arc::clone(plan.document())),
             trace: None,
             reflection: None,

@@ -142,11 +142,8 @@ impl Engine {
     /// What an adjustment changed since the run that it grew out of was agreed to.
     async fn reapproval_of_adjustment(&self, review: &Review) -> Result<Option<Reapproval>, ReviewError> {
         let Some(run) = self.adjusted_run(review).await? else { return Ok(None) };
-        let continuation = match self.continuation(&run).await {
-            Ok(found) => found,
-            // Why it cannot run is said where it is to run.
-            Err(_) => None,
-        };
+        // Why it cannot run is said where it is to run.
+        let continuation = self.continuation(&run).await.unwrap_or_default();
         Ok(continuation.map(|Continuation { since, diff, agreed, again, .. }| Reapproval {
             since,
             diff,

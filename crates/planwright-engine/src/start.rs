@@ -292,7 +292,7 @@ impl Engine {
                 .unwrap_or_else(|| plan.document().limits.max_concurrency()),
             guards: options.guards,
             by: options.by.clone(),
-            forked_from: fork,
+            forked_from: fork.map(Box::new),
             consent: Some(Box::new(consent)),
             undoes: None,
             parent: None,

@@ -65,10 +65,11 @@ impl Engine {
     ) -> Result<(), LoadError> {
         let StreamName::Run(_) = &info.stream else { return Ok(()) };
         let mut tally = RunTally::default();
-        let mut predicted = None;
+        let (mut predicted, mut is_call) = (None, false);
         read_entries::<RunEvent>(&*self.env.store, &info.stream, |_, entry| {
-            if let RunEvent::RunStarted { version, undoes: None, .. } = &entry.event {
-                predicted = self.prediction(review, *version, figures);
+            if let RunEvent::RunStarted { version, undoes: None, parent, .. } = &entry.event {
+                is_call = parent.as_ref().is_some_and(|parent| parent.call.is_some());
+                predicted = if is_call { None } else { self.prediction(review, *version, figures) };
             }
             tally.note(&entry);
             if tally.is_full() {
@@ -77,7 +78,11 @@ impl Engine {
             Ok(())
         })
         .await?;
-        figures.add_run(tally, &info.status.status, predicted);
+        // A call that an executor made is a call of its tool, and no run of the plan.
+        match is_call {
+            true => figures.add_call_run(tally),
+            false => figures.add_run(tally, &info.status.status, predicted),
+        }
         Ok(())
     }
 

@@ -93,7 +93,6 @@ fn beginning(path: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 mod tests {
     use super::*;
     use std::fs;

@@ -10,7 +10,7 @@ use crate::id::{RunId, StepId, split_instance};
 use crate::journal::Entry;
 use crate::plan::{Bounds, Document, Plan, StepIx};
 use crate::principal::Principal;
-use crate::run::{Corrupt, Run, RunEvent, StepError, StepState, priorities, unit_estimate};
+use crate::run::{CallFate, Corrupt, Run, RunEvent, StepError, StepState, priorities, unit_estimate};
 use crate::trace::TraceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,6 +74,7 @@ impl LiveRun {
                 stories.push(step_story(run, ix, state, &entry.event));
             }
         }
+        stories.extend(turn_story(run, &entry.event));
         stories.extend(run_story(run.id(), &entry.event));
         if run.state().is_terminal() {
             self.run = None;
@@ -133,6 +134,20 @@ fn step_story(run: &Run, ix: StepIx, state: &'static str, event: &RunEvent) -> S
         digest,
         ..Story::new(EventName::PlanStep, summary)
     }
+}
+
+/// What an executor wanted, and what was decided about it.
+fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
+    let RunEvent::AgentTurn { step, attempt, calls, .. } = event else { return None };
+    let ix = run.find(step.as_str()).filter(|_| !calls.is_empty())?;
+    let said = calls.iter().map(|call| match &call.fate {
+        CallFate::Run(child) => format!("{} ({child})", cut(&call.tool, MAX_TEXT)),
+        CallFate::Refused(error) => format!("{} (refused: {})", cut(&call.tool, MAX_TEXT), error.code),
+    });
+    let said: Vec<String> = said.collect();
+    let summary = cut(&format!("step `{step}` wants {}", said.join(", ")), MAX_TEXT);
+    let details = StepDetails::new(step.clone(), run.definition(ix), run.step(ix).name());
+    Some(Story { step: Some(details), attempt: Some(*attempt), ..Story::new(EventName::PlanStep, summary) })
 }
 
 /// Why a step has to be tried again.

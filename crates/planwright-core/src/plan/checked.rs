@@ -168,7 +168,8 @@ impl Plan {
         }
         let step = self.step(ix);
         let think = step.think.as_deref().map(|think| &think.prompt);
-        Ok(think.or(step.agent.as_deref().map(|agent| &agent.instruction)).cloned().unwrap_or_default())
+        let agent = || step.agent.as_deref().map(|agent| &agent.instruction);
+        Ok(think.or_else(agent).cloned().unwrap_or_default())
     }
 
     /// What an `agent` step is to work on, its references replaced.

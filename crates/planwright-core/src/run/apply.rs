@@ -53,7 +53,7 @@ impl Run {
             forked_from: forked_from.clone(),
             consent: consent.clone(),
             undoes: undoes.clone(),
-            parent: parent.clone(),
+            parent: parent.as_deref().cloned(),
             trace: trace.as_deref().copied(),
             reflection: reflection.as_deref().cloned(),
         };

@@ -31,7 +31,7 @@ pub enum RunEvent {
         guards: bool,
         by: Principal,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        forked_from: Option<Fork>,
+        forked_from: Option<Box<Fork>>,
         /// What was agreed to. Absent in runs from before it was written down.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consent: Option<Box<Consent>>,
@@ -40,7 +40,7 @@ pub enum RunEvent {
         undoes: Option<RunId>,
         /// The step of another run that this run is the work of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent: Option<Parent>,
+        parent: Option<Box<Parent>>,
         /// What is executed, where that is no version of the plan but was derived from a run of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         document: Option<Arc<Document>>,

@@ -119,25 +119,20 @@ impl Run {
     /// call is charged when it is decided on.
     pub(super) fn note_usage(&mut self, event: &RunEvent) {
         let budget = &self.plan.document().limits.budget;
-        match event {
-            RunEvent::AttemptStarted { step, tool, call, .. } => {
-                if !self.find(step.as_str()).is_some_and(|ix| self.is_models(ix)) {
-                    self.usage.note(tool, call, &self.start, budget);
+        if let RunEvent::AttemptStarted { step, tool, call, .. } = event
+            && !self.find(step.as_str()).is_some_and(|ix| self.is_models(ix))
+        {
+            self.usage.note(tool, call, &self.start, budget);
+        }
+        if let RunEvent::AgentTurn { calls, .. } = event {
+            for call in calls {
+                if let (CallFate::Run(_), Some(tool), Some(digest)) = (&call.fate, &call.name, &call.digest) {
+                    self.usage.note(tool, digest, &self.start, budget);
                 }
             }
-            RunEvent::AgentTurn { calls, .. } => {
-                for call in calls {
-                    if let (CallFate::Run(_), Some(tool), Some(digest)) =
-                        (&call.fate, &call.name, &call.digest)
-                    {
-                        self.usage.note(tool, digest, &self.start, budget);
-                    }
-                }
-            }
-            RunEvent::ModelUsed { used, .. } => {
-                self.usage.tokens = self.usage.tokens.saturating_add(used.usage.total());
-            }
-            _ => {}
+        }
+        if let RunEvent::ModelUsed { used, .. } = event {
+            self.usage.tokens = self.usage.tokens.saturating_add(used.usage.total());
         }
     }
 

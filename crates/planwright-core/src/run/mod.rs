@@ -108,7 +108,7 @@ pub struct Start {
     pub max_concurrency: u32,
     pub guards: bool,
     pub by: Principal,
-    pub forked_from: Option<Fork>,
+    pub forked_from: Option<Box<Fork>>,
     pub consent: Option<Box<Consent>>,
     /// The run that this one takes back.
     pub undoes: Option<RunId>,

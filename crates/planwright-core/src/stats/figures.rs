@@ -134,16 +134,22 @@ impl Figures {
         figures.and_then(|figures| figures.latency.mean())
     }
 
-    /// Adds a run whose journal was read to its end.
-    pub fn add_run(&mut self, mut tally: RunTally, status: &str, predicted: Option<Duration>) {
+    /// Adds a run that is one call of an executor: its call and what people said about it count, the run does not.
+    pub fn add_call_run(&mut self, mut tally: RunTally) {
         self.add_calls(&mut tally);
         self.models.add(&tally.models);
         self.reviews.step_approvals += tally.approvals;
         self.reviews.step_denials += tally.denials;
-        *self.runs.entry(status.to_owned()).or_default() += 1;
+    }
+
+    /// Adds a run whose journal was read to its end.
+    pub fn add_run(&mut self, tally: RunTally, status: &str, predicted: Option<Duration>) {
+        let (completed, actual) = (tally.completed, tally.actual());
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
-        if let (true, Some(predicted), Some(actual)) = (tally.completed, predicted, tally.actual()) {
+        self.add_call_run(tally);
+        *self.runs.entry(status.to_owned()).or_default() += 1;
+        if let (true, Some(predicted), Some(actual)) = (completed, predicted, actual) {
             let figures = &mut self.predictions;
             figures.runs += 1;
             figures.predicted = figures.predicted.saturating_add(predicted);

@@ -391,13 +391,13 @@ fn write_undo_run() -> (Document, History) {
         consent: None,
         forked_from: None,
         undoes: Some(original.run.id().clone()),
-        parent: Some(Parent {
+        parent: Some(Box::new(Parent {
             run: "run_parent".parse().unwrap(),
             step: "tidy".parse().unwrap(),
             index: Some(2),
             call: None,
             outside: false,
-        }),
+        })),
         document: Some(Arc::new(undo.document.clone())),
         trace: None,
         reflection: None,

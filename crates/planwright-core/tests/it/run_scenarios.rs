@@ -337,7 +337,7 @@ impl Story {
             max_concurrency: 4,
             guards: true,
             by: person(),
-            forked_from: Some(Fork { run: source.id().clone(), from: vec![from.parse().unwrap()] }),
+            forked_from: Some(Box::new(Fork { run: source.id().clone(), from: vec![from.parse().unwrap()] })),
             consent: None,
             undoes: None,
             parent: None,

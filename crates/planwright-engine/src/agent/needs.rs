@@ -55,7 +55,7 @@ impl Engine {
     }
 
     /// What whoever looks at the plan is warned of.
-    pub(crate) fn unmanned_findings(&self, plan: &Plan) -> Vec<Finding> {
+    pub fn unmanned_findings(&self, plan: &Plan) -> Vec<Finding> {
         let unmanned = |ix: StepIx| {
             let message = self.unmanned_step(plan, ix)?.to_string();
             let hint = "configure one before it runs: see docs/agents.md".to_owned();

@@ -100,7 +100,7 @@ pub(crate) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
             calls.iter_mut().for_each(|call| mask_stored(&redactor, &mut call.args));
         }
         RunEvent::CriteriaChecked { checks, used: _ } => {
-            checks.iter_mut().for_each(|check| mask(&mut check.evidence))
+            checks.iter_mut().for_each(|check| mask(&mut check.evidence));
         }
         // Every kind is named, so that a new one has to be decided on.
         RunEvent::RunStarted { .. }

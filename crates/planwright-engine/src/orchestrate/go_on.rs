@@ -138,7 +138,7 @@ impl Engine {
         options.variables = run.start().variables.clone();
         options.max_concurrency = Some(run.start().max_concurrency);
         options.guards = run.start().guards;
-        options.trace = options.trace.or(run.start().trace);
+        options.trace = options.trace.or_else(|| run.start().trace);
         let now = self.env.clock.now();
         let is_approved = review.usable_approvals(&continuation.candidate.digest, now).is_some();
         if options.approval.is_none() && !is_approved {
@@ -200,7 +200,7 @@ fn untouched(candidate: &Candidate, agreed: &[StepId]) -> Vec<StepId> {
 
 /// Steps that are new or other than they were.
 fn changed(diff: &PlanDiff) -> impl Iterator<Item = StepId> + '_ {
-    diff.steps.iter().filter_map(|change| Some(change.id.clone()))
+    diff.steps.iter().map(|change| change.id.clone())
 }
 
 /// What people agreed to for the earlier run and still holds.

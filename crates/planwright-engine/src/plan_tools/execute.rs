@@ -35,7 +35,7 @@ impl PlanTools {
                     self.engine.resume_run(run.id(), options).await.map_err(|error| start(&error))?;
                 self.finish(call, handle).await
             }
-            None => self.begin(call, &review, variables).await,
+            None => Box::pin(self.begin(call, &review, variables)).await,
         };
         done.map_err(|problem| problem.about(&plan))
     }
@@ -46,7 +46,8 @@ impl PlanTools {
         review: &Review,
         variables: Map<String, Value>,
     ) -> Result<Value, Problem> {
-        let candidate = self.engine.runnable(review, &variables).await.map_err(|error| start(&error))?;
+        let runnable = Box::pin(self.engine.runnable(review, &variables)).await;
+        let candidate = runnable.map_err(|error| start(&error))?;
         let mut options = self.options(call, variables);
         match self.consent(review, &candidate).await? {
             Agreement::Spent => {}
@@ -56,8 +57,8 @@ impl PlanTools {
         if call.cancelled.is_cancelled() {
             return Err(Problem::new("cancelled"));
         }
-        let handle = self.engine.start(review.id(), options).await.map_err(|error| start(&error))?;
-        self.finish(call, handle).await
+        let started = Box::pin(self.engine.start(review.id(), options)).await;
+        Box::pin(self.finish(call, started.map_err(|error| start(&error))?)).await
     }
 
     /// What lets the plan run: an approval that is there, policy's, or a person's.
@@ -99,7 +100,7 @@ impl PlanTools {
             if over || !self.consenter.decide(&run).await {
                 return Ok(executed(self.engine.environment(), &run).await);
             }
-            let resumed = self.engine.resume_run(run.id(), self.options(call, Map::new())).await;
+            let resumed = Box::pin(self.engine.resume_run(run.id(), self.options(call, Map::new()))).await;
             handle = match resumed {
                 Ok(handle) => handle,
                 // What was decided may have ended the run.

@@ -85,8 +85,8 @@ impl PlanTools {
     pub async fn call(&self, call: &PlanToolCall) -> Value {
         let done = match call.tool {
             PlanTool::Create => self.create(call).await.map(|review| created(&review)),
-            PlanTool::Execute => self.execute_named(call).await,
-            PlanTool::CreateAndExecute => self.create_and_execute(call).await,
+            PlanTool::Execute => Box::pin(self.execute_named(call)).await,
+            PlanTool::CreateAndExecute => Box::pin(self.create_and_execute(call)).await,
         };
         done.unwrap_or_else(|problem| failed(&problem))
     }
@@ -120,12 +120,12 @@ impl PlanTools {
             Some(_) => return Err(Problem::new("`variables` must be an object")),
         };
         let (review, _) = self.engine.load_review(&id).await.map_err(|error| Problem::of(&error))?;
-        self.execute(call, review, variables).await
+        Box::pin(self.execute(call, review, variables)).await
     }
 
     async fn create_and_execute(&self, call: &PlanToolCall) -> Result<Value, Problem> {
         let review = self.create(call).await?;
-        self.execute(call, review, Map::new()).await
+        Box::pin(self.execute(call, review, Map::new())).await
     }
 }
 

@@ -16,6 +16,7 @@ use crate::waiting::waiting_calls;
 use crate::wire_up::{Access, App, Setting};
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
+use planwright_core::run::{CallFate, Run};
 use planwright_core::time::Timestamp;
 use planwright_engine::{Candidate, Reapproval};
 use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine};
@@ -124,6 +125,9 @@ async fn show(
             printer.data(&text)?;
         }
     }
+    for text in run.iter().flat_map(wanted_calls) {
+        printer.data(&text)?;
+    }
     for run in runs {
         let undoes = run.undoes.iter().map(|original| format!("  undo of {original}"));
         let parent = run.parent.iter().map(|parent| format!("  part of {parent}"));
@@ -142,6 +146,28 @@ async fn show(
         printer.findings(&candidate.findings);
     }
     Ok(())
+}
+
+/// The calls that executors of a run wanted, the latest of each step.
+fn wanted_calls(run: &Run) -> Vec<String> {
+    const SHOWN: usize = 10;
+    let mut lines = Vec::new();
+    for ix in run.indices() {
+        let turns = run.agent_work(ix).map(planwright_core::run::AgentWork::turns).unwrap_or_default();
+        let calls: Vec<_> = turns.iter().flat_map(|turn| &turn.calls).collect();
+        let left_out = calls.len().saturating_sub(SHOWN);
+        for call in &calls[left_out..] {
+            let fate = match &call.fate {
+                CallFate::Run(child) => child.to_string(),
+                CallFate::Refused(error) => format!("refused: {}", line(&error.message)),
+            };
+            lines.push(format!("  {} wanted {}: {fate}", run.step_id(ix), line(&call.tool)));
+        }
+        if left_out > 0 {
+            lines.push(format!("  {} wanted {left_out} more before", run.step_id(ix)));
+        }
+    }
+    lines
 }
 
 /// What models took for this plan, if that is more than writing its current version.

@@ -5,7 +5,6 @@ use crate::workbench::{Bench, Said, Terminal, said, wait_until};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::process::Stdio;
-use std::time::Duration;
 
 /// A workspace whose model answers with these.
 fn bench(replies: impl IntoIterator<Item = Reply>) -> (Bench, Provider) {
@@ -390,6 +389,11 @@ fn lines_that_end_in_a_backslash_are_one_message_and_long_ones_are_not_sent() {
     assert!(provider.asked()[0].body.get("tools").is_none());
 }
 
+/// Waits until the editor is there again after these words: before that the terminal takes keys for its own.
+fn prompt_after(terminal: &Terminal, words: &str) {
+    wait_until(words, || terminal.seen().rsplit_once(words).is_some_and(|(_, after)| after.contains('›')));
+}
+
 #[test]
 fn at_a_terminal_there_is_a_line_editor_with_a_history_of_ones_own() {
     use std::os::unix::fs::MetadataExt as _;
@@ -397,18 +401,13 @@ fn at_a_terminal_there_is_a_line_editor_with_a_history_of_ones_own() {
     let mut command = bench.command(&["chat"]);
     command.env("TERM", "xterm");
     let mut terminal = Terminal::whole(command);
-    terminal.wait_for("›");
+    prompt_after(&terminal, "chatting with");
     terminal.types("hi there\r");
-    terminal.wait_for("Hello there.");
-    wait_until("the answer", || provider.asked().len() == 1);
+    prompt_after(&terminal, "Hello there.");
     // The arrow brings back what was typed before.
-    wait_until("the second question", || {
-        terminal.types("\u{1b}[A\r");
-        std::thread::sleep(Duration::from_millis(300));
-        provider.asked().len() == 2
-    });
+    terminal.types("\u{1b}[A\r");
+    prompt_after(&terminal, "Again.");
     assert_eq!(last_message(&provider, 1)["content"], "hi there");
-    terminal.wait_for("Again.");
     terminal.types("\u{4}");
     assert_eq!(terminal.ends(), Some(0));
     let history = bench.path(".local/state/planwright/chat_history");

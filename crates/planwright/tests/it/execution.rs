@@ -210,11 +210,11 @@ fn a_plan_without_steps_completes_at_once() {
 }
 
 #[test]
-fn what_cannot_be_executed_yet_is_a_clear_refusal() {
+fn a_step_that_nobody_can_work_on_is_a_clear_refusal() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([{ "id": "a", "think": { "prompt": "why?" } }]));
     bench.run(&["import", &plan]).ends(0);
-    bench.run(&["run", "p", "--yes"]).complains(3, "cannot execute `think`");
+    bench.run(&["run", "p", "--yes"]).complains(3, "needs a model for the executor and none is configured");
 }
 
 #[test]

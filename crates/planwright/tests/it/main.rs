@@ -13,6 +13,7 @@ mod control_flow;
 mod edit;
 mod examples;
 mod execution;
+mod injection;
 mod input;
 mod lifecycle;
 mod markdown;

@@ -69,12 +69,20 @@ fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
     assert_eq!(bench.read("c.txt"), "hello");
 
     let (bench, _provider, _) = self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
-    let file = bench.document(json!({"id": "q", "steps": [
-        {"id": "a", "tool": "local.write_file", "args": {"path": "a.txt", "content": "hello"}},
-        {"id": "b", "tool": "local.read_file", "args": {"path": "missing.txt"}, "dependsOn": ["a"]},
-    ]}));
+    let file = bench.plan(
+        "p",
+        json!([
+            {"id": "a", "title": "A", "tool": "local.write_file", "args": {"path": "a.txt", "content": "hello"}},
+            {"id": "b", "title": "B", "tool": "local.read_file", "args": {"path": "missing.txt"}, "dependsOn": ["a"]},
+        ]),
+    );
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(0);
     assert!(said.err.contains("policy agrees"), "{said:#?}");
+
+    // What is written was agreed to after `b` as it was.
+    let (bench, _provider, file) = self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
+    bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
+    assert_eq!(bench.read("c.txt"), "");
 
     // Policy never agrees to a write.
     let write = json!([{"type": "replace", "step": "b", "new": {"tool": "local.write_file", "args": {"path": "x.txt", "content": "x"}}}]);

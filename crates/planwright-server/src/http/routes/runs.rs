@@ -415,7 +415,7 @@ async fn undo_run(
         let shown = Seen { version: None, digest }.shown()?;
         options.approval = Some(GivenApproval::new(shown, caller.principal, caller.assurance));
     }
-    let handle = engine.undo(&run, options).await?;
+    let handle = Box::pin(engine.undo(&run, options)).await?;
     let undoing = handle.run_id().clone();
     http.supervisor.adopt(handle).await;
     accepted(&http, &id, &undoing, trace).await
