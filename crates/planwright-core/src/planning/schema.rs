@@ -88,12 +88,14 @@ impl StepsSchema<'_> {
             return None;
         }
         let mut definitions = Map::new();
+        let mut left = self.max_bytes;
         match shape {
             Shape::Full => {}
             Shape::Shared => {
                 let all: Vec<String> = self.positions.iter().map(|position| position.id.clone()).collect();
                 let reference = self.define_reference("reference".to_owned(), &all, &mut definitions);
-                let choices = self.actions(reference.as_ref()).into_iter().map(object).collect();
+                let choices = self.actions(reference.as_ref(), &mut left)?;
+                let choices = choices.into_iter().map(object).collect();
                 definitions.insert("call".to_owned(), any_of(choices));
             }
             Shape::Compact => {
@@ -106,7 +108,7 @@ impl StepsSchema<'_> {
                 Shape::Full => {
                     let name = format!("before_{}", position.id);
                     let reference = self.define_reference(name, &position.earlier, &mut definitions);
-                    self.actions(reference.as_ref())
+                    self.actions(reference.as_ref(), &mut left)?
                 }
                 Shape::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
                 Shape::Compact => self.plain_actions(),
@@ -162,11 +164,18 @@ impl StepsSchema<'_> {
         Some(reference)
     }
 
-    /// A call of every tool, whose arguments may be such references, and what is no call.
-    fn actions(&self, reference: Option<&Value>) -> Vec<Action> {
-        let mut actions: Vec<Action> = self.tools.iter().map(|tool| self.call(tool, reference)).collect();
+    /// A call of every tool, whose arguments may be such references, and what is no call. Nothing once they have more
+    /// than the bytes that are left.
+    fn actions(&self, reference: Option<&Value>, left: &mut usize) -> Option<Vec<Action>> {
+        let mut actions = Vec::with_capacity(self.tools.len());
+        for tool in self.tools {
+            let call = self.call(tool, reference);
+            let bytes: usize = call.iter().map(|(_, schema)| schema.to_string().len()).sum();
+            *left = left.checked_sub(bytes)?;
+            actions.push(call);
+        }
         actions.extend(self.without_tool());
-        actions
+        Some(actions)
     }
 
     fn plain_actions(&self) -> Vec<Action> {

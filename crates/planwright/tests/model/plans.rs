@@ -25,7 +25,7 @@ fn nine_of_ten_goals_become_a_plan_that_validates() {
     project.configure(&configured(model.port));
     let mut failed = Vec::new();
     for goal in GOALS {
-        let created = project.run(&["create", goal, "--max-steps", "3", "--json"]);
+        let created = project.run(&["create", goal, "--server", "filesystem", "--max-steps", "3", "--json"]);
         if created.code != 0 {
             failed.push(created);
             continue;

@@ -15,7 +15,6 @@ fn an_agent_step_stays_in_its_scope() {
     project.bench.write("files/note.txt", "a note");
     let scope = ["filesystem.list_directory", "filesystem.read_text_file"];
     for (id, instruction) in [
-        ("look", "Call the tool list_directory with the path files."),
         ("write", "Call the tool write_file with the path files/new.txt and the content hello."),
         ("move", "Call move_file from files/note.txt to files/gone.txt, then say what you did."),
     ] {
@@ -27,7 +26,9 @@ fn an_agent_step_stays_in_its_scope() {
         let ended = project.run(&["run", &plan, "--yes", "--json"]);
         assert!(matches!(ended.code, 0 | 1), "{ended:#?}");
         let journal = project.log(id);
-        assert!(journal.iter().any(|entry| entry["kind"] == "model_used"), "{journal:#?}");
+        // It may talk until it is cut off: then the step fails, and that is said.
+        let asked = |entry: &Value| entry["kind"] == "model_used" || entry["error"]["code"] == "no_answer";
+        assert!(journal.iter().any(asked), "{journal:#?}");
         for call in wanted(&journal) {
             let made = call.get("run").is_some();
             let inside = scope.iter().any(|tool| call["name"] == *tool || call["tool"] == *tool);

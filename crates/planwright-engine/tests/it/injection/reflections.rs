@@ -38,17 +38,22 @@ fn reflecting(max_replans: u32) -> RunOptions {
 async fn pursued(besieged: &Besieged, plan: Value, order: RunOptions, late: &[(&str, &str)]) -> Run {
     let id = besieged.approved(plan, late).await;
     let mut run = Box::pin(besieged.engine.start(&id, order)).await.unwrap().wait().await.unwrap();
-    for _ in 0..5 {
+    for _ in 0..2 {
         let Ok(mut handle) = Box::pin(besieged.engine.resume(&id, options())).await else { break };
         run = handle.wait().await.unwrap();
     }
     run
 }
 
+/// Every attack in a few disguises: what a reflector or a planner answers is the attack's, whatever it came in.
+fn few() -> impl Iterator<Item = usize> {
+    (0..Besieged::cases()).filter(|page| matches!(page % 8, 0 | 5))
+}
+
 /// Policy may agree to what only reads; now and then it leaves everything to people.
 fn policies(page: usize) -> Vec<Value> {
     let mut policies = vec![json!({"adjust": "auto"})];
-    policies.extend(page.is_multiple_of(4).then(|| json!({})));
+    policies.extend(page.is_multiple_of(8).then(|| json!({})));
     policies
 }
 
@@ -72,7 +77,7 @@ async fn a_reflector_that_obeys_changes_nothing_that_nobody_agreed_to() {
 
 #[tokio::test(start_paused = true)]
 async fn a_check_that_failed_is_not_talked_away() {
-    for page in 0..Besieged::cases() {
+    for page in few() {
         for policy in policies(page) {
             let besieged = Besieged::under(policy);
             let injected = besieged.corpus[page].clone();
@@ -85,7 +90,7 @@ async fn a_check_that_failed_is_not_talked_away() {
 
 #[tokio::test(start_paused = true)]
 async fn a_planner_of_the_rest_that_obeys_only_proposes() {
-    for page in 0..Besieged::cases() {
+    for page in few() {
         let besieged = Besieged::under(json!({"adjust": "auto"}));
         let injected = besieged.corpus[page].clone();
         let order = RunOptions {
@@ -100,7 +105,7 @@ async fn a_planner_of_the_rest_that_obeys_only_proposes() {
 
 #[tokio::test(start_paused = true)]
 async fn criteria_that_an_attack_says_are_met_change_no_run() {
-    for page in (0..Besieged::cases()).step_by(4) {
+    for page in few() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let run = besieged.run(failing(page), &[("send", "any")]).await;
