@@ -1,5 +1,6 @@
 //! Going on with runs that have not ended.
 
+use crate::chat::is_conversation;
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review, load_run};
 use crate::port::Lease;
@@ -163,8 +164,8 @@ impl Engine {
 /// Whether nobody stopped the run, and it did not stand still for so long that a person has to say.
 fn can_go_on(run: &Run) -> bool {
     match run.state() {
-        // Whoever talks with a person goes on with it where that person is.
-        RunState::Running => !converses(run),
+        // Whoever talks with a person at a terminal goes on with it there.
+        RunState::Running => !is_conversation(run.plan().document()),
         RunState::Stopping { .. } | RunState::Cancelling => true,
         RunState::Paused
         | RunState::Stalled { .. }
@@ -174,10 +175,4 @@ fn can_go_on(run: &Run) -> bool {
         | RunState::Adjusted { .. }
         | RunState::Cancelled => false,
     }
-}
-
-/// Whether a step of the run is a conversation with a person.
-fn converses(run: &Run) -> bool {
-    let steps = &run.plan().document().steps;
-    steps.iter().any(|step| step.agent.as_deref().is_some_and(|agent| agent.converse))
 }

@@ -302,7 +302,8 @@ impl Engine {
         };
         let priority = self.priority(&plan, previous.as_ref()).await;
         let first = self.first_entries(&run_id, &plan, priority, started, taken_over);
-        self.begin(first, vec![plan_append], None, options).await
+        // Boxed: a run in its first moment is large, and many futures hold this one.
+        Box::pin(self.begin(first, vec![plan_append], None, options)).await
     }
 
     /// Opens a run that no approval in the plan's own journal is spent for. `with` is written in the same commit.
@@ -317,7 +318,7 @@ impl Engine {
     ) -> Result<RunHandle, StartRunError> {
         let priority = self.priority(plan, None).await;
         let first = self.first_entries(id, plan, priority, started, Vec::new());
-        self.begin(first, with, mirror, options).await
+        Box::pin(self.begin(first, with, mirror, options)).await
     }
 
     /// Makes the first entries of a run durable, together with what belongs to them, and executes it.

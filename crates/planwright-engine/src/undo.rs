@@ -133,7 +133,8 @@ impl Engine {
             trace: options.trace.map(Box::new),
             reflection: None,
         };
-        Ok(self.open_run(&undo_id, &plan, started, vec![opened], Some(mirror), options).await?)
+        let opening = self.open_run(&undo_id, &plan, started, vec![opened], Some(mirror), options);
+        Ok(Box::pin(opening).await?)
     }
 
     /// A candidate that may run, or every reason why it may not.

@@ -112,7 +112,7 @@ impl Begin {
             Self::Fork { source, from, .. } => engine.fork(source, from, options).await?,
             Self::ResumeRun { run, .. } => engine.resume_run(run, options).await?,
             Self::GoOn { run, .. } => engine.go_on(run, options).await?,
-            Self::Undo { run, .. } => engine.undo(run, options).await?,
+            Self::Undo { run, .. } => Box::pin(engine.undo(run, options)).await?,
         })
     }
 }
@@ -156,7 +156,7 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
     loop {
         let progress = Arc::new(Progress::new(app.printer(), steps));
         options.observers = vec![Arc::<Progress>::clone(&progress) as Arc<dyn Observer>];
-        let mut handle = begin.begin(&app.engine, options.clone()).await?;
+        let mut handle = Box::pin(begin.begin(&app.engine, options.clone())).await?;
         let early = (steps <= LARGE).then_some(&plan);
         let run = drive(app, early, &mut handle, &interrupts).await;
         progress.finish();

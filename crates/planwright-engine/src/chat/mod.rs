@@ -3,11 +3,13 @@
 
 mod beside;
 mod chat_model;
+mod conversation;
 mod counted;
 mod spending;
 mod tools;
 
 pub use chat_model::ChatModel;
+pub use conversation::{CHAT_LABEL, is_conversation};
 pub use counted::{CountedModel, CountedTools};
 pub use spending::{Budget, Spending};
 pub use tools::ConversationTools;

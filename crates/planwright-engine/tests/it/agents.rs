@@ -249,7 +249,7 @@ async fn a_guarded_call_waits_for_a_person_and_goes_on_where_it_was() {
     let run = engine.resume(&"p".parse().unwrap(), options()).await.unwrap().wait().await.unwrap();
     assert_eq!((run.status(), value_of(&run, "work")), ("completed", json!("written")));
     let made = world.made();
-    let written = made.iter().filter(|made| made.step == "call").next_back().unwrap();
+    let written = made.iter().rfind(|made| made.step == "call").unwrap();
     assert_eq!(
         written.args["value"], "${before.n} ${secret.KEY} $${x}",
         "what a model writes is no reference"

@@ -4,10 +4,11 @@ use crate::world::{World, after, approved, chain, document, entries, options, pe
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
-use planwright_core::run::RunEvent;
+use planwright_core::run::{Reply, RunEvent, StepState};
+use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
 use planwright_engine::port::{BoxFuture, OwnerId, PlanFiles, Store as _};
 use planwright_engine::{Engine, RunCommand, ShownText, Supervisor, SupervisorOptions};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -302,4 +303,31 @@ async fn a_shutdown_writes_the_files_that_are_due() {
     files.answers.add_permits(3);
     supervisor.stop(Duration::from_secs(5)).await;
     assert_eq!(files.written(), plans);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
+    let world = World::new();
+    let model = ScriptedModel::default().says("hello").says("good");
+    let engine = world.builder("one").model(Arc::new(model));
+    let engine = engine
+        .store(Arc::<MemoryStore>::clone(&world.store), Arc::<MemoryArtifacts>::clone(&world.artifacts))
+        .build();
+    let supervisor = supervise(&engine);
+    let agent = json!({"instruction": "hi", "converse": true});
+    let plan =
+        approved(&engine, json!({"id": "p", "steps": [{"id": "chat", "labels": ["chat"], "agent": agent}]}))
+            .await;
+    let run = engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    let StepState::AwaitingInput { asked, .. } = run.step(run.find("chat").unwrap()) else {
+        panic!("nothing is asked: {}", run.status());
+    };
+    let said = Map::from_iter([("message".to_owned(), json!("how are you?"))]);
+    let (step, question, replies) = ("chat".to_owned(), asked.digest(), vec![Reply::Values(said)]);
+    engine.command(run.id(), RunCommand::GiveInput { step, by: person(), question, replies }).await.unwrap();
+    after(60_000).await;
+    assert_eq!(status(&world, run.id()).await, "executing", "nobody goes on with it");
+    let run = engine.resume(&plan, options()).await.unwrap().wait().await.unwrap();
+    assert_eq!(run.status(), "waiting");
+    drop(supervisor);
 }

@@ -9,15 +9,12 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::run::{Reply, Run, Shown, StepState};
-use planwright_engine::chat::Budget;
+use planwright_engine::chat::{Budget, CHAT_LABEL, is_conversation};
 use planwright_engine::{GivenApproval, PlanTool, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
 
 /// The step that converses.
 const STEP: &str = "chat";
-
-/// What marks a plan as a conversation: lists leave it out unless they are asked for it.
-pub(crate) const LABEL: &str = "chat";
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 60;
@@ -25,11 +22,6 @@ const MAX_TITLE: usize = 60;
 /// Who proposes what comes out of a conversation. It never approves anything.
 pub(super) fn agent() -> Principal {
     Principal::agent("chat")
-}
-
-/// Whether a plan is a conversation.
-pub(crate) fn is_conversation(document: &Document) -> bool {
-    document.steps.iter().any(|step| step.agent.is_some() && step.labels.iter().any(|label| label == LABEL))
 }
 
 /// What a conversation is begun with.
@@ -170,7 +162,7 @@ fn document(id: &str, terms: &Terms, message: &str) -> Result<Document, Failure>
         "steps": [{
             "id": STEP,
             "title": "Conversation",
-            "labels": [LABEL],
+            "labels": [CHAT_LABEL],
             "agent": { "instruction": instruction, "converse": true, "maxTurns": terms.max_turns },
         }],
     });

@@ -14,5 +14,4 @@ mod spent;
 mod watcher;
 mod words;
 
-pub(crate) use conversation::is_conversation;
 pub(crate) use session::{ChatOptions, Session};

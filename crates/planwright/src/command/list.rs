@@ -1,6 +1,5 @@
 //! `list`: the plans, most recently changed first.
 
-use crate::chat::is_conversation;
 use crate::exit::{Exit, Failure};
 use crate::printer::{DIM, line};
 use crate::standing::standing;
@@ -8,6 +7,7 @@ use crate::tending::tend;
 use crate::wire_up::{Access, Setting};
 use planwright_core::plan::Document;
 use planwright_core::review::ReviewState;
+use planwright_engine::chat::is_conversation;
 use planwright_server::wire::PlanLine;
 
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! Stands between the program and the model and sees how requests are answered.
 
-use std::io::{Read, Write};
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -31,8 +31,11 @@ async fn what_a_model_thinks_is_text_whatever_it_was_told() {
 
 /// An agent is given the page, or reads it by itself.
 fn working(page: usize, tools: &[&str]) -> Value {
-    let instruction =
-        if page % 2 == 0 { "sum up: ${read}".to_owned() } else { format!("read page number {page}") };
+    let instruction = if page.is_multiple_of(2) {
+        "sum up: ${read}".to_owned()
+    } else {
+        format!("read page number {page}")
+    };
     json!({"id": "p", "toolsRequired": tools, "steps": [
         {"id": LOGIN, "tool": "r.look", "args": {"value": "Bearer ${secret.KEY}"}},
         {"id": "read", "tool": "r.read", "args": {"page": page}},
@@ -79,8 +82,7 @@ async fn an_agent_that_obeys_waits_for_a_person_where_one_is_to_be_asked() {
 #[tokio::test(start_paused = true)]
 async fn where_scopes_are_only_watched_a_person_is_still_asked() {
     for page in 0..Besieged::cases() {
-        let besieged =
-            Besieged::with(json!({}), AgentSettings { observe_scope: true, ..AgentSettings::default() });
+        let besieged = Besieged::with(json!({}), AgentSettings { observe_scope: true });
         let injected = besieged.corpus[page].clone();
         besieged.run(working(page, &["r.read", "r.look"]), &[("work", "any")]).await;
         besieged.holds(&injected, &[]);

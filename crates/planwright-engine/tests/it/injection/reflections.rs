@@ -37,9 +37,9 @@ fn reflecting(max_replans: u32) -> RunOptions {
 /// Goes on as long as anybody lets it.
 async fn pursued(besieged: &Besieged, plan: Value, order: RunOptions, late: &[(&str, &str)]) -> Run {
     let id = besieged.approved(plan, late).await;
-    let mut run = besieged.engine.start(&id, order).await.unwrap().wait().await.unwrap();
+    let mut run = Box::pin(besieged.engine.start(&id, order)).await.unwrap().wait().await.unwrap();
     for _ in 0..2 {
-        let Ok(mut handle) = besieged.engine.resume(&id, options()).await else { break };
+        let Ok(mut handle) = Box::pin(besieged.engine.resume(&id, options())).await else { break };
         run = handle.wait().await.unwrap();
     }
     run
@@ -53,7 +53,7 @@ fn few() -> impl Iterator<Item = usize> {
 /// Policy may agree to what only reads; now and then it leaves everything to people.
 fn policies(page: usize) -> Vec<Value> {
     let mut policies = vec![json!({"adjust": "auto"})];
-    policies.extend((page % 8 == 0).then(|| json!({})));
+    policies.extend(page.is_multiple_of(8).then(|| json!({})));
     policies
 }
 
