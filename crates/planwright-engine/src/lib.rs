@@ -56,6 +56,7 @@
 
 pub mod access;
 mod agent;
+mod causes;
 pub mod chat;
 mod child;
 mod command;
@@ -95,6 +96,7 @@ pub mod telemetry;
 mod undo;
 
 pub use agent::{AgentSettings, Unmanned};
+pub use causes::with_causes;
 pub use command::CommandError;
 pub use comments::NewComment;
 pub use dispatch::{Limits, RunError, read_value, store_value};

@@ -7,7 +7,9 @@ use planwright_core::policy::MatchedRule;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
-use planwright_engine::{CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError};
+use planwright_engine::{
+    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, with_causes,
+};
 use std::error::Error;
 
 /// Shown below `--help`.
@@ -92,7 +94,7 @@ impl Failure {
 
     /// An error with everything it has to say about its causes.
     pub(crate) fn caused(exit: Exit, error: &dyn Error) -> Self {
-        Self::new(exit, chain(error))
+        Self::new(exit, with_causes(error))
     }
 
     #[must_use]
@@ -106,20 +108,6 @@ impl Failure {
         self.findings = findings;
         self
     }
-}
-
-/// An error and its sources, joined. A source whose text its parent already repeats is not said twice.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.ends_with(&words) {
-            text = format!("{text}: {words}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 impl From<StoreError> for Failure {

@@ -111,7 +111,7 @@ impl WorkspaceFiles {
         for (name, artifact) in &review.current().document.context.stored {
             let file = file_of_stored(name);
             let part = projection.draft_stored(&file, &artifact.digest);
-            if let Some(mut part) = part.map_err(|error| crate::exit::chain(&error))? {
+            if let Some(mut part) = part.map_err(|error| planwright_engine::with_causes(&error))? {
                 let bytes = self.engine.environment().artifacts.get(artifact).await;
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 part.write_all(&bytes).map_err(|error| error.to_string())?;
@@ -122,7 +122,7 @@ impl WorkspaceFiles {
         let publishing = tokio::task::spawn_blocking(move || {
             let published = projection.publish(drafts);
             let removed = projection.remove_stored(&unused);
-            published.map_err(|error| crate::exit::chain(&error))?;
+            published.map_err(|error| planwright_engine::with_causes(&error))?;
             removed.map_err(|error| error.to_string())?;
             Ok(turn)
         });
@@ -181,7 +181,7 @@ pub(crate) async fn markdown(engine: &Engine, review: &Review, version: &Version
 }
 
 fn draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {
-    projection.draft(name).map_err(|error| crate::exit::chain(&error))
+    projection.draft(name).map_err(|error| planwright_engine::with_causes(&error))
 }
 
 async fn write_session(engine: &Engine, stream: &StreamName, session: &mut Draft) -> Result<(), String> {

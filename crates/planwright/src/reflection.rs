@@ -8,10 +8,9 @@ use crate::printer::{BOLD, Printer, line};
 use crate::servers::Need;
 use crate::wire_up::{App, user};
 use clap::Args;
-use planwright_core::model::ModelRole;
 use planwright_core::plan::Limits;
 use planwright_core::principal::{Assurance, PrincipalKind};
-use planwright_core::run::{CriterionCheck, Reflection, Run, Shown};
+use planwright_core::run::{CriterionCheck, Reflection, ReflectionWish, Run, Shown};
 use planwright_engine::{Continuation, GivenApproval, Reapproval};
 
 /// Whether a model looks at the run, and within which bounds.
@@ -41,23 +40,19 @@ impl ReflectFlags {
     /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be asked.
     pub(crate) fn read(&self, app: &App, limits: &Limits) -> Result<Option<Reflection>, Failure> {
         let models = &app.engine.environment().model;
-        let roles = [(self.reflect, ModelRole::Reflector), (self.replan, ModelRole::Planner)];
-        for (_, role) in roles.into_iter().filter(|(wanted, _)| *wanted) {
+        let wish = ReflectionWish {
+            reflect: self.reflect,
+            replan: self.replan,
+            max_cycles: self.max_cycles,
+            max_replans: self.max_replans,
+            max_tokens: self.max_tokens,
+        };
+        for role in wish.roles() {
             models.resolve(role, None).map_err(|error| {
                 Failure::usage(error.to_string()).hint("planwright models shows what is configured")
             })?;
         }
-        if !self.reflect && !self.replan {
-            return Ok(None);
-        }
-        let cycles = self.max_cycles.or(limits.max_cycles).unwrap_or(Reflection::DEFAULT_MAX_CYCLES);
-        let replans = self.max_replans.or(limits.max_replans).unwrap_or(1);
-        Ok(Some(Reflection {
-            max_cycles: if self.reflect { cycles.min(Reflection::MAX_CYCLES) } else { 0 },
-            max_replans: if self.replan { replans.min(Reflection::MAX_CYCLES) } else { 0 },
-            max_tokens: self.max_tokens,
-            ..Reflection::default()
-        }))
+        Ok(wish.bounds(limits))
     }
 }
 

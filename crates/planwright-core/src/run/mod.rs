@@ -37,7 +37,7 @@ pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};
 pub use question::{Answered, Asked, Question, Reply};
-pub use reflection::{CriterionCheck, Reflection, Spent};
+pub use reflection::{CriterionCheck, Reflection, ReflectionWish, Spent};
 pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};

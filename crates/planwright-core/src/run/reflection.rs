@@ -2,6 +2,8 @@
 
 use crate::digest::Digest;
 use crate::id::RunId;
+use crate::model::ModelRole;
+use crate::plan::Limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -61,6 +63,39 @@ impl Reflection {
     pub const DEFAULT_MAX_CYCLES: u32 = 3;
     /// Nobody may ask for more.
     pub const MAX_CYCLES: u32 = 100;
+}
+
+/// What whoever starts a run says about looking at it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReflectionWish {
+    pub reflect: bool,
+    pub replan: bool,
+    pub max_cycles: Option<u32>,
+    pub max_replans: Option<u32>,
+    pub max_tokens: Option<u64>,
+}
+
+impl ReflectionWish {
+    /// The roles whose models will be asked.
+    pub fn roles(&self) -> impl Iterator<Item = ModelRole> {
+        let roles = [(self.reflect, ModelRole::Reflector), (self.replan, ModelRole::Planner)];
+        roles.into_iter().filter_map(|(wanted, role)| wanted.then_some(role))
+    }
+
+    /// The bounds that follow, with those of the plan where nothing else was said.
+    pub fn bounds(&self, limits: &Limits) -> Option<Reflection> {
+        if !self.reflect && !self.replan {
+            return None;
+        }
+        let cycles = self.max_cycles.or(limits.max_cycles).unwrap_or(Reflection::DEFAULT_MAX_CYCLES);
+        let replans = self.max_replans.or(limits.max_replans).unwrap_or(1);
+        Some(Reflection {
+            max_cycles: if self.reflect { cycles.min(Reflection::MAX_CYCLES) } else { 0 },
+            max_replans: if self.replan { replans.min(Reflection::MAX_CYCLES) } else { 0 },
+            max_tokens: self.max_tokens,
+            ..Reflection::default()
+        })
+    }
 }
 
 /// Whether a success criterion of the plan holds.

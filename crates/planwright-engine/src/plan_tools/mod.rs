@@ -145,16 +145,7 @@ impl Problem {
 
     /// An error with all that it has to say about its causes.
     fn of(error: &dyn std::error::Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let words = cause.to_string();
-            if !text.ends_with(&words) {
-                text = format!("{text}: {words}");
-            }
-            source = cause.source();
-        }
-        Self::new(text)
+        Self::new(crate::with_causes(error))
     }
 
     fn about(mut self, plan: &PlanId) -> Self {

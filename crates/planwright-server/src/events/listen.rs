@@ -5,18 +5,16 @@
 //! notices.
 
 use super::admission::Place;
+use super::carrier::carrier;
 use super::frame::{self, Format};
 use super::global::GlobalStream;
 use super::hub::Events;
 use super::plan_stream::{Broken, PlanStream};
 use super::reset::Reason;
 use super::wire::Types;
-use axum::body::{Body, Bytes};
-use axum::response::{IntoResponse as _, Response};
-use http::HeaderValue;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::body::Bytes;
+use axum::response::Response;
 use serde_json::json;
-use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -49,16 +47,8 @@ struct Sender {
 
 /// The answer that carries a stream, and what is put into it.
 fn stream(events: &Events, place: Place) -> (Response, Sender) {
-    let (queue, mut pieces) = mpsc::channel::<Bytes>(QUEUE);
-    let body = futures::stream::poll_fn(move |context| {
-        pieces.poll_recv(context).map(|piece| piece.map(Ok::<_, Infallible>))
-    });
-    let mut response = Body::from_stream(body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    (response, Sender { events: events.clone(), queue, _place: place })
+    let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
+    (carrier(pieces), Sender { events: events.clone(), queue, _place: place })
 }
 
 impl Sender {

@@ -6,6 +6,7 @@
 //! off and comes back with the number of its last event.
 
 mod admission;
+mod carrier;
 pub(crate) mod frame;
 mod global;
 mod global_id;
@@ -20,6 +21,7 @@ mod topic;
 mod wire;
 
 pub(crate) use admission::Place;
+pub(crate) use carrier::carrier;
 pub use hub::Events;
 pub use options::EventsOptions;
 pub(crate) use routes::{full, routes};

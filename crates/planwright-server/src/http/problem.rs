@@ -14,6 +14,7 @@ use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{
     CheckCriteriaError, CommandError, CreateError, LoadError, ReviewError, StartRunError, UndoRunError,
+    with_causes,
 };
 use serde::Serialize;
 use std::error::Error;
@@ -117,16 +118,7 @@ impl Problem {
 
     /// The status, and the error with all that it has to say about its causes.
     fn caused(status: StatusCode, error: &dyn Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let words = cause.to_string();
-            if !text.ends_with(&words) {
-                text = format!("{text}: {words}");
-            }
-            source = cause.source();
-        }
-        Self::new(status, text)
+        Self::new(status, with_causes(error))
     }
 
     /// The world failed. What exactly is for the operator's log, not for the caller.

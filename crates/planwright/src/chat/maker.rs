@@ -1,10 +1,10 @@
 //! Plans that the model of a conversation has made.
 
-use crate::exit::chain;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::trace::TraceId;
 use planwright_engine::port::BoxFuture;
+use planwright_engine::with_causes;
 use planwright_engine::{CreateOrder, Engine, PlanMaker};
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,7 @@ impl PlanMaker for Planner {
         order.options.cancelled = cancelled;
         Box::pin(async move {
             let created = engine.create(order).await;
-            created.map(|created| created.review).map_err(|error| chain(&error))
+            created.map(|created| created.review).map_err(|error| with_causes(&error))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `doctor`: whether everything a plan needs is in order.
 
 use crate::config::{self, Config};
-use crate::exit::{Exit, Failure, chain};
+use crate::exit::{Exit, Failure};
 use crate::passphrase::Unlock;
 use crate::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::servers::Servers;
@@ -10,6 +10,7 @@ use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::review::ReviewState;
 use planwright_engine::Redaction;
 use planwright_engine::port::Model as _;
+use planwright_engine::with_causes;
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -219,7 +220,7 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
             let message = format!("{} stream(s) lost entries", losses.len());
             diagnosis.note("store", Verdict::Fail, message, Some("planwright verify lists them".to_owned()));
         }
-        Err(error) => diagnosis.note("store", Verdict::Fail, chain(&error), None),
+        Err(error) => diagnosis.note("store", Verdict::Fail, with_causes(&error), None),
     }
     if let Err(failure) = abandoned(diagnosis, &app).await {
         diagnosis.note("runs", Verdict::Fail, failure.message, failure.hint);

@@ -67,7 +67,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         None => setting.printer.raw(text.as_bytes())?,
         Some(path) => {
             atomic_write(path, text.as_bytes())
-                .map_err(|error| Failure::usage(crate::exit::chain(&error)))?;
+                .map_err(|error| Failure::usage(planwright_engine::with_causes(&error)))?;
             if args.format == Format::Md {
                 write_stored_parts(&app, version, path).await?;
             }
@@ -93,7 +93,8 @@ async fn write_stored_parts(app: &App, version: &Version, path: &Path) -> Result
         let file = directory.join(file_of_stored(name));
         std::fs::create_dir_all(&directory)
             .map_err(|error| Failure::usage(format!("cannot create {}: {error}", directory.display())))?;
-        atomic_write(&file, &bytes).map_err(|error| Failure::usage(crate::exit::chain(&error)))?;
+        atomic_write(&file, &bytes)
+            .map_err(|error| Failure::usage(planwright_engine::with_causes(&error)))?;
     }
     Ok(())
 }

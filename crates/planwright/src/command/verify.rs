@@ -1,6 +1,6 @@
 //! `verify`: that nothing which was recorded is lost or changed.
 
-use crate::exit::{Exit, Failure, chain};
+use crate::exit::{Exit, Failure};
 use crate::plan_source::load_for_reading;
 use crate::printer::{GREEN, RED, line};
 use crate::wire_up::{Access, App, Setting};
@@ -10,6 +10,7 @@ use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::review::Review;
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
+use planwright_engine::with_causes;
 use planwright_engine::{load_review, load_run, plan_of_run, read_entries};
 use serde::Serialize;
 use serde_json::Value;
@@ -144,7 +145,7 @@ impl Verification {
         self.streams += 1;
         match folded {
             Ok(entries) => self.entries += entries,
-            Err(error) => self.note(stream.to_string(), chain(&error)),
+            Err(error) => self.note(stream.to_string(), with_causes(&error)),
         }
     }
 
@@ -184,7 +185,7 @@ impl Verification {
             Ok(())
         });
         if let Err(error) = read.await {
-            self.note(stream.to_string(), chain(&error));
+            self.note(stream.to_string(), with_causes(&error));
         }
         for artifact in artifacts {
             if let Err(error) = app.artifacts().get(&artifact).await {

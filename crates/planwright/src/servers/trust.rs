@@ -128,7 +128,7 @@ impl Trust {
         let content = Content { version: VERSION, trusted: entries };
         let text = serde_json::to_string_pretty(&content).map_err(|error| failed(&error))?;
         atomic_write(path, format!("{text}\n").as_bytes())
-            .map_err(|error| failed(&crate::exit::chain(&error)))
+            .map_err(|error| failed(&planwright_engine::with_causes(&error)))
     }
 }
 

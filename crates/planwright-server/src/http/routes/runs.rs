@@ -17,7 +17,7 @@ use http::header::LOCATION;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::model::ModelRole;
 use planwright_core::plan::Limits;
-use planwright_core::run::{Kept, Reflection, Run};
+use planwright_core::run::{Kept, Reflection, ReflectionWish, Run};
 use planwright_engine::port::AcquireError;
 use planwright_engine::{GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate};
 use serde::Deserialize;
@@ -70,21 +70,17 @@ impl StartRun {
         if [self.max_cycles, self.max_replans].into_iter().flatten().any(|times| !bounds.contains(&times)) {
             return Err(Problem::bad_request("`maxCycles` and `maxReplans` are between 1 and 100"));
         }
-        let roles = [(self.reflect, ModelRole::Reflector), (self.replan, ModelRole::Planner)];
-        for (_, role) in roles.into_iter().filter(|(wanted, _)| *wanted) {
+        let wish = ReflectionWish {
+            reflect: self.reflect,
+            replan: self.replan,
+            max_cycles: self.max_cycles,
+            max_replans: self.max_replans,
+            max_tokens: self.max_tokens,
+        };
+        for role in wish.roles() {
             http.service.engine.environment().model.resolve(role, None)?;
         }
-        if !self.reflect && !self.replan {
-            return Ok(None);
-        }
-        let cycles = self.max_cycles.or(limits.max_cycles).unwrap_or(Reflection::DEFAULT_MAX_CYCLES);
-        let replans = self.max_replans.or(limits.max_replans).unwrap_or(1);
-        Ok(Some(Reflection {
-            max_cycles: if self.reflect { cycles.min(Reflection::MAX_CYCLES) } else { 0 },
-            max_replans: if self.replan { replans.min(Reflection::MAX_CYCLES) } else { 0 },
-            max_tokens: self.max_tokens,
-            ..Reflection::default()
-        }))
+        Ok(wish.bounds(limits))
     }
 }
 

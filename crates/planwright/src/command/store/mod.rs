@@ -7,12 +7,13 @@ mod plain_files;
 mod rekey;
 mod restore;
 
-use crate::exit::{Exit, Failure, chain};
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 use crate::wire_up::Setting;
 use indicatif::{ProgressBar, ProgressStyle};
 use planwright_adapters::sqlite::{Options, Progress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;
+use planwright_engine::with_causes;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -90,6 +91,6 @@ async fn at_length<T: Send + 'static>(
     bar.finish_and_clear();
     match done {
         Ok(done) => Ok(done?),
-        Err(error) => Err(Failure::new(Exit::Store, format!("broken off: {}", chain(&error)))),
+        Err(error) => Err(Failure::new(Exit::Store, format!("broken off: {}", with_causes(&error)))),
     }
 }

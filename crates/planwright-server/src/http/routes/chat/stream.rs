@@ -4,17 +4,13 @@
 //! sent as one event. A listener that takes nothing is cut off, and the model is told to stop.
 
 use super::answer;
-use crate::events::Place;
-use crate::events::frame;
+use crate::events::{Place, carrier, frame};
 use crate::http::state::Http;
-use axum::body::{Body, Bytes};
-use axum::response::{IntoResponse as _, Response};
-use http::HeaderValue;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::body::Bytes;
+use axum::response::Response;
 use planwright_engine::MaskedText;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest, TextSink};
 use serde_json::json;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, mpsc};
 use tracing::{Instrument as _, Span};
@@ -57,7 +53,7 @@ pub(super) fn answer(
     trace: String,
     span: Span,
 ) -> Response {
-    let (queue, mut pieces) = mpsc::channel::<Bytes>(QUEUE);
+    let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
     let masked = MaskedText::new(http.service.engine.environment().redaction.clone());
     let mut sender = Sender { http: http.clone(), queue, masked };
     tokio::spawn(
@@ -68,15 +64,7 @@ pub(super) fn answer(
         }
         .instrument(span),
     );
-    let body = futures::stream::poll_fn(move |context| {
-        pieces.poll_recv(context).map(|piece| piece.map(Ok::<_, Infallible>))
-    });
-    let mut response = Body::from_stream(body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
+    carrier(pieces)
 }
 
 impl Sender {
