@@ -6,7 +6,7 @@ use super::messages::{data, failure, offered, refusal};
 use super::unwanted;
 use crate::child::ChildAnswer;
 use crate::port::{ModelAnswer, ModelError, ModelRequest};
-use planwright_core::model::{Message, ModelRole, WantedCall};
+use planwright_core::model::{Message, ModelRole, ModelUse, WantedCall};
 use planwright_core::planning::{CHAT, EXECUTOR};
 use planwright_core::run::{AgentTurn, Answer, Asked, Question, Reply, StepError, StoredValue};
 use serde_json::{Value, json};
@@ -22,15 +22,17 @@ pub(crate) struct Worker {
     messages: Vec<Message>,
     /// How many answers of a person were taken in.
     heard: usize,
+    /// What answers took that cannot be used, and so are no turns.
+    wasted: Vec<ModelUse>,
 }
 
 impl Worker {
     pub(crate) fn new(hands: Hands) -> Self {
-        Self { hands, messages: Vec::new(), heard: 0 }
+        Self { hands, messages: Vec::new(), heard: 0, wasted: Vec::new() }
     }
 
-    /// Works until the step is done, waits for a person, or cannot go on.
-    pub(crate) async fn work(mut self) -> ChildAnswer {
+    /// Works until the step is done, waits for a person, or cannot go on. Also says what was spent and is in no turn.
+    pub(crate) async fn work(mut self) -> (ChildAnswer, Vec<ModelUse>) {
         let over = match self.talk().await {
             Ok(text) => self.hands.stored(Value::String(text)).await.map(Answer::Succeeded),
             Err(answer) => Err(answer),
@@ -40,7 +42,7 @@ impl Worker {
             Answer::Succeeded(stored @ StoredValue::Artifact(_)) => self.hands.value(stored).await.ok(),
             _ => None,
         };
-        (answer, large.map(std::sync::Arc::new))
+        ((answer, large.map(std::sync::Arc::new)), self.wasted)
     }
 
     /// Returns the text the step comes to.
@@ -66,7 +68,7 @@ impl Worker {
         }
     }
 
-    async fn ask(&self, converse: bool) -> Result<ModelAnswer, Answer> {
+    async fn ask(&mut self, converse: bool) -> Result<ModelAnswer, Answer> {
         let (engine, order) = (&self.hands.engine, &self.hands.order);
         if *engine.active.draining().borrow() {
             return Err(Answer::NotMade);
@@ -95,6 +97,7 @@ impl Worker {
         } else {
             return Ok(answer);
         };
+        self.wasted.push(answer.used);
         Err(Answer::Failed(StepError::new("no_answer", complaint).retryable(true)))
     }
 

@@ -158,13 +158,13 @@ impl RunLoop {
         let progress = super::masking::mask_progress(&self.env.redaction, progress);
         let hands = Hands { engine: self.engine.clone(), order: Arc::new(order), wishes };
         self.calls.push(Box::pin(async move {
-            let answered = match executor {
-                Some(executor) => delegate(hands, executor, progress).await,
+            let (answered, used) = match executor {
+                Some(executor) => (delegate(hands, executor, progress).await, Vec::new()),
                 None => Worker::new(hands).work().await,
             };
             let (answer, large) = expected(expectation.as_ref(), answered);
             crash::point("agent: answered");
-            Finished { step, attempt, answer, large, used: Vec::new() }
+            Finished { step, attempt, answer, large, used }
         }));
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::world::{World, approved, document, entries, options, person, report_of, status_of};
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::model::{Message, ModelRole, WantedCall};
+use planwright_core::model::{Message, ModelRole, ModelUse, TokenUsage, WantedCall};
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{CallFate, Reply, Run, RunEvent, Shown, StepState, StoredValue};
 use planwright_engine::memory::ScriptedModel;
-use planwright_engine::port::ModelError;
+use planwright_engine::port::{ModelAnswer, ModelError};
 use planwright_engine::{AgentSettings, Engine, GivenApproval, RunCommand, ShownText, StartRunError};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -399,4 +399,27 @@ async fn a_step_that_works_once_per_element_keeps_the_calls_of_its_elements_apar
     let run = run(&engine(&world, &model), plan).await;
     assert_eq!((run.status(), value_of(&run, "work")), ("completed", json!(["said 0", "said 1"])));
     assert_eq!(world.calls_of("call"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_cut_off_is_no_turn_and_its_tokens_count() {
+    let world = World::new();
+    let cut = ModelAnswer {
+        text: "I would".into(),
+        calls: Vec::new(),
+        used: ModelUse {
+            role: ModelRole::Executor,
+            model: ScriptedModel::NAME.into(),
+            usage: TokenUsage { input: 100, output: 50, ..TokenUsage::default() },
+            cost: None,
+        },
+        cut: true,
+    };
+    let model = ScriptedModel::default().then(Ok(cut)).says("done");
+    let mut plan = agent_plan(&["r.read"]);
+    plan["steps"][1]["retry"] = json!({"max": 1});
+    let run = run(&engine(&world, &model), plan).await;
+    assert_eq!((run.status(), value_of(&run, "work")), ("completed", json!("done")));
+    // What the script says by itself costs 15.
+    assert_eq!(run.tokens(), 150 + 15);
 }
