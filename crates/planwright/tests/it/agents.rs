@@ -1,5 +1,6 @@
 //! Agent steps at the command line: programs that work on them, and what they may do.
 
+use crate::provider::{Provider, Reply};
 use crate::workbench::{Bench, wait_until};
 use serde_json::{Value, json};
 
@@ -175,6 +176,53 @@ fn steps_that_name_an_operation_are_instructions_for_an_executor() {
     let digest = bench.digest("invoice");
     bench.run(&["approve", "invoice", "--digest", &digest]).ends(0);
     bench.run(&["run", "invoice"]).complains(3, "needs a model for the executor and none is configured");
+}
+
+#[test]
+fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
+    let said = |args: Value| Reply::calls([("local.append_file", args)]);
+    let line = json!({"path": "book.txt", "content": "${secret.KEY} 42 EUR\n"});
+    let provider = Provider::scripted([
+        // The first call fails, the model sees why and does better; then it wants what it may not have.
+        Reply::calls([("local.read_file", json!({"path": "bill.txt"}))]),
+        Reply::calls([("local.read_file", json!({"path": "invoice.txt"}))]),
+        Reply::calls([("local.write_file", json!({"path": "other.txt", "content": "x"}))]),
+        Reply::text("42 EUR"),
+        said(line),
+        Reply::text("booked").using(70, 30, 0),
+    ]);
+    let bench = Bench::new();
+    bench.write("planwright.toml", &provider.config());
+    bench.write("invoice.txt", "total: 42 EUR");
+    bench.write(
+        "plan.json",
+        &json!({"id": "invoice", "title": "Book it", "tools_required": ["read_file", "append_file"], "steps": [
+            {"description": "Read the invoice", "tool": "read_file", "operation": "read", "target": "invoice.txt"},
+            {"description": "Book it", "tool": "append_file", "operation": "write", "depends_on": ["1"]},
+        ]})
+        .to_string(),
+    );
+    bench.run(&["import", "plan.json"]).ends(0);
+    // Nobody has said that calls which change something may be made: each is asked about.
+    let waits = bench.run(&["run", "invoice", "--yes", "--json"]).ends(4).json();
+    assert_eq!(waits["status"], "waiting", "{waits:#}");
+    assert_eq!(bench.read("book.txt"), "");
+    let turns: Vec<Value> =
+        bench.log("invoice").into_iter().filter(|entry| entry["kind"] == "agent_turn").collect();
+    let refused = &turns[2]["calls"][0]["refused"]["message"];
+    let only =
+        "Tool local.write_file not available in plan scope. Only [read_file, append_file] are available.";
+    assert_eq!(refused, only);
+    let run = turns[4]["calls"][0]["run"].as_str().unwrap();
+    let request = bench.log(run).into_iter().find(|entry| entry["kind"] == "approval_requested").unwrap();
+    let digest = request["call"]["digest"].as_str().unwrap();
+    bench.run(&["approve", "invoice", "--step", "2/call", "--digest", digest]).ends(0);
+    let done = bench.run(&["resume", "invoice", "--json"]).ends(0).json();
+    assert_eq!((value_of(&done, "1"), value_of(&done, "2")), (&json!("42 EUR"), &json!("booked")));
+    // What a model writes is text: nothing in it is a reference.
+    assert_eq!(bench.read("book.txt"), "${secret.KEY} 42 EUR\n");
+    assert!(!bench.path("other.txt").exists());
+    assert_eq!(provider.asked().len(), 6);
 }
 
 #[test]
