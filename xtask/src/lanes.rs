@@ -1,5 +1,4 @@
-//! All tests, in two lanes: those that mostly wait (for processes that are killed and started again, for a model that
-//! writes) go beside the others.
+//! All tests, in two lanes that take about equally long: a machine with two cores is idle half of the time otherwise.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -8,7 +7,12 @@ use std::process::Command;
 use std::time::Instant;
 
 /// What goes in the lane beside: package and test.
-const BESIDE: &[(&str, &str)] = &[("planwright", "kill"), ("planwright", "model")];
+const BESIDE: &[(&str, &str)] = &[
+    ("planwright", "kill"),
+    ("planwright", "model"),
+    ("planwright-core", "it"),
+    ("planwright-engine", "it"),
+];
 
 /// One call of `cargo test`.
 type Call = Vec<String>;
