@@ -71,6 +71,12 @@ impl Problem {
         }
     }
 
+    /// The same under another status.
+    #[must_use]
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { title: status.canonical_reason().unwrap_or("Error"), status: status.as_u16(), ..self }
+    }
+
     /// The methods that can be used instead.
     pub(super) fn not_allowed(methods: &str) -> Self {
         let mut problem = plain(StatusCode::METHOD_NOT_ALLOWED);
@@ -440,14 +446,14 @@ impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         match &error {
             ModelError::NotConfigured { .. } => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("no model is configured ({error})"))
+                Self::new(StatusCode::CONFLICT, format!("no model is configured ({error})"))
                     .hint("the operator names one under [models] in planwright.toml; planwright models shows what is there")
             }
             ModelError::Unknown { known, .. } if known.is_empty() => Self::caused(StatusCode::BAD_REQUEST, &error),
             ModelError::Unknown { known, .. } => {
                 Self::caused(StatusCode::BAD_REQUEST, &error).hint(format!("there are {}", known.join(", ")))
             }
-            ModelError::NoKey { .. } => Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error),
+            ModelError::NoKey { .. } => Self::caused(StatusCode::CONFLICT, &error),
             ModelError::Refused { .. }
             | ModelError::Unavailable { .. }
             | ModelError::TimedOut { .. }

@@ -46,5 +46,5 @@ fn without_a_model_a_goal_stays_a_draft() {
     let made = service.post("/plan", &json!({ "goal": "look around" })).ends(201).json();
     assert_eq!((&made["plan"]["status"], &made["plan"]["steps"]), (&json!("draft"), &json!([])));
     let id = made["plan"]["id"].as_str().unwrap();
-    service.request("POST", &format!("/plan/{id}/regenerate")).send().refuses(503, "no model");
+    service.request("POST", &format!("/plan/{id}/regenerate")).send().refuses(409, "no model");
 }

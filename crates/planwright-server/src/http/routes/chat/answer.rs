@@ -3,11 +3,13 @@
 use super::{ChatAnswer, ChatUsage};
 use crate::http::problem::{Answer, Problem};
 use crate::http::state::Http;
+use http::StatusCode;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest};
 
 /// The whole answer at once. The model is told to stop when nobody waits any more or the service stops.
 pub(super) async fn whole(http: &Http, request: ModelRequest, trace: String) -> Answer<ChatAnswer> {
-    Ok(asked(http, request).await.map(|answer| written(http, answer, trace))?)
+    let answer = asked(http, request).await.map_err(problem)?;
+    Ok(written(http, answer, trace))
 }
 
 /// Asks the model. Dropping this tells it that its answer is not wanted any more.
@@ -33,7 +35,9 @@ pub(super) fn written(http: &Http, answer: ModelAnswer, trace_id: String) -> Cha
     }
 }
 
-/// What is told of an error once the answer has begun.
+/// Why there is no answer. Without a model this route can do nothing for anybody, so that is the service's trouble.
 pub(super) fn problem(error: ModelError) -> Problem {
-    error.into()
+    let lacks_a_model = matches!(error, ModelError::NotConfigured { .. } | ModelError::NoKey { .. });
+    let problem = Problem::from(error);
+    if lacks_a_model { problem.with_status(StatusCode::SERVICE_UNAVAILABLE) } else { problem }
 }

@@ -135,7 +135,8 @@ async fn chat(
     let form = wanted(&headers).ok_or_else(not_acceptable)?;
     let streams = body.stream || form == Wanted::Stream;
     let request = read(body)?;
-    let asked = http.service.engine.environment().model.resolve(request.role, request.model.as_deref())?;
+    let asked = http.service.engine.environment().model.resolve(request.role, request.model.as_deref());
+    let asked = asked.map_err(answer::problem)?;
     let place = http.events.enter(&caller.principal).ok_or_else(full)?;
     let span =
         tracing::info_span!("chat", gen_ai.operation.name = "chat", gen_ai.request.model = %asked.name);
