@@ -2,17 +2,13 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::Command;
 use std::time::Instant;
 
-/// What goes in the lane beside: package and test.
-const BESIDE: &[(&str, &str)] = &[
-    ("planwright", "kill"),
-    ("planwright", "model"),
-    ("planwright-core", "it"),
-    ("planwright-engine", "it"),
-];
+/// What goes in the lane beside.
+const BESIDE: &[&str] = &["kill", "model", "real", "mcp", "events"];
 
 /// One call of `cargo test`.
 type Call = Vec<String>;
@@ -42,36 +38,22 @@ fn metadata() -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata is no JSON")
 }
 
-/// The calls of each lane. Whatever is not named beside is in the main one, so that nothing is forgotten.
+/// The calls of each lane. Whatever is not named beside is in the main one, so that nothing is forgotten. All are made for
+/// the whole workspace: for one package alone cargo would choose other features and build it again.
 fn lanes(metadata: &Value) -> (Vec<Call>, Vec<Call>) {
-    let (mut main, mut beside) = (Vec::new(), Vec::new());
-    for package in metadata["packages"].as_array().into_iter().flatten() {
-        let name = package["name"].as_str().unwrap_or_default();
-        let targets = package["targets"].as_array().into_iter().flatten();
-        let kinds: Vec<(&str, &str)> = targets
-            .filter_map(|target| Some((target["kind"][0].as_str()?, target["name"].as_str()?)))
-            .collect();
-        let mut call = test(name);
-        call.push("--bins".to_owned());
-        if kinds.iter().any(|(kind, _)| *kind == "lib") {
-            call.push("--lib".to_owned());
-            main.push([test(name), vec!["--doc".to_owned()]].concat());
-        }
-        for (_, target) in kinds.iter().filter(|(kind, _)| *kind == "test") {
-            let named = ["--test".to_owned(), (*target).to_owned()];
-            if BESIDE.contains(&(name, target)) {
-                beside.push([test(name), named.to_vec()].concat());
-            } else {
-                call.extend(named);
-            }
-        }
-        main.push(call);
-    }
-    (main, beside)
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let tests = targets.filter(|target| target["kind"][0] == "test");
+    let names: BTreeSet<&str> = tests.filter_map(|target| target["name"].as_str()).collect();
+    let (beside, main): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| BESIDE.contains(name));
+    let main = call(&["--lib", "--bins"], &main);
+    (vec![main, call(&["--doc"], &[])], vec![call(&[], &beside)])
 }
 
-fn test(package: &str) -> Call {
-    ["test", "--no-fail-fast", "--package", package].map(str::to_owned).to_vec()
+fn call(kinds: &[&str], tests: &[&str]) -> Call {
+    let begin = ["test", "--workspace", "--no-fail-fast"].into_iter().chain(kinds.iter().copied());
+    let tests = tests.iter().flat_map(|test| ["--test", test]);
+    begin.chain(tests).map(str::to_owned).collect()
 }
 
 /// Makes the calls one after the other and returns those that failed. Every line says which lane it comes from.
