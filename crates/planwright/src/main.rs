@@ -30,6 +30,7 @@ mod standing;
 mod target;
 mod telemetry;
 mod tending;
+mod trusting;
 mod variables;
 mod waiting;
 mod webhook_table;

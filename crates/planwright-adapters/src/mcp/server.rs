@@ -241,7 +241,7 @@ impl Server {
         ServerStatus { name: self.spec.name.clone(), state }
     }
 
-    /// Ends the connection and waits for the process to be gone.
+    /// Ends the connection and waits for the process to be gone and its last words to be in the log.
     pub(super) async fn close(&self) {
         let state = std::mem::take(&mut lock(&self.slot).state);
         let connection = match state {
@@ -260,6 +260,7 @@ impl Server {
         lock(&self.slot).state = State::Idle;
         connection.wire.end(End::Closed);
         connection.gone().await;
+        self.log.settle().await;
     }
 }
 

@@ -217,6 +217,16 @@ async fn noise_on_stderr_stays_in_a_bounded_log() {
 }
 
 #[tokio::test]
+async fn the_last_words_of_a_server_are_in_its_log() {
+    let scene = Scene::hostile("last_words").connected().await;
+    assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
+    scene.servers.close().await;
+    let log = std::fs::read_to_string(scene.path("logs/s.log")).unwrap();
+    assert!(log.ends_with("I am going\ngoodbye\n"), "{:?}", &log[log.len().saturating_sub(100)..]);
+    scene.end().await;
+}
+
+#[tokio::test]
 async fn every_request_of_a_server_is_answered() {
     let answers = once("asks").await.unwrap();
     assert_eq!(answers["ping"]["result"], json!({}), "{answers}");

@@ -6,6 +6,7 @@ arguments are markers by which a test finds its processes again. `modern` anywhe
 current era; otherwise it is one of the earlier era.
 """
 
+import atexit
 import json
 import os
 import signal
@@ -342,6 +343,8 @@ if behaviour == "endless_start":
         raw(b"z" * 65536)
 if behaviour == "stderr_at_start":
     os.write(2, b"q" * 3_000_000)
+if behaviour == "last_words":
+    atexit.register(lambda: os.write(2, b"I am going\n" * 20_000 + b"goodbye\n"))
 
 while True:
     message = read()

@@ -56,6 +56,14 @@ fn retry_b() -> Value {
     json!([{"type": "retry", "step": "b", "args": {"value": "found"}}])
 }
 
+/// A model that has a new idea for `b` every time, and none that helps.
+fn always_another_try() -> ScriptedModel {
+    (0..10).fold(ScriptedModel::default(), |model, n| {
+        let again = json!([{"type": "retry", "step": "b", "args": {"fail": "still", "n": n}}]);
+        model.says(says("needs_adjustment", again))
+    })
+}
+
 async fn start(engine: &Engine, plan: Value, options: RunOptions) -> Run {
     let id = approved(engine, plan).await;
     engine.start(&id, options).await.unwrap().wait().await.unwrap()
@@ -228,11 +236,7 @@ async fn cycle(world: &World, engine: &Engine, plan: Value, options: RunOptions)
 async fn cycles_never_exceed_the_maximum() {
     for max in 1..4_u32 {
         let world = World::new();
-        let mut model = ScriptedModel::default();
-        for n in 0..10 {
-            let again = json!([{"type": "retry", "step": "b", "args": {"fail": "still", "n": n}}]);
-            model = model.says(says("needs_adjustment", again));
-        }
+        let model = always_another_try();
         let engine = engine(&world, "one", &model);
         let runs = cycle(&world, &engine, failing("w.write"), reflecting(max)).await;
         assert_eq!((runs.len(), model.asked().len()), (max as usize + 1, max as usize));
@@ -273,13 +277,7 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
 #[tokio::test(start_paused = true)]
 async fn tokens_bound_the_whole_work() {
     let world = World::new();
-    let mut model = ScriptedModel::default();
-    for n in 0..10 {
-        model = model.says(says(
-            "needs_adjustment",
-            json!([{"type": "retry", "step": "b", "args": {"fail": "x", "n": n}}]),
-        ));
-    }
+    let model = always_another_try();
     let engine = engine(&world, "one", &model);
     // Every answer takes 15.
     let mut order = reflecting(10);
@@ -291,13 +289,7 @@ async fn tokens_bound_the_whole_work() {
 #[tokio::test(start_paused = true)]
 async fn budgets_hold_over_all_runs_of_the_same_work() {
     let world = World::new();
-    let mut model = ScriptedModel::default();
-    for n in 0..10 {
-        model = model.says(says(
-            "needs_adjustment",
-            json!([{"type": "retry", "step": "b", "args": {"fail": "x", "n": n}}]),
-        ));
-    }
+    let model = always_another_try();
     let engine = engine(&world, "one", &model);
     let mut plan = failing("w.write");
     plan["limits"] = json!({"budget": {"calls": 3}});
@@ -604,6 +596,20 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     assert_eq!(holds, [None, Some(false), None]);
     let none = start(&engine, json!({"id": "q", "steps": [{"id": "a", "tool": "r.read"}]}), options()).await;
     assert!(matches!(engine.check_criteria(none.id(), None).await, Err(CheckCriteriaError::NoCriteria)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_that_is_too_large_to_read_is_none() {
+    let said = json!({"holds": false, "because": "x".repeat(200_000)});
+    let plan = json!({"id": "p", "successCriteria": ["it is right"], "steps": [
+        {"id": "check", "tool": "r.read", "labels": ["criterion:1"], "args": {"value": said}},
+    ]});
+    let (world, model) = (World::new(), ScriptedModel::default());
+    let engine = engine(&world, "one", &model);
+    let run = start(&engine, plan, options()).await;
+    let checked = engine.check_criteria(run.id(), None).await.unwrap();
+    assert_eq!(checked.criteria()[0].holds, None, "{:?}", checked.criteria());
+    assert!(model.asked().is_empty());
 }
 
 fn replanning(max_replans: u32) -> RunOptions {

@@ -295,7 +295,9 @@ impl Terminal {
     }
 
     /// Waits for the command to end and returns its exit code.
+    #[track_caller]
     pub(crate) fn ends(&mut self) -> Option<i32> {
+        wait_until("the command to end", || self.running.is_over());
         self.running.child.take().unwrap().wait().unwrap().code()
     }
 }

@@ -30,15 +30,7 @@ impl Run {
             return Covered::No(error);
         }
         let consent = self.start.consent.as_deref();
-        let Some(facts) = facts else {
-            // A run that says what it may do calls nothing that nothing is known about.
-            return match consent {
-                Some(_) => {
-                    Covered::No(StepError::new("policy_denied", "Policy denied: the call was not judged"))
-                }
-                None => Covered::Yes,
-            };
-        };
+        let Some(facts) = facts else { return unjudged(consent) };
         if let Some(error) = refused_by_consent(consent, tool, facts) {
             return Covered::No(error);
         }
@@ -68,11 +60,7 @@ impl Run {
         call: Digest,
         facts: Option<&CallFacts>,
     ) -> Covered {
-        let consent = self.start.consent.as_deref();
-        let Some(facts) = facts else {
-            let error = StepError::new("policy_denied", "Policy denied: the step was not judged");
-            return if consent.is_some() { Covered::No(error) } else { Covered::Yes };
-        };
+        let Some(facts) = facts else { return unjudged(self.start.consent.as_deref()) };
         if let Some(error) = denied(facts) {
             return Covered::No(error);
         }
@@ -153,6 +141,14 @@ impl Run {
         let message =
             format!("Tool {name} not available in plan scope. Only [{}] are available.", listed(scope));
         Some(StepError::new("out_of_scope", message))
+    }
+}
+
+/// A run that says what it may do calls nothing that nothing is known about.
+fn unjudged(consent: Option<&Consent>) -> Covered {
+    match consent {
+        Some(_) => Covered::No(StepError::new("policy_denied", "Policy denied: the call was not judged")),
+        None => Covered::Yes,
     }
 }
 

@@ -1,10 +1,10 @@
 //! `servers trust` and `servers untrust`: the user's word about a server that a project brings.
 
 use super::find;
-use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, Printer, YELLOW, line};
 use crate::servers::{Launch, Listed, Source, Verdict};
+use crate::trusting;
 use crate::wire_up::Setting;
 use serde_json::json;
 use std::path::Path;
@@ -29,26 +29,15 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
     let server = find(&roster, &args.name)?;
     if is_own(server) {
         printer.talk("it is in your own planwright.toml, so it is trusted already");
-        return said(printer, server, true);
+        return trusting::trusted(printer, &server.name, server.digest);
     }
     server.launch.check().map_err(|problem| {
         Failure::usage(format!("the server `{}` cannot be used: {problem}", line(&server.name)))
     })?;
     show(printer, server, &setting.workspace.root);
-    if !args.yes {
-        if !printer.can_ask() {
-            return Err(Failure::refused("a person has to see this and agree").hint(format!(
-                "repeat it at a terminal, or planwright servers trust {} --yes",
-                server.name
-            )));
-        }
-        match ask(printer, "Trust it?")? {
-            Answer::Yes => {}
-            Answer::No | Answer::Neither => return Err(Failure::refused("not trusted")),
-        }
-    }
+    trusting::agree(printer, args.yes, &format!("servers trust {}", server.name))?;
     roster.trust.grant(&server.name, server.digest, &server.launch.line())?;
-    said(printer, server, true)
+    trusting::trusted(printer, &server.name, server.digest)
 }
 
 pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
@@ -59,28 +48,12 @@ pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Fai
         return Err(Failure::usage("it is in your own planwright.toml, so it is trusted")
             .hint("remove it there, or set `enabled = false`"));
     }
-    if printer.json {
-        printer.document(&json!({ "name": args.name, "trusted": false, "wasTrusted": found }))?;
-    } else if found {
-        printer.data(&format!("{}  no longer trusted", line(&args.name)))?;
-    } else {
-        printer.data(&format!("{}  was not trusted", line(&args.name)))?;
-    }
-    Ok(Exit::Done)
+    trusting::untrusted(printer, &args.name, found)
 }
 
 /// Whether it is trusted because the user wrote it down.
 fn is_own(server: &Listed) -> bool {
     server.source == Source::User && server.trusted == Verdict::Trusted
-}
-
-fn said(printer: Printer, server: &Listed, trusted: bool) -> Result<Exit, Failure> {
-    if printer.json {
-        printer.document(&json!({ "name": server.name, "trusted": trusted, "digest": server.digest }))?;
-    } else {
-        printer.data(&format!("{}  trusted  {}", line(&server.name), server.digest))?;
-    }
-    Ok(Exit::Done)
 }
 
 /// Exactly what would be started, on stderr: it is what the person agrees to.
