@@ -1,20 +1,35 @@
 //! How many streams may be open.
 
 use super::options::EventsOptions;
+use crate::http::Caller;
 use crate::observe::Counted;
-use planwright_core::principal::Principal;
+use planwright_core::digest::Digest;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-/// Counts the open streams.
+/// Counts the open streams, and ends those of whoever is no longer let in.
 #[derive(Debug, Default)]
-pub(super) struct Admission(Mutex<Open>);
+pub(crate) struct Admission {
+    open: Mutex<Open>,
+    /// Somebody came in.
+    pub(crate) entered: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Open {
     all: usize,
     global: usize,
     each: BTreeMap<String, usize>,
+    credentials: BTreeMap<Digest, Opened>,
+}
+
+/// What was opened with one token.
+#[derive(Debug, Default)]
+struct Opened {
+    streams: usize,
+    expelled: CancellationToken,
 }
 
 /// One open stream. Dropping it makes room.
@@ -22,7 +37,10 @@ struct Open {
 pub(crate) struct Place {
     admission: Arc<Admission>,
     who: String,
+    credential: Digest,
     global: bool,
+    /// Cancelled when the token is no longer good.
+    pub(crate) expelled: CancellationToken,
     _counted: Counted,
 }
 
@@ -30,11 +48,11 @@ impl Admission {
     /// A place for one more stream, if there is room.
     pub(super) fn enter(
         self: &Arc<Self>,
-        who: &Principal,
+        caller: &Caller,
         global: bool,
         options: &EventsOptions,
     ) -> Option<Place> {
-        let who = format!("{} {}", who.kind.as_str(), who.name);
+        let who = format!("{} {}", caller.principal.kind.as_str(), caller.principal.name);
         let mut open = self.open();
         let own = open.each.get(&who).copied().unwrap_or_default();
         let full = open.all >= options.max_streams
@@ -46,7 +64,31 @@ impl Admission {
         open.all += 1;
         open.global += usize::from(global);
         *open.each.entry(who.clone()).or_default() += 1;
-        Some(Place { admission: Arc::clone(self), who, global, _counted: Counted::stream() })
+        let opened = open.credentials.entry(caller.credential).or_default();
+        opened.streams += 1;
+        let expelled = opened.expelled.clone();
+        drop(open);
+        self.entered.notify_one();
+        Some(Place {
+            admission: Arc::clone(self),
+            who,
+            credential: caller.credential,
+            global,
+            expelled,
+            _counted: Counted::stream(),
+        })
+    }
+
+    /// What the open streams were opened with.
+    pub(crate) fn credentials(&self) -> Vec<Digest> {
+        self.open().credentials.keys().copied().collect()
+    }
+
+    /// Ends what was opened with this token.
+    pub(crate) fn expel(&self, credential: &Digest) {
+        if let Some(opened) = self.open().credentials.get(credential) {
+            opened.expelled.cancel();
+        }
     }
 
     /// How many streams are open.
@@ -55,7 +97,7 @@ impl Admission {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -70,12 +112,26 @@ impl Drop for Place {
                 open.each.remove(&self.who);
             }
         }
+        if let Some(opened) = open.credentials.get_mut(&self.credential) {
+            opened.streams -= 1;
+            if opened.streams == 0 {
+                open.credentials.remove(&self.credential);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use planwright_core::policy::Role;
+    use planwright_core::principal::{Assurance, Principal};
+
+    fn caller(name: &str) -> Caller {
+        let credential = Digest::of_bytes(name.as_bytes());
+        let principal = Principal::person(name);
+        Caller { principal, role: Role::Viewer, assurance: Assurance::Token, credential }
+    }
 
     #[test]
     fn a_place_is_free_again_once_its_stream_is_closed() {
@@ -86,17 +142,28 @@ mod tests {
             max_global_streams: 1,
             ..Default::default()
         };
-        let (ada, eve) = (Principal::person("ada"), Principal::person("eve"));
-        let first = admission.enter(&ada, true, &options);
+        let (ada, eve) = (caller("ada"), caller("eve"));
+        let enter = |who: &Caller, global| admission.enter(who, global, &options);
+        let first = enter(&ada, true);
         assert!(first.is_some());
-        assert!(admission.enter(&ada, true, &options).is_none(), "one global stream");
-        let second = admission.enter(&ada, false, &options);
-        assert!(admission.enter(&ada, false, &options).is_none(), "two for each");
-        let third = admission.enter(&eve, false, &options);
-        assert!(admission.enter(&eve, false, &options).is_none(), "three for all");
-        assert_eq!(admission.count(), 3);
+        assert!(enter(&ada, true).is_none(), "one global stream");
+        let second = enter(&ada, false);
+        assert!(enter(&ada, false).is_none(), "two for each");
+        let third = enter(&eve, false);
+        assert!(enter(&eve, false).is_none(), "three for all");
+        assert_eq!((admission.count(), admission.credentials().len()), (3, 2));
         drop((first, second, third));
-        assert_eq!(admission.count(), 0);
-        assert!(admission.enter(&ada, true, &options).is_some());
+        assert_eq!((admission.count(), admission.credentials().len()), (0, 0));
+        assert!(enter(&ada, true).is_some());
+    }
+
+    #[test]
+    fn who_is_expelled_loses_every_stream_and_nobody_else_does() {
+        let (admission, options) = (Arc::new(Admission::default()), EventsOptions::default());
+        let enter = |who: &str| admission.enter(&caller(who), false, &options).unwrap();
+        let (first, second, other) = (enter("ada"), enter("ada"), enter("eve"));
+        admission.expel(&caller("ada").credential);
+        assert!(first.expelled.is_cancelled() && second.expelled.is_cancelled());
+        assert!(!other.expelled.is_cancelled());
     }
 }

@@ -3,10 +3,10 @@
 use super::admission::{self, Admission};
 use super::options::EventsOptions;
 use super::topic::{PAGE, Shared, Topic};
+use crate::http::Caller;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Entry, StreamName, decode};
 use planwright_core::plan::Bounds;
-use planwright_core::principal::Principal;
 use planwright_core::run::{Run, RunEvent};
 use planwright_engine::port::{FeedOf, Placed, Position, Progress, Store, StoreError};
 use planwright_engine::{Engine, Observer, end_of_feed, plan_of_run};
@@ -65,8 +65,18 @@ impl Events {
     }
 
     /// A place for one more answer that is sent as it comes, if there is room.
-    pub(crate) fn enter(&self, who: &Principal) -> Option<admission::Place> {
-        self.admission.enter(who, false, &self.options)
+    pub(crate) fn enter(&self, caller: &Caller) -> Option<admission::Place> {
+        self.admission.enter(caller, false, &self.options)
+    }
+
+    /// A place for one more stream of all plans.
+    pub(super) fn enter_global(&self, caller: &Caller) -> Option<admission::Place> {
+        self.admission.enter(caller, true, &self.options)
+    }
+
+    /// Who listens.
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     /// How the streams are bounded.

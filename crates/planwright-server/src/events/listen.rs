@@ -42,13 +42,13 @@ struct Gone;
 struct Sender {
     events: Events,
     queue: mpsc::Sender<Bytes>,
-    _place: Place,
+    place: Place,
 }
 
 /// The answer that carries a stream, and what is put into it.
 fn stream(events: &Events, place: Place) -> (Response, Sender) {
     let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
-    (carrier(pieces), Sender { events: events.clone(), queue, _place: place })
+    (carrier(pieces), Sender { events: events.clone(), queue, place })
 }
 
 impl Sender {
@@ -56,7 +56,15 @@ impl Sender {
         let sent = self.queue.send_timeout(text.into(), self.events.options.stall_timeout);
         tokio::select! {
             sent = sent => sent.map_err(|_| Gone),
-            () = self.events.stop.cancelled() => Err(Gone),
+            () = self.stopped() => Err(Gone),
+        }
+    }
+
+    /// The service stops, or the listener is no longer let in.
+    async fn stopped(&self) {
+        tokio::select! {
+            () = self.events.stop.cancelled() => {}
+            () = self.place.expelled.cancelled() => {}
         }
     }
 
@@ -135,7 +143,7 @@ async fn send_plan(
                 tokio::time::timeout(PROGRESS_PAUSE, plan.marks.changed()).await.ok();
             }
             () = tokio::time::sleep(sender.events.options.keep_alive) => sender.keep_alive().await?,
-            () = sender.events.stop.cancelled() => return Ok(()),
+            () = sender.stopped() => return Ok(()),
             () = sender.queue.closed() => return Ok(()),
         }
     }
@@ -210,7 +218,7 @@ async fn send_global(
         tokio::select! {
             changed = changes.changed() => changed.map_err(|_| Gone)?,
             () = tokio::time::sleep(sender.events.options.keep_alive) => sender.keep_alive().await?,
-            () = sender.events.stop.cancelled() => return Ok(()),
+            () = sender.stopped() => return Ok(()),
             () = sender.queue.closed() => return Ok(()),
         }
     }

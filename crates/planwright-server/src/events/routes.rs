@@ -60,7 +60,7 @@ async fn plan_events(
         let stream = PlanStream::new(events.clone(), topic, named.or(query.after).unwrap_or_default());
         return list(stream, limit(query.limit)?, &types, |frame| frame.value(format)).await;
     }
-    let place = events.admission.enter(&caller.principal, false, &events.options).ok_or_else(full)?;
+    let place = events.enter(&caller).ok_or_else(full)?;
     let (after, reason) = match last_event_id(&headers).map(|text| text.parse().ok()) {
         None => place_of(query.after, mark.last, events),
         Some(after @ Some(_)) => place_of(after, mark.last, events),
@@ -136,7 +136,7 @@ async fn all_events(
         let stream = GlobalStream::new(events.clone(), begin);
         return global_list(stream, limit(query.limit)?, &types, |frame| frame.value(format)).await;
     }
-    let place = events.admission.enter(&caller.principal, true, &events.options).ok_or_else(full)?;
+    let place = events.enter_global(&caller).ok_or_else(full)?;
     let end = GlobalId::after(end_of_feed(&*events.store).await.map_err(LoadError::from)?);
     let named = last_event_id(&headers).map(|text| text.parse::<GlobalId>().ok());
     let (after, reason) = match named.unwrap_or_else(|| asked.or(Some(end))) {

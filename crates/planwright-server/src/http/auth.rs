@@ -14,6 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 use planwright_core::policy::Action;
 use planwright_core::principal::Assurance;
 use planwright_engine::access;
+use planwright_engine::port::Token;
 use zeroize::Zeroizing;
 
 /// Who may use a route.
@@ -182,7 +183,8 @@ async fn authenticate(http: &Http, token: &str) -> Result<Caller, Problem> {
     }
     let found = access::recognise(&*http.service.tokens, token, now).await?;
     let token = found.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))?;
-    Ok(Caller { principal: token.principal, role: token.role, assurance: Assurance::Token })
+    let Token { principal, role, hash, .. } = token;
+    Ok(Caller { principal, role, assurance: Assurance::Token, credential: hash })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {

@@ -5,6 +5,7 @@ use crate::observe::TraceId;
 use axum::extract::FromRequestParts;
 use http::StatusCode;
 use http::request::Parts;
+use planwright_core::digest::Digest;
 use planwright_core::policy::{Action, Policy, Role};
 use planwright_core::principal::{Assurance, Principal};
 use std::convert::Infallible;
@@ -15,6 +16,8 @@ pub struct Caller {
     pub principal: Principal,
     pub role: Role,
     pub assurance: Assurance,
+    /// The hash of the token or session that was shown: what was opened with it ends with it.
+    pub credential: Digest,
 }
 
 /// The one question of authorization: the token's role and the operator's policy must both allow it.

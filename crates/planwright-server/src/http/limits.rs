@@ -99,6 +99,7 @@ pub(super) async fn rate(State(http): State<Http>, request: Request, next: Next)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use planwright_core::digest::Digest;
     use planwright_core::policy::Role;
     use planwright_core::principal::{Assurance, Principal};
     use std::time::Duration;
@@ -111,6 +112,7 @@ mod tests {
             principal: Principal::person(name),
             role: Role::Viewer,
             assurance: Assurance::Token,
+            credential: Digest::of_bytes(b"token"),
         };
         let takes =
             |name: &str, after: u64| limits.take(&caller(name), now + Duration::from_millis(after)).is_ok();

@@ -8,6 +8,7 @@ mod auth;
 pub(crate) mod body;
 pub(crate) mod caller;
 mod connection;
+mod doorkeeper;
 mod etag;
 mod headers;
 mod hosts;

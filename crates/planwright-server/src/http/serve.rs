@@ -1,16 +1,16 @@
 //! Listening, and stopping without losing anything.
 
 use super::connection::Guard;
-use super::keeper;
 use super::router::app;
 use super::state::Http;
+use super::{doorkeeper, keeper};
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Headers have to arrive within this time: nobody keeps a connection by sending them letter by letter.
@@ -23,17 +23,26 @@ const MAX_HEADERS: usize = 32 << 10;
 pub enum ServeError {
     #[error("cannot listen on {address}")]
     Listen { address: SocketAddr, source: io::Error },
-    #[error("the certificate or its key cannot be used")]
-    Certificate(#[source] io::Error),
+    #[error("the certificate {} with the key {} cannot be used", certificate.display(), key.display())]
+    Certificate { certificate: PathBuf, key: PathBuf, source: io::Error },
     #[error("the service stopped")]
     Stopped(#[source] io::Error),
 }
 
-/// Where the certificate and its key are, in PEM.
+/// A certificate that can be used, with its key.
 #[derive(Debug, Clone)]
-pub struct Tls {
-    pub certificate: PathBuf,
-    pub key: PathBuf,
+pub struct Tls(RustlsConfig);
+
+impl Tls {
+    /// Reads both from files in PEM.
+    pub async fn read(certificate: &Path, key: &Path) -> Result<Self, ServeError> {
+        let failed = |source| ServeError::Certificate {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            source,
+        };
+        RustlsConfig::from_pem_file(certificate, key).await.map(Self).map_err(failed)
+    }
 }
 
 /// Takes the address. From here on connections are queued.
@@ -45,12 +54,13 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 }
 
 /// Answers requests until the service is told to stop, then finishes what was begun.
-pub async fn serve(http: &Http, listener: TcpListener, tls: Option<&Tls>) -> Result<(), ServeError> {
+pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Result<(), ServeError> {
     let handle = Handle::new();
     let service = app(http).into_make_service();
     let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
     let stopping = stop(http.clone(), handle.clone());
     tokio::spawn(keeper::tend(http.clone()));
+    tokio::spawn(doorkeeper::watch(http.clone()));
     let served = async {
         match tls {
             None => {
@@ -59,9 +69,7 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<&Tls>) -> Res
                 limit(server.http_builder());
                 server.serve(service).await.map_err(ServeError::Stopped)
             }
-            Some(tls) => {
-                let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key).await;
-                let config = config.map_err(ServeError::Certificate)?;
+            Some(Tls(config)) => {
                 let server = axum_server::from_tcp_rustls(listener, config).map_err(ServeError::Stopped)?;
                 let mut server = server.map(|tls| tls.acceptor(guard)).handle(handle);
                 limit(server.http_builder());

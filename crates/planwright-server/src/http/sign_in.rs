@@ -71,17 +71,21 @@ impl SignIn {
             return None;
         }
         let expires_at = now.plus(SESSION_LIFE);
-        let caller = Caller { principal, role, assurance: Assurance::WebSignIn };
-        kept.sessions.insert(Digest::of_bytes(token.as_bytes()), (caller, expires_at));
+        let credential = Digest::of_bytes(token.as_bytes());
+        let caller = Caller { principal, role, assurance: Assurance::WebSignIn, credential };
+        kept.sessions.insert(credential, (caller, expires_at));
         Some(expires_at)
     }
 
     /// Whose session this is, if it is one.
     pub(super) fn session(&self, token: &str, now: Timestamp) -> Option<Caller> {
-        let hash = Digest::of_bytes(token.as_bytes());
+        self.kept_session(&Digest::of_bytes(token.as_bytes()), now).map(|(caller, _)| caller)
+    }
+
+    /// The session with this hash, and until when it lasts.
+    pub(super) fn kept_session(&self, hash: &Digest, now: Timestamp) -> Option<(Caller, Timestamp)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (caller, expires_at) = kept.sessions.get(&hash)?;
-        (now < *expires_at).then(|| caller.clone())
+        kept.sessions.get(hash).filter(|(_, expires_at)| now < *expires_at).cloned()
     }
 }
 

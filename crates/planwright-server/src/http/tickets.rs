@@ -71,6 +71,7 @@ mod tests {
             principal: Principal::person("ada"),
             role: Role::Viewer,
             assurance: Assurance::Token,
+            credential: Digest::of_bytes(b"token"),
         };
         let give = |ticket: &str| tickets.give(ticket, caller(), "/plan/a/events".to_owned(), now).unwrap();
         let expires_at = give("a");

@@ -61,6 +61,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     refuse_the_open(args)?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).await?),
+        _ => None,
+    };
     let app = setting.open(Access::Write)?;
     let wanted: BTreeSet<String> = app.roster.ready().map(|spec| spec.name.clone()).collect();
     app.connect(&wanted).await?;
@@ -74,9 +78,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let couriers = app.start_couriers(&watch, &http.stop)?;
     announce(&app, &http, args, address)?;
     let signals = tokio::spawn(obey_signals(http.clone()));
-    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
-    let tls = tls.map(|(certificate, key)| Tls { certificate, key });
-    let served = serve(&http, listener, tls.as_ref()).await;
+    let served = serve(&http, listener, tls).await;
     signals.abort();
     // A notice that is on its way is sent again after the next start, with the same id.
     couriers.iter().for_each(JoinHandle::abort);
@@ -170,7 +172,8 @@ impl From<ServeError> for Failure {
         match error {
             ServeError::Listen { .. } => Self::caused(Exit::RunFailed, &error)
                 .hint("another program may listen there: --listen :0 takes a free port"),
-            ServeError::Certificate(_) => Self::caused(Exit::Usage, &error),
+            ServeError::Certificate { .. } => Self::caused(Exit::Usage, &error)
+                .hint("both are files in PEM, and the key is the certificate's own"),
             ServeError::Stopped(_) => Self::caused(Exit::RunFailed, &error),
         }
     }

@@ -174,6 +174,13 @@ impl Request {
         stream
     }
 
+    /// Sends the request and leaves it to the caller to read what comes.
+    pub(crate) fn open(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(self.head(None).as_bytes()).unwrap();
+        stream
+    }
+
     #[track_caller]
     pub(crate) fn send(self) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();

@@ -15,7 +15,9 @@ mod provider;
 mod reflection;
 mod repeat;
 mod shutdown;
+mod tls;
 mod tried;
+mod two;
 #[path = "../it/workbench.rs"]
 #[expect(dead_code, reason = "the other tests use the rest")]
 mod workbench;

@@ -102,6 +102,6 @@ struct Whoami {
 #[utoipa::path(get, path = "/whoami", operation_id = "whoami", tag = "access",
     responses((status = 200, description = "Who it is.", body = Whoami)),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn whoami(Caller { principal, role, assurance }: Caller) -> Json<Whoami> {
+async fn whoami(Caller { principal, role, assurance, credential: _ }: Caller) -> Json<Whoami> {
     Json(Whoami { kind: principal.kind.as_str(), name: principal.name, role: role.as_str(), assurance })
 }

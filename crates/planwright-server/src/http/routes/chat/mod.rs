@@ -137,7 +137,7 @@ async fn chat(
     let request = read(body)?;
     let asked = http.service.engine.environment().model.resolve(request.role, request.model.as_deref());
     let asked = asked.map_err(answer::problem)?;
-    let place = http.events.enter(&caller.principal).ok_or_else(full)?;
+    let place = http.events.enter(&caller).ok_or_else(full)?;
     let span =
         tracing::info_span!("chat", gen_ai.operation.name = "chat", gen_ai.request.model = %asked.name);
     if streams {

@@ -59,7 +59,8 @@ pub(super) fn answer(
     tokio::spawn(
         async move {
             // Whoever went away wants nothing more; the stream ends either way.
-            let _: Result<(), Gone> = sender.run(request, trace).await;
+            let _: Option<Result<(), Gone>> =
+                place.expelled.run_until_cancelled(sender.run(request, trace)).await;
             drop(place);
         }
         .instrument(span),
