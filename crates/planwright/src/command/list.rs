@@ -24,6 +24,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Whether plans that stand there are listed. The others are not even read.
+    fn shows(&self, word: &str) -> bool {
+        self.all || word != ReviewState::Deleted.as_str() && (word == "archived") == self.archived
+    }
+
     /// Whether a plan is listed for what it is.
     fn wants(&self, document: &Document) -> bool {
         match &self.label {
@@ -38,6 +43,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     tend(&app).await;
     let (printer, mut lines, mut notes, mut damaged) = (setting.printer, Vec::new(), Vec::new(), false);
     for info in app.engine.store().plans().await? {
+        if !args.shows(&info.status.status) {
+            continue;
+        }
         // One damaged plan does not hide the others.
         let review = match app.engine.load_review(&info.status.plan).await {
             Ok((review, _)) => review,
@@ -47,12 +55,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 continue;
             }
         };
-        if review.state() == ReviewState::Deleted && !args.all {
-            continue;
-        }
-        if review.is_archived() != args.archived && !args.all {
-            continue;
-        }
         if !args.wants(&review.current().document) {
             continue;
         }

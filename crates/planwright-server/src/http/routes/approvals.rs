@@ -9,10 +9,10 @@ use crate::wire::{AskedCallWire, Page, Waiting, WrittenCall};
 use axum::Json;
 use axum::extract::State;
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::journal::StreamName;
 use planwright_core::plan::StepIx;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::{Run, StepState};
+use planwright_engine::MayWait;
 use serde_json::{Map, Value};
 use utoipa_axum::routes;
 
@@ -29,17 +29,15 @@ async fn list_approvals(
     State(http): State<Http>,
     Params(params): Params<PageParams>,
 ) -> Answer<Json<Page<Waiting>>> {
-    let plans = http.service.engine.store().plans().await?;
+    let MayWait { plans, runs } = http.service.engine.may_wait().await?;
     let (mut page, plans) = Filling::begin(&params, plans)?;
     for info in &plans {
-        if !may_wait(&info.status.status) {
-            continue;
-        }
+        let plan = &info.status.plan;
         // One damaged plan does not hide the others.
-        let waiting = match waiting(&http, &info.status.plan).await {
+        let waiting = match waiting(&http, plan, runs.get(plan).map_or(&[], Vec::as_slice)).await {
             Ok(waiting) => waiting,
             Err(problem) => {
-                tracing::error!(plan = %info.status.plan, problem = problem.detail, "a plan cannot be looked at");
+                tracing::error!(%plan, problem = problem.detail, "a plan cannot be looked at");
                 Vec::new()
             }
         };
@@ -50,12 +48,7 @@ async fn list_approvals(
     Ok(Json(page.finish()))
 }
 
-/// Whether anything of a plan in this state can wait for a person; saves reading those that cannot.
-fn may_wait(state: &str) -> bool {
-    !matches!(state, "deleted" | "archived" | "draft")
-}
-
-async fn waiting(http: &Http, plan: &PlanId) -> Answer<Vec<Waiting>> {
+async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId]) -> Answer<Vec<Waiting>> {
     let engine = &http.service.engine;
     let (review, _) = engine.load_review(plan).await?;
     let mut waiting = Vec::new();
@@ -63,12 +56,8 @@ async fn waiting(http: &Http, plan: &PlanId) -> Answer<Vec<Waiting>> {
     if matches!(status.as_str(), "proposed" | "needs_review") && review.state() != ReviewState::Deleted {
         waiting.push(of_plan(http, &review).await?);
     }
-    for info in engine.store().runs(plan).await? {
-        if let StreamName::Run(run) = &info.stream
-            && matches!(info.status.status.as_str(), "waiting" | "executing" | "paused")
-        {
-            of_run(http, &review, run, &mut waiting).await?;
-        }
+    for run in runs {
+        of_run(http, &review, run, &mut waiting).await?;
     }
     Ok(waiting)
 }

@@ -2,7 +2,7 @@
 
 use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
 use crate::http::caller::{Caller, Trace};
-use crate::http::page::{Filling, PageParams};
+use crate::http::page::{Cursor, Filling, PageParams};
 use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
@@ -16,6 +16,7 @@ use http::header::{ETAG, LOCATION};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_engine::port::StreamInfo;
 use planwright_engine::{Editing, LoadError, ReviewError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -112,6 +113,9 @@ async fn refuse_known(http: &Http, id: &PlanId) -> Result<(), Problem> {
     }
 }
 
+/// Plans are taken from the store so many at a time.
+const LOOKED_AT: usize = 100;
+
 /// Which plans.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -136,12 +140,35 @@ async fn list_plans(
     State(http): State<Http>,
     Params(ListParams { limit, cursor, status }): Params<ListParams>,
 ) -> Answer<Json<Page<PlanLine>>> {
-    let engine = &http.service.engine;
-    let params = PageParams { limit, cursor };
-    let (mut page, plans) = Filling::begin(&params, engine.store().plans().await?)?;
-    for info in &plans {
+    let (engine, params) = (&http.service.engine, PageParams { limit, cursor });
+    if let Some(wanted) = &status {
+        let (mut page, plans) = Filling::begin(&params, engine.may_stand(wanted).await?)?;
+        put_lines(&http, &plans, Some(wanted), &mut page).await;
+        return Ok(Json(page.finish()));
+    }
+    let (mut page, mut after) = Filling::open(&params)?;
+    loop {
+        let plans = engine.store().plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT).await?;
+        after = plans.last().map(Cursor::of);
+        if !put_lines(&http, &plans, None, &mut page).await || plans.len() < LOOKED_AT {
+            return Ok(Json(page.finish()));
+        }
+    }
+}
+
+/// Puts these plans on the page. False once it is full.
+async fn put_lines(
+    http: &Http,
+    plans: &[StreamInfo],
+    wanted: Option<&str>,
+    page: &mut Filling<PlanLine>,
+) -> bool {
+    for info in plans {
+        if wanted.is_none() && info.status.status == ReviewState::Deleted.as_str() {
+            continue;
+        }
         // One damaged plan does not hide the others.
-        let line = match line(&http, &info.status.plan, status.as_deref()).await {
+        let line = match line(http, &info.status.plan, wanted).await {
             Ok(line) => line,
             Err(error) => {
                 tracing::error!(plan = %info.status.plan, %error, "a plan cannot be listed");
@@ -149,10 +176,10 @@ async fn list_plans(
             }
         };
         if !page.put(info, line.into_iter().collect()) {
-            break;
+            return false;
         }
     }
-    Ok(Json(page.finish()))
+    true
 }
 
 async fn line(http: &Http, plan: &PlanId, wanted: Option<&str>) -> Result<Option<PlanLine>, LoadError> {
