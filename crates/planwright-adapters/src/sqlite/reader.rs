@@ -143,7 +143,8 @@ impl Reader {
     ) -> Result<Vec<StreamInfo>, StoreError> {
         let until = until.unwrap_or(Timestamp::from_millis(i64::MAX)).as_millis();
         let sql = plans_in(words.len());
-        let values = [&until as &dyn ToSql].into_iter().chain(words.iter().map(|word| word as &dyn ToSql));
+        let words_first = words.iter().map(|word| word as &dyn ToSql);
+        let values = words_first.chain([&until as &dyn ToSql]);
         self.infos(&sql, params_from_iter(values))
     }
 
@@ -281,7 +282,7 @@ const COUNTS: &str =
 fn plans_in(words: usize) -> String {
     let places = places(words);
     format!(
-        "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND status IN ({places}) AND updated_at <= ?1
+        "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND status IN ({places}) AND updated_at <= ?
          ORDER BY updated_at DESC, id DESC"
     )
 }
