@@ -13,6 +13,7 @@ mod executor_table;
 mod exit;
 mod late;
 mod model_table;
+mod no_model;
 mod passphrase;
 mod plan_file;
 mod plan_source;

@@ -1,6 +1,7 @@
 //! What people see of a planner: how it goes, what it cost, why there is no plan.
 
 use crate::exit::{Exit, Failure};
+use crate::no_model;
 use crate::printer::{Printer, line};
 use crate::servers::Listed;
 use crate::wire_up::{App, Setting};
@@ -271,7 +272,8 @@ fn failed_planning(failed: &FailedPlanning) -> Failure {
     if !failed.planning.used.is_empty() {
         message = format!("{message} ({})", spent(failed.planning.usage(), failed.planning.cost()));
     }
-    Failure::new(Exit::Model, message).hint(
-        "planwright models check says which models answer; planwright create --fallback makes a draft without one",
-    )
+    let advice = failed.cause.as_ref().and_then(no_model::advice).into_iter();
+    let without = "planwright create GOAL --fallback makes a draft without one".to_owned();
+    let hints: Vec<String> = advice.chain([without]).collect();
+    Failure::new(Exit::Model, message).hint(hints.join("; "))
 }

@@ -110,7 +110,7 @@ fn a_model_that_is_down_or_talks_nonsense_makes_no_failure_a_success() {
 fn nobody_begins_a_run_whose_model_cannot_be_asked() {
     let bench = Bench::new();
     let file = plan(&bench);
-    bench.run(&["run", &file, "--yes", "--reflect"]).complains(2, "no model is configured for the reflector");
+    bench.run(&["run", &file, "--yes", "--reflect"]).complains(7, "no model is configured for the reflector");
     bench.run(&["run", &file, "--yes", "--max-cycles", "2"]).ends(2);
     assert_eq!(bench.read("a.txt"), "");
 }
