@@ -27,6 +27,7 @@ mod quiet_panics;
 mod reflection;
 mod secret_table;
 mod servers;
+mod spinner;
 mod standing;
 mod target;
 mod telemetry;

@@ -34,6 +34,7 @@ fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provid
 fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_runs() {
     let (bench, provider, file) = bench([Reply::fenced(&retry_b())], "");
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
+    assert!(said.err.contains("▸ a model is asked how the run stands"), "{said:#?}");
     assert!(said.out.contains("needs adjustment: the file has another name"), "{said:#?}");
     assert!(
         said.err.contains("planwright approve p") && said.err.contains("planwright resume p"),
