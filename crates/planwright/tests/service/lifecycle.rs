@@ -261,7 +261,7 @@ fn plans_are_listed_where_they_stand_whatever_became_of_them() {
         service.wait_for(id, "completed");
     }
     service.bench.run(&["archive", "away"]).ends(0);
-    service.request("DELETE", "/plan/gone").send().ends(200);
+    service.request("DELETE", "/plan/gone").send().ends(204);
     service.plan("again", json!([echo("a", 2, &[])]));
     service.plan("fresh", json!([echo("a", 1, &[])]));
     assert_eq!(listed(&service, "completed"), ["away", "over"]);
