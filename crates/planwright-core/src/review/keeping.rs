@@ -14,11 +14,12 @@ impl Review {
     /// The word that is kept beside the journal, so that lists need not fold it. `opened`: a run of the current version
     /// was opened and used the consent up, so that the run says where the plan stands, and nobody waits for the plan.
     pub fn word(&self) -> &'static str {
-        match self.state {
-            ReviewState::Deleted => self.state.as_str(),
-            _ if self.archived => "archived",
-            ReviewState::Proposed if self.is_up_to_its_run() => "opened",
-            _ => self.state.as_str(),
+        if self.archived && self.state != ReviewState::Deleted {
+            "archived"
+        } else if self.is_up_to_its_run() {
+            "opened"
+        } else {
+            self.state.as_str()
         }
     }
 
