@@ -262,7 +262,10 @@ fn plans_are_listed_where_they_stand_whatever_became_of_them() {
     }
     service.bench.run(&["archive", "away"]).ends(0);
     service.request("DELETE", "/plan/gone").send().ends(204);
-    service.plan("again", json!([echo("a", 2, &[])]));
+    let change = json!({ "steps": [echo("a", 2, &[])] }).to_string();
+    let tag = service.get("/plan/again").header("etag").expect("a plan has a tag").to_owned();
+    let patch = service.request("PATCH", "/plan/again").header("If-Match", &tag);
+    patch.body("application/merge-patch+json", change.as_bytes()).send().ends(200);
     service.plan("fresh", json!([echo("a", 1, &[])]));
     assert_eq!(listed(&service, "completed"), ["away", "over"]);
     assert_eq!(listed(&service, "proposed"), ["fresh", "again"]);
