@@ -9,7 +9,7 @@ mod spending;
 mod tools;
 
 pub use chat_model::ChatModel;
-pub use conversation::{CHAT_LABEL, is_conversation};
+pub use conversation::{CHAT_LABEL, is_conversation, is_listed, listens};
 pub use counted::{CountedModel, CountedTools};
 pub use spending::{Budget, Spending};
 pub use tools::ConversationTools;

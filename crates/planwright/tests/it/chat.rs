@@ -1,6 +1,7 @@
 //! Talking with a model that can use the tools.
 
 use crate::provider::{Provider, Reply};
+use crate::service::Served;
 use crate::workbench::{Bench, Said, Terminal, said, wait_until};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -112,6 +113,45 @@ fn what_changes_something_waits_for_a_person_and_is_done_once() {
     assert_eq!(said.out, "Done.\n");
     assert_eq!(bench.read("effects.txt"), "once\n");
     assert_eq!(provider.asked().len(), 2);
+}
+
+#[test]
+fn the_service_leaves_conversations_out_but_not_what_they_wait_for() {
+    let (bench, _provider) = bench([Reply::text("Hello."), append("once")]);
+    chat(&bench, &[], "hi\n").ends(0);
+    let idle = conversation(&bench).unwrap();
+    chat(&bench, &[], "note it\n").ends(4);
+    bench.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]));
+    bench.run(&["import", "p.json"]).ends(0);
+    let token = ["token", "create", "--role", "viewer", "--kind", "person", "--name", "ada", "--json"];
+    let bearer = format!("Bearer {}", bench.run(&token).ends(0).json()["token"].as_str().unwrap());
+    let served = Served::start(bench.command(&["serve", "--listen", ":0", "--json"]));
+    let listed = |path: &str| {
+        let answer = served.get(path, &[("authorization", bearer.as_str())]);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let page: Value = serde_json::from_str(&answer.body).unwrap();
+        page["items"].as_array().unwrap().clone()
+    };
+    let ids = |path: &str| {
+        let plans = listed(path);
+        plans.iter().map(|plan| plan["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("/plan"), ["p"]);
+    assert_eq!(ids("/plan?status=waiting"), [""; 0]);
+    assert_eq!(ids("/plan?all=true").len(), 3);
+    let chats = ids("/plan?label=chat");
+    assert!(chats.len() == 2 && chats.contains(&idle), "{chats:?}");
+    assert_eq!(ids("/plan?label=chat&limit=1").len(), 1);
+    let kinds = |path: &str| {
+        let waiting = listed(path);
+        let kinds = waiting.iter().map(|item| item["kind"].as_str().unwrap().to_owned());
+        kinds.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    // The call that the model wants is there; whose turn it is in the other conversation is not.
+    assert_eq!(kinds("/approvals"), ["plan", "step"]);
+    let call = listed("/approvals").into_iter().find(|item| item["kind"] == "step").unwrap();
+    assert!(call["planId"] != idle.as_str() && call["step"] == "call", "{call}");
+    assert_eq!(kinds("/approvals?all=true"), ["input", "plan", "step"]);
 }
 
 #[test]

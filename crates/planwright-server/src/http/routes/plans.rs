@@ -16,6 +16,7 @@ use http::header::{ETAG, LOCATION};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_engine::chat::is_listed;
 use planwright_engine::{Editing, LoadError, ReviewError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -125,23 +126,28 @@ struct ListParams {
     cursor: Option<String>,
     /// Only plans that stand there, as `proposed` or `executing`.
     status: Option<String>,
+    /// Only plans with this label on one of their steps. Conversations are labelled `chat`.
+    label: Option<String>,
+    /// Deleted plans and conversations too.
+    #[serde(default)]
+    all: bool,
 }
 
-/// Lists plans, the newest first.
+/// Lists plans, the newest first. Conversations are left out unless they are asked for.
 #[utoipa::path(get, path = "/plan", operation_id = "listPlans", tag = "plans",
     params(ListParams),
     responses((status = 200, description = "A page of plans.", body = Page<PlanLine>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_plans(
     State(http): State<Http>,
-    Params(ListParams { limit, cursor, status }): Params<ListParams>,
+    Params(params): Params<ListParams>,
 ) -> Answer<Json<Page<PlanLine>>> {
     let engine = &http.service.engine;
-    let params = PageParams { limit, cursor };
-    let (mut page, plans) = Filling::begin(&params, engine.store().plans().await?)?;
+    let which = PageParams { limit: params.limit, cursor: params.cursor.clone() };
+    let (mut page, plans) = Filling::begin(&which, engine.store().plans().await?)?;
     for info in &plans {
         // One damaged plan does not hide the others.
-        let line = match line(&http, &info.status.plan, status.as_deref()).await {
+        let line = match line(&http, &info.status.plan, &params).await {
             Ok(line) => line,
             Err(error) => {
                 tracing::error!(plan = %info.status.plan, %error, "a plan cannot be listed");
@@ -155,12 +161,15 @@ async fn list_plans(
     Ok(Json(page.finish()))
 }
 
-async fn line(http: &Http, plan: &PlanId, wanted: Option<&str>) -> Result<Option<PlanLine>, LoadError> {
+async fn line(http: &Http, plan: &PlanId, wanted: &ListParams) -> Result<Option<PlanLine>, LoadError> {
     let (review, _) = http.service.engine.load_review(plan).await?;
+    if !is_listed(&review.current().document, wanted.label.as_deref(), wanted.all) {
+        return Ok(None);
+    }
     let status = http.service.engine.status(&review).await?;
-    let shown = match wanted {
+    let shown = match &wanted.status {
         Some(wanted) => status.as_str() == wanted,
-        None => review.state() != ReviewState::Deleted,
+        None => wanted.all || review.state() != ReviewState::Deleted,
     };
     Ok(shown.then(|| PlanLine::new(&review, status.as_str())))
 }
