@@ -5,8 +5,10 @@ mod beside;
 mod chat_model;
 mod conversation;
 mod counted;
+mod recall;
 mod spending;
 mod tools;
+mod unfinished;
 
 pub use chat_model::ChatModel;
 pub use conversation::{CHAT_LABEL, is_conversation, is_listed, listens};

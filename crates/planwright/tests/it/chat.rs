@@ -262,6 +262,61 @@ fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
 }
 
 #[test]
+fn an_answer_that_is_interrupted_counts_against_the_budget() {
+    let endless = Reply::text("Once upon a time there was").hanging(2);
+    let (bench, provider) = configured(Provider::scripted([endless]), "[chat]\nmax_tokens = 30\n");
+    let mut terminal = Terminal::start(&bench, &["chat", "--no-tools"]);
+    terminal.wait_for("› ");
+    terminal.types("tell me a story\n");
+    wait_until("the question", || provider.asked().len() == 1);
+    terminal.interrupt();
+    terminal.wait_for("interrupting");
+    wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
+    terminal.types("go on\n");
+    terminal.wait_for("the budget of 30 tokens is used up");
+    terminal.types("/quit\n");
+    assert_eq!(terminal.ends(), Some(0));
+    assert!(terminal.seen().contains("estimated"), "{}", terminal.seen());
+    // It is in the journal, so whoever comes back has spent it too.
+    let id = conversation(&bench).unwrap();
+    let said = chat(&bench, &["--resume", &id], "and now?\n");
+    assert!(said.err.contains("budget of 30 tokens is used up"), "{}", said.err);
+    assert_eq!(provider.asked().len(), 1);
+}
+
+#[test]
+fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
+    let plan = json!({ "title": "Read it", "steps": [
+        { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
+        { "id": "s2", "title": "rest", "tool": "demo.sleep", "args": { "ms": 600_000 }, "dependsOn": ["s1"] },
+    ] });
+    let wanted = Reply::calls([("planwright__plan_create_and_execute", json!({ "goal": "read it" }))]);
+    let provider = Provider::scripted([wanted, Reply::json(plan), Reply::text("Enough.")]);
+    let (bench, provider) = configured(provider, "[chat]\nmax_calls = 2\n");
+    bench.write("note.txt", "buy milk");
+    let mut command = bench.command(&["chat", "--plan-tools"]);
+    let mut killed =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut typing = killed.stdin.take().unwrap();
+    typing.write_all(b"read it\n").unwrap();
+    let resting = |entry: &Value| entry["kind"] == "attempt_started" && entry["step"] == "s2";
+    wait_until("the second step", || {
+        let plans = bench.run(&["list", "--json"]).ends(0).json();
+        plans[0]["id"].as_str().is_some_and(|plan| bench.log(plan).iter().any(resting))
+    });
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    drop(typing);
+    // Two calls were made, and the second would be made again: there is nothing left for that.
+    let id = conversation(&bench).unwrap();
+    let said = chat(&bench, &["--resume", &id], "").ends(0);
+    assert_eq!(said.out, "Enough.\n", "{}", said.err);
+    let told = last_message(&provider, 2)["content"].as_str().unwrap().to_owned();
+    assert!(told.contains("Guard blocked: the budget of 2 calls is used up"), "{told}");
+    assert!(said.err.contains("360 tokens") && said.err.contains("2 calls of 2"), "{}", said.err);
+}
+
+#[test]
 fn commands_inside_the_chat_are_those_of_the_command_line() {
     let (bench, provider) = bench([Reply::text("hello")]);
     bench.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]));
