@@ -414,6 +414,9 @@ impl From<CreateError> for Problem {
             }
             CreateError::Prompt(_) => Self::fault(&error),
             CreateError::NoSuchStep(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
+            CreateError::NothingInScope(_) => {
+                Self::caused(StatusCode::CONFLICT, &error).hint("`anyTool` plans with all tools")
+            }
             CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => {
                 Self::caused(StatusCode::CONFLICT, &error)
             }
