@@ -155,6 +155,52 @@ fn an_executor_that_a_project_brings_needs_trust_and_one_that_is_not_there_is_na
 }
 
 #[test]
+fn trust_in_an_executor_is_bound_to_its_launch_line() {
+    let bench = bench("echo x >> ran\n");
+    let file = plan(&bench, &["demo.echo"]);
+    let trusted = || {
+        let listed = bench.run(&["executors", "--json"]).ends(0).json();
+        assert_eq!(listed.as_array().unwrap().len(), 1);
+        assert_eq!((&listed[0]["name"], &listed[0]["command"][1]), (&json!("worker"), &json!("worker.sh")));
+        listed[0]["trusted"].as_bool().unwrap()
+    };
+    assert!(!trusted());
+    let said = bench.run(&["run", &file, "--yes"]).complains(3, "needs the executor `worker`");
+    assert!(said.err.contains("planwright executors trust worker"), "{said:#?}");
+    bench.run(&["executors", "trust", "worker"]).complains(3, "a person has to see this");
+    bench.run(&["executors", "trust", "wroker"]).complains(2, "no file describes an executor `wroker`");
+    let said = bench.run(&["executors", "trust", "worker", "--yes"]).ends(0);
+    for words in ["command     \"sh\"", "`worker.sh` is a file of this project", "digest      sha256:"] {
+        assert!(said.err.contains(words), "{words:?} is not in {}", said.err);
+    }
+    assert!(said.out.contains("worker  trusted  sha256:"), "{}", said.out);
+    assert!(trusted());
+    bench.run(&["run", "p", "--yes"]).ends(0);
+    assert_eq!(bench.read("ran"), "x\n");
+    // More patience needs no trust, another launch line does.
+    let config = bench.read("planwright.toml");
+    bench.write("planwright.toml", &config.replace("= 60", "= 61"));
+    assert!(trusted());
+    bench.write("planwright.toml", &config.replace("worker.sh\"", "worker.sh\", \"--more\""));
+    let said = bench.run(&["executors", "list"]).ends(0);
+    assert!(said.out.contains("untrusted") && said.out.contains("launch line changed"), "{}", said.out);
+    bench.run(&["run", "p", "--yes"]).complains(3, "needs the executor `worker`");
+    assert_eq!(bench.read("ran"), "x\n");
+    bench.write("planwright.toml", &config);
+    bench.run(&["executors", "untrust", "worker"]).ends(0);
+    assert!(!trusted());
+    // What the user wrote down needs no more words, and wins over what a project says under the same name.
+    bench.write(
+        ".config/planwright/planwright.toml",
+        "[executors.worker]\ncommand = [\"sh\", \"worker.sh\"]\n",
+    );
+    assert!(trusted());
+    bench.run(&["executors", "untrust", "worker"]).complains(2, "your own planwright.toml");
+    let script = bench.run(&["completions", "bash"]).ends(0).out;
+    assert!(script.contains("executors") && script.contains("untrust"));
+}
+
+#[test]
 fn steps_that_name_an_operation_are_instructions_for_an_executor() {
     let bench = Bench::new();
     bench.write(
