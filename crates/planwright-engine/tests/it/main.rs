@@ -19,6 +19,7 @@ mod ownership;
 mod plan_tools;
 mod planner;
 mod policy;
+mod recall;
 mod reflection;
 mod secrets;
 mod subplans;
