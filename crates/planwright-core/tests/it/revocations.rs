@@ -298,7 +298,7 @@ proptest! {
             // Nothing happens in the same moment as something else, except what one command does.
             now += 1;
             keys.retain(|key| key.until.is_none_or(|until| now < until));
-            let mut make = |keys: &mut Vec<Key>, tokens: &mut Vec<Access>, until: Option<i64>| {
+            let make = |keys: &mut Vec<Key>, tokens: &mut Vec<Access>, until: Option<i64>| {
                 keys.push(Key { at: tokens.len(), until });
                 tokens.push(token(now, until, None));
             };

@@ -2,7 +2,7 @@
 
 use crate::world::{World, after, chain, document, options, person};
 use planwright_core::id::PlanId;
-use planwright_core::journal::StreamName;
+use planwright_core::journal::{Entry, Record, StreamName};
 use planwright_core::policy::{Role, Roles};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Review, ReviewEvent};
@@ -36,8 +36,8 @@ impl Office {
 
     async fn token(&self, role: Role, lifetime: Option<Duration>) -> Token {
         let (grant, now) = (Grant { to: bob(), role, lifetime }, self.world.clock.now());
-        let made = access::create(&*self.tokens, &Roles::default(), &person(), &grant, now);
-        made.await.unwrap().token
+        let (roles, by) = (Roles::default(), person());
+        access::create(&*self.tokens, &roles, &by, &grant, now).await.unwrap().token
     }
 
     /// Takes the token away and nothing else, as somebody does who dies before the rest.
@@ -81,12 +81,15 @@ impl Office {
     /// Who revoked whose approval of this plan, in order.
     async fn revocations(&self, plan: &PlanId) -> Vec<(String, String)> {
         let stream = StreamName::Plan(plan.clone());
-        let (entries, _) = read_entries::<ReviewEvent>(&*self.world.store, &stream).await.unwrap();
-        let revoked = entries.into_iter().filter_map(|entry| match entry.event {
-            ReviewEvent::ApprovalRevoked { of, by, .. } => Some((by.to_string(), of.to_string())),
-            _ => None,
-        });
-        revoked.collect()
+        let mut revoked = Vec::new();
+        let note = |_: &Record, entry: Entry<ReviewEvent>| {
+            if let ReviewEvent::ApprovalRevoked { of, by, .. } = entry.event {
+                revoked.push((by.to_string(), of.to_string()));
+            }
+            Ok(())
+        };
+        read_entries(&*self.world.store, &stream, note).await.unwrap();
+        revoked
     }
 }
 
@@ -180,7 +183,7 @@ async fn what_goes_on_is_named_and_goes_on() {
     let office = Office::new();
     let token = office.token(Role::Approver, None).await;
     let plan = office.approved("p", Assurance::Token).await;
-    let handle = office.engine.start(&plan, options()).await.unwrap();
+    let mut handle = office.engine.start(&plan, options()).await.unwrap();
     let run = handle.run_id().clone();
     after(1).await;
     office.take_away(&token).await;
@@ -208,7 +211,7 @@ async fn a_sweep_and_a_run_that_begins_at_the_same_moment_agree_on_one_of_them()
             (started, swept)
         };
         match started {
-            Ok(handle) => {
+            Ok(mut handle) => {
                 assert_eq!((swept.plans.len(), swept.running.len()), (0, 1));
                 handle.wait().await.unwrap();
             }

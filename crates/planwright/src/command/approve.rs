@@ -2,7 +2,7 @@
 
 use crate::changes;
 use crate::command::resume::existing;
-use crate::command::revoke::{self, RevocationFlags};
+use crate::command::revoke::{self, GIVEN, RevocationFlags};
 use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
 use crate::plan_source::{load, parse_id};
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     shown: ShownFlags,
     /// Take your approval of the plan back, if no run has used it yet.
-    #[arg(long, conflicts_with_all = ["version", "digest", "step", "late", "var", "vars"])]
+    #[arg(long, conflicts_with_all = GIVEN)]
     revoke: bool,
     #[command(flatten)]
     revocation: RevocationFlags,

@@ -10,14 +10,17 @@ use planwright_core::principal::Principal;
 use planwright_engine::{Sweep, Swept};
 use serde_json::{Value, json};
 
+/// The flags of an approval that is given: none of them is said together with one that is taken back.
+pub(crate) const GIVEN: [&str; 6] = ["version", "digest", "step", "late", "var", "vars"];
+
 /// Whose approval is taken back, and why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RevocationFlags {
     /// With `--revoke`: the person whose approval it is, for whoever administers. Default: yours.
-    #[arg(long, value_name = "NAME", requires = "revoke")]
+    #[arg(long, value_name = "NAME", requires = "revoke", conflicts_with_all = GIVEN)]
     of: Option<String>,
     /// With `--revoke`: why. It is kept with the plan.
-    #[arg(long, value_name = "TEXT", requires = "revoke")]
+    #[arg(long, value_name = "TEXT", requires = "revoke", conflicts_with_all = GIVEN)]
     reason: Option<String>,
 }
 
