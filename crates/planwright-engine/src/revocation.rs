@@ -117,7 +117,7 @@ impl Engine {
         sweep: &Sweep,
         swept: &mut Swept,
     ) -> Result<(), ReviewError> {
-        let mut tries = 1..=MAX_TRIES;
+        let mut left = MAX_TRIES;
         loop {
             let (review, head) = load_review(&*self.env.store, plan).await?;
             if let Some(run) = self.running_without(&review, tokens, sweep).await? {
@@ -131,14 +131,14 @@ impl Engine {
             if events.is_empty() {
                 return Ok(());
             }
-            tries.next();
+            left -= 1;
             match self.append_review(plan, Some(review), head, (now, events)).await {
                 Ok(review) => {
                     swept.plans.push(review);
                     return Ok(());
                 }
                 // Somebody wrote to the plan just now: perhaps a run has begun.
-                Err(ReviewError::Append(AppendError::Conflict { .. })) if !tries.is_empty() => {}
+                Err(ReviewError::Append(AppendError::Conflict { .. })) if left > 0 => {}
                 Err(error) => return Err(error),
             }
         }
@@ -170,7 +170,8 @@ impl Engine {
         Ok((review, head))
     }
 
-    /// What is to be written into this plan.
+    /// What is to be written into this plan. Whoever lost one approval of it loses all they gave with a token and nobody
+    /// used, also one they gave since: rather asked once too often.
     fn revocations(
         &self,
         review: &Review,

@@ -61,7 +61,7 @@ async fn revoke_approval(
     http.service.write_files(&id).await;
     // It is done, also where what would run cannot be put together any more.
     let candidate = engine.candidate(&review, &Map::new()).await;
-    let digest = candidate.map_or(review.current().digest, |candidate| candidate.digest);
+    let digest = candidate.map_or_else(|_| review.current().digest, |candidate| candidate.digest);
     standing(&http, &review, &digest, trace).await
 }
 
