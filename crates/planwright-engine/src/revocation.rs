@@ -8,13 +8,15 @@ use crate::journal::{LoadError, load_review};
 use crate::plans::ReviewError;
 use crate::port::{AppendError, StoreError, Token};
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::journal::{Head, StreamName};
+use planwright_core::journal::{Head, StreamName, decode};
 use planwright_core::policy::Action;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Access, Approval, Command, Refusal, Review, ReviewEvent, ReviewState, Revocation, access_holds,
 };
+use planwright_core::run::{Run, RunEvent};
 use planwright_core::time::Timestamp;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How often a plan that others write to at the same moment is looked at again.
@@ -212,9 +214,46 @@ impl Engine {
         }
         let info = self.env.store.info(&StreamName::Run(opened.run.clone())).await?;
         let status = info.map(|info| info.status.status).unwrap_or_default();
-        // What was adjusted goes on in another run, if policy agrees to what changed.
-        let goes_on = matches!(status.as_str(), "executing" | "waiting" | "paused" | "stalled" | "adjusted");
+        let goes_on = matches!(status.as_str(), "executing" | "waiting" | "paused" | "stalled");
         Ok(goes_on.then(|| opened.run.clone()))
+    }
+
+    /// Whether what was agreed to for this run, or for one whose work it goes on with, was agreed to by somebody who
+    /// has lost their access.
+    pub(crate) async fn rests_on_lost_approval(&self, run: &Run, review: &Review) -> Result<bool, LoadError> {
+        let with_token = |approval: &&Approval| approval.assurance == Assurance::Token;
+        let given: Vec<&Approval> = review.approvals().iter().filter(with_token).collect();
+        if given.is_empty() {
+            return Ok(false);
+        }
+        let Some(tokens) = self.all_tokens().await? else { return Ok(false) };
+        let lost = given.into_iter().filter(|approval| is_lost(approval, &tokens));
+        let lost: BTreeSet<&RunId> = lost.flat_map(|approval| &approval.spent_by).collect();
+        let (mut id, mut before) =
+            (run.id().clone(), run.start().forked_from.as_ref().map(|fork| fork.run.clone()));
+        for _ in 0..=review.runs().len() {
+            if lost.contains(&id) {
+                return Ok(true);
+            }
+            let Some(earlier) = before else { return Ok(false) };
+            before = self.forked_from(&earlier).await?;
+            id = earlier;
+        }
+        // Runs that go on from each other in a circle are no consent.
+        Ok(true)
+    }
+
+    /// The run whose work this one goes on with.
+    async fn forked_from(&self, run: &RunId) -> Result<Option<RunId>, LoadError> {
+        let stream = StreamName::Run(run.clone());
+        let first = self.env.store.read(&stream, 0, 1).await?;
+        let Some(first) = first.first() else { return Err(LoadError::NoSuchRun(run.clone())) };
+        let entry = decode::<RunEvent>(first)
+            .map_err(|error| LoadError::Damaged { stream: stream.clone(), reason: error.to_string() })?;
+        Ok(match entry.event {
+            RunEvent::RunStarted { forked_from: Some(fork), .. } => Some(fork.run),
+            _ => None,
+        })
     }
 
     fn revocation(

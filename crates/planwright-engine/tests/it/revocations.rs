@@ -3,15 +3,17 @@
 use crate::world::{World, after, chain, document, options, person};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Entry, Record, StreamName};
-use planwright_core::policy::{Role, Roles};
+use planwright_core::policy::{Policy, Role, Roles};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Review, ReviewEvent};
-use planwright_core::run::Shown;
+use planwright_core::run::{Reflection, Shown};
 use planwright_engine::access::{self, Grant, Minted};
-use planwright_engine::memory::MemoryTokens;
+use planwright_engine::memory::{MemoryTokens, ScriptedModel};
 use planwright_engine::port::{Clock as _, Token, Tokens as _};
-use planwright_engine::{Engine, ReviewError, RunCommand, StartRunError, Sweep, Swept, read_entries};
-use serde_json::{Map, Value};
+use planwright_engine::{
+    Engine, EngineBuilder, ReviewError, RunCommand, RunOptions, StartRunError, Sweep, Swept, read_entries,
+};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +30,12 @@ fn bob() -> Principal {
 
 impl Office {
     fn new() -> Self {
+        Self::with(|builder| builder)
+    }
+
+    fn with(adjust: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Self {
         let (world, tokens) = (World::new(), Arc::new(MemoryTokens::new()));
-        let builder = world.builder("one").store(world.store.clone(), world.artifacts.clone());
+        let builder = adjust(world.builder("one")).store(world.store.clone(), world.artifacts.clone());
         let engine = builder.tokens(Arc::<MemoryTokens>::clone(&tokens)).build();
         Self { world, engine, tokens }
     }
@@ -247,4 +253,40 @@ async fn after_a_restore_everybody_is_swept_by_a_rule() {
     let swept = office.engine.sweep_approvals(&Sweep::after_restore()).await.unwrap();
     assert_eq!(ids(&swept), ["p"]);
     assert_eq!(office.revocations(&plan).await, [("policy restore".to_owned(), "person bob".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to() {
+    let adjust = |args: Value| {
+        let adjustments = json!([{"type": "retry", "step": "b", "args": args}]);
+        json!({"assessment": "needs_adjustment", "reasoning": "because", "adjustments": adjustments})
+            .to_string()
+    };
+    let model =
+        ScriptedModel::default().says(adjust(json!({"fail": "still"}))).says(adjust(json!({"value": 1})));
+    let policy = Policy::read(&serde_json::from_value(json!({"adjust": "auto"})).unwrap()).unwrap();
+    let office = Office::with(|builder| builder.model(Arc::new(model)).policy(Arc::new(policy)));
+    let token = office.token(Role::Approver, None).await;
+    let plan = document(json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.write"},
+        {"id": "slow", "tool": "r.read", "dependsOn": ["a"], "args": {"ms": 1000}},
+        {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
+        {"id": "c", "tool": "w.write", "dependsOn": ["slow"]},
+    ]}));
+    let plan = office.engine.propose(plan, &person()).await.unwrap().0.id().clone();
+    office.agree(&plan, &bob(), Assurance::Token).await.unwrap();
+    let reflection = Some(Reflection { max_cycles: 3, ..Reflection::default() });
+    let options = || RunOptions { reflection: reflection.clone(), ..options() };
+    let first = office.engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    // Policy agrees to the change and goes on with what he had agreed to. The second change is another one.
+    let second = office.engine.resume(&plan, options()).await.unwrap().wait().await.unwrap();
+    assert_eq!((first.status(), second.status()), ("adjusted", "adjusted"));
+    let how = office.engine.continuation(second.id()).await.unwrap().unwrap();
+    assert!(how.by_policy && !how.agreed.is_empty());
+    office.take_away(&token).await;
+    let how = office.engine.continuation(second.id()).await.unwrap().unwrap();
+    assert!(!how.by_policy && how.agreed.is_empty());
+    let refused = office.engine.resume(&plan, options()).await.unwrap_err();
+    assert!(matches!(refused, StartRunError::Refused(_)), "{refused}");
+    assert!(office.sweep().await.running.is_empty(), "nothing goes on by itself");
 }
