@@ -20,6 +20,7 @@ mod plan_tools;
 mod planner;
 mod policy;
 mod reflection;
+mod revocations;
 mod secrets;
 mod subplans;
 mod supervision;
