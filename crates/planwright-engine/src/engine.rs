@@ -70,6 +70,7 @@ pub(crate) struct Active {
     inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
     watchers: Mutex<Vec<Arc<dyn Observer>>>,
     pub(crate) postman: std::sync::OnceLock<()>,
+    pub(crate) words_corrected: std::sync::atomic::AtomicBool,
     /// Nothing starts any more: the runs let go of what they are at as soon as no call is in flight.
     draining: watch::Sender<bool>,
 }

@@ -13,6 +13,7 @@ mod flow;
 mod injection;
 mod keeping;
 mod limits;
+mod looks;
 mod notices;
 mod outbox;
 mod ownership;
