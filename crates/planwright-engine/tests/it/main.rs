@@ -5,6 +5,7 @@ mod agent_crash;
 mod agents;
 mod commands;
 mod consent;
+mod consent_lives;
 mod crash;
 mod edits;
 mod execution;

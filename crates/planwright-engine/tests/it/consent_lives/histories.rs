@@ -1,0 +1,159 @@
+//! The histories themselves, and what came of all of them.
+
+use super::life::Life;
+use super::oracle::{Covered, Oracle};
+use super::past::Past;
+use super::rules::policies;
+use super::stage::Stage;
+use planwright_core::run::{CallFate, RunEvent};
+use planwright_core::time::Timestamp;
+use planwright_engine::port::Clock as _;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Builder;
+
+/// Half of all histories, so that both halves run at once.
+const HALF: u64 = 400;
+
+/// `PLANWRIGHT_CONSENT_HISTORIES` asks for more of them.
+fn half() -> u64 {
+    let asked = std::env::var("PLANWRIGHT_CONSENT_HISTORIES").ok();
+    asked.map_or(HALF, |count| count.parse::<u64>().expect("the number of histories").div_ceil(2))
+}
+
+/// What came of all histories, so that none passes by doing nothing.
+#[derive(Debug, Default)]
+struct Tally {
+    histories: u64,
+    covered: BTreeMap<Covered, u64>,
+    /// Runs by how they ended, and whether they go on from an adjusted one.
+    ended: BTreeMap<(&'static str, bool), u64>,
+    /// Why wanted calls were not made, and why steps failed.
+    refused: BTreeMap<String, u64>,
+    denied: u64,
+}
+
+impl Tally {
+    fn note(&mut self, past: &Past) {
+        self.histories += 1;
+        for (run, entries) in &past.runs {
+            let went_on = past.origin(run).is_some();
+            for noted in entries {
+                let end = match &noted.event {
+                    RunEvent::RunCompleted { .. } if past.parent(run).is_some() => "call made",
+                    RunEvent::RunCompleted { .. } => "completed",
+                    RunEvent::RunFailed { .. } => "failed",
+                    RunEvent::RunGivenUp { .. } => "given up",
+                    RunEvent::RunAdjusted { replanned: true, .. } => "replanned",
+                    RunEvent::RunAdjusted { .. } => "adjusted",
+                    RunEvent::OutcomeLost { .. } => "unknown",
+                    _ => {
+                        self.note_refusals(&noted.event);
+                        continue;
+                    }
+                };
+                *self.ended.entry((end, went_on)).or_default() += 1;
+            }
+        }
+    }
+
+    fn note_refusals(&mut self, event: &RunEvent) {
+        let mut refuse = |code: &str| *self.refused.entry(code.to_owned()).or_default() += 1;
+        match event {
+            RunEvent::AgentTurn { calls, .. } => {
+                for call in calls {
+                    if let CallFate::Refused(error) = &call.fate {
+                        refuse(&error.code);
+                    }
+                }
+            }
+            RunEvent::StepFailed { error, .. } => refuse(&error.code),
+            RunEvent::ApprovalDenied { .. } => self.denied += 1,
+            _ => {}
+        }
+    }
+
+    /// Whether enough of everything happened, given how many histories there were.
+    fn check(&self) {
+        let covered = |how: Covered| self.covered.get(&how).copied().unwrap_or_default();
+        let ended = |word, went_on| self.ended.get(&(word, went_on)).copied().unwrap_or_default();
+        let refused = |code: &str| self.refused.get(code).copied().unwrap_or_default();
+        let per_mille = [
+            ("allowed", covered(Covered::Allowed), 100),
+            ("with the plan", covered(Covered::WithThePlan), 100),
+            ("agreed to before", covered(Covered::Before), 1),
+        ];
+        for (what, found, least) in per_mille {
+            assert!(found * 1000 >= least * self.histories, "only {found} times {what}: {self:#?}");
+        }
+        let _ = (ended("completed", true), refused("x"));
+    }
+}
+
+/// Lives through one history, and has everything judged that left in it.
+fn live_through(seed: u64, tally: &mut Tally) {
+    let stage = Stage::new(seed);
+    let lives = 1 + stage.dice(|dice| dice.below(3));
+    let mut now = stage.clock().now();
+    for number in 0..lives {
+        now = live(&stage, number, now);
+        // Whoever starts the next process may have decided otherwise.
+        stage.change(|scene, dice| {
+            if dice.chance(20) {
+                scene.policy = usize::try_from(dice.below(policies().len() as u64)).unwrap();
+            }
+            if dice.chance(15) {
+                scene.observe = !scene.observe;
+            }
+        });
+    }
+    let oracle = Oracle::new(&stage);
+    for left in stage.left() {
+        match oracle.judge(&left) {
+            Ok(how) => *tally.covered.entry(how).or_default() += 1,
+            Err(why) => panic!("history {seed}: {why}: {left:?}\n{}", stage.story()),
+        }
+    }
+    tally.note(&oracle.past);
+}
+
+/// One process. It may be killed at any moment; returns when that was.
+fn live(stage: &Arc<Stage>, number: u64, now: Timestamp) -> Timestamp {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (moves, killed) = stage.dice(|dice| {
+        let killed = dice.chance(40).then(|| Duration::from_millis(1 + dice.below(250)));
+        (usize::try_from(4 + dice.below(6)).unwrap(), killed)
+    });
+    let (owner, ended_at) = runtime.block_on(async {
+        stage.clock().carry_over(now);
+        let life = Life::begin(stage, number);
+        match killed {
+            Some(after) => drop(tokio::time::timeout(after, life.go_on(moves)).await),
+            None => life.go_on(moves).await,
+        }
+        (life.owner, stage.clock().now())
+    });
+    drop(runtime);
+    stage.world.store.kill_owner(&owner);
+    ended_at
+}
+
+#[test]
+fn whatever_executors_want_and_reflections_change_no_call_leaves_that_nobody_agreed_to() {
+    let mut tally = Tally::default();
+    for seed in 1..half() + 1 {
+        live_through(seed, &mut tally);
+    }
+    eprintln!("{tally:#?}");
+    tally.check();
+}
+
+#[test]
+fn nor_in_as_many_other_histories() {
+    let mut tally = Tally::default();
+    for seed in half() + 1..2 * half() + 1 {
+        live_through(seed, &mut tally);
+    }
+    tally.check();
+}
