@@ -325,6 +325,53 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
+    let answer = says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]));
+    let (world, model) = (World::new(), ScriptedModel::default().says(answer));
+    let rules = json!({"adjust": "auto", "approval": {"uses": 2, "expires_after": "1h"}});
+    let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
+    let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.write"},
+        {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
+    ]});
+    let run = start(&engine, plan, reflecting(3)).await;
+    let went_on = engine.go_on(run.id(), options()).await.unwrap().wait().await.unwrap();
+    assert_eq!(went_on.status(), "completed");
+    let refused = engine.start(went_on.plan().id(), options()).await.unwrap_err();
+    assert!(matches!(refused, StartRunError::Refused(Refusal::NotApproved)), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor() {
+    let look_first = json!([
+        {"type": "add_before", "step": "b", "new": {"id": "look", "tool": "r.look", "args": {"of": "ok"}}},
+        {"type": "retry", "step": "b", "args": {"value": "x"}},
+    ]);
+    let rules =
+        json!({"rules": [{"tool": "r.look", "if": "args.of != 'ok'", "then": "ask"}], "adjust": "auto"});
+    let plan = json!({"id": "p", "steps": [
+        {"id": "slow", "tool": "r.read", "args": {"ms": 1000}},
+        {"id": "b", "tool": "r.read", "args": {"fail": "no such file"}},
+        {"id": "work", "agent": {"instruction": "look around"}, "dependsOn": ["slow"]},
+    ]});
+    // With a list nothing is brought in.
+    for (listed, by_policy) in [(json!([]), false), (json!(["r.read", "r.look"]), true)] {
+        let model = ScriptedModel::default().says(says("needs_adjustment", look_first.clone()));
+        let world = World::new();
+        let policy = Policy::read(&serde_json::from_value(rules.clone()).unwrap()).unwrap();
+        let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+        let mut plan = plan.clone();
+        plan["toolsRequired"] = listed;
+        let run = start(&engine, plan, reflecting(3)).await;
+        assert_eq!(run.status(), "adjusted");
+        let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
+        assert_eq!(continuation.by_policy, by_policy);
+        assert_eq!(engine.go_on(run.id(), options()).await.is_ok(), by_policy);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn policy_never_agrees_to_a_write() {
     for adjustment in [
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}, {"type": "add_after", "step": "b", "new": {"tool": "w.erase"}}]),

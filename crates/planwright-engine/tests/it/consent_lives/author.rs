@@ -10,18 +10,24 @@ pub(super) const WORDS: [&str; 3] = ["ok", "evil", "fine"];
 pub(super) fn plan(dice: &mut Dice) -> Value {
     let word = |dice: &mut Dice| dice.pick(&WORDS);
     let mut steps = vec![json!({"id": "a", "tool": "r.read", "args": {"value": word(dice)}})];
-    let tool = dice.pick(&["r.read", "w.write", "w.erase", "r.look"]);
+    let tool = dice.pick(&["r.read", "r.read", "w.write", "w.erase", "r.look"]);
     let mut args = json!({"to": word(dice), "of": word(dice), "value": word(dice)});
     if dice.chance(65) {
         args["fail"] = json!(true);
     }
     steps.push(json!({"id": "b", "tool": tool, "dependsOn": ["a"], "args": args}));
+    // What waits for `s` has not begun when `b` fails.
+    let waits = if dice.chance(60) { vec!["s"] } else { Vec::new() };
+    if !waits.is_empty() {
+        steps.push(json!({"id": "s", "tool": "r.read", "dependsOn": ["a"], "args": {}}));
+    }
     let source = dice.pick(&["${a}", "${b}"]);
     let (critical, executor) = (dice.chance(50), if dice.chance(25) { Some("program") } else { None });
     let optional = [
-        (45, json!({"id": "c", "tool": "w.write", "args": {"to": source}})),
-        (35, json!({"id": "d", "tool": "r.look", "args": {"of": source}, "critical": false})),
-        (60, json!({"id": "e", "agent": {"instruction": "work on ${a}"}, "critical": critical})),
+        (40, json!({"id": "c", "tool": "w.write", "args": {"to": source}, "dependsOn": waits})),
+        (30, json!({"id": "h", "tool": "w.erase", "args": {"to": "ok"}, "dependsOn": waits})),
+        (30, json!({"id": "d", "tool": "r.look", "args": {"of": source}, "critical": false})),
+        (75, json!({"id": "e", "agent": {"instruction": "work on ${a}"}, "critical": critical, "dependsOn": waits})),
         (25, json!({"id": "f", "agent": {"instruction": "go on", "maxTurns": 6}, "dependsOn": ["b"]})),
         (12, json!({"id": "g", "tool": "w.erase", "approvalRequired": true, "args": {}, "critical": false})),
         (15, json!({"id": "x", "agent": {"instruction": "run", "executor": executor}, "timeoutSeconds": 30})),
@@ -32,7 +38,7 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
         }
     }
     let mut plan = json!({"id": "p", "goal": "reach it", "steps": steps});
-    if dice.chance(70) {
+    if dice.chance(60) {
         plan["toolsRequired"] = json!(listed(dice, &plan));
     }
     plan

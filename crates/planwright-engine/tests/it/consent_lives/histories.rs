@@ -112,7 +112,7 @@ fn live_through(seed: u64, tally: &mut Tally) {
     for left in stage.left() {
         match oracle.judge(&left) {
             Ok(how) => *tally.covered.entry(how).or_default() += 1,
-            Err(why) => panic!("history {seed}: {why}: {left:?}\n{}", stage.story()),
+            Err(why) => panic!("history {seed}: {why}: {left:?}\n{}", stage.story(left.position)),
         }
     }
     tally.note(&oracle.past);

@@ -94,10 +94,10 @@ impl Life {
     }
 
     async fn start(&self) {
-        if self.stage.dice(|dice| dice.chance(20)) {
+        if self.stage.dice(|dice| dice.chance(12)) {
             self.propose().await;
         }
-        let approvals = self.stage.dice(|dice| dice.pick(&[0, 1, 1, 1, 2, 2]));
+        let approvals = self.stage.dice(|dice| dice.pick(&[0, 1, 1, 1, 1, 2]));
         for _ in 0..approvals {
             self.approve().await;
         }
@@ -107,10 +107,10 @@ impl Life {
     }
 
     async fn go_on_adjusted(&self) {
-        match self.stage.dice(|dice| dice.below(6)) {
+        match self.stage.dice(|dice| dice.below(9)) {
             0 => return self.propose().await,
-            1 => {}
-            2 => {
+            1..=3 => {}
+            4 => {
                 let given = self.given().await;
                 return self.resume(given).await;
             }
@@ -226,10 +226,10 @@ impl Life {
         let Ok((review, _)) = self.engine.load_review(&self.plan).await else { return };
         for info in self.stage.world.store.runs(&self.plan).await.unwrap() {
             let StreamName::Run(id) = info.stream else { continue };
-            let Ok((run, _)) = self.engine.load_run(&id, &review).await else { continue };
-            if run.state().is_terminal() {
+            if matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled" | "adjusted") {
                 continue;
             }
+            let Ok((run, _)) = self.engine.load_run(&id, &review).await else { continue };
             for ix in run.indices() {
                 let Some(command) = self.answer(&run, run.step(ix), run.step_id(ix).as_str()) else { continue };
                 let answered = self.engine.command(&id, command.clone()).await;

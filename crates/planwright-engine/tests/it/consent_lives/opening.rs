@@ -48,7 +48,7 @@ pub(super) struct Opening {
 
 impl Oracle<'_> {
     /// Finds who agreed to this run of the plan, or why nobody did.
-    pub(super) fn opening(&self, run: &str) -> Result<Opening, String> {
+    pub(super) fn find_opening(&self, run: &str) -> Result<Opening, String> {
         let (mut yes, mut current) = (Vec::new(), None);
         for noted in &self.past.plan {
             let scene = self.stage.scene_at(noted.position);
@@ -68,7 +68,8 @@ impl Oracle<'_> {
                         by: by.clone(),
                         about: about(document, &scene),
                         until: lasts(scene.policy).map(|span| noted.at.plus(Duration::from_millis(span))),
-                        uses: uses(scene.policy),
+                        // Its own yes to a change is for the run that goes on.
+                        uses: if said.is_none() { 1 } else { uses(scene.policy) },
                         choices: choices(document, &scene, said.as_deref().unwrap_or_default())?,
                         unasked: said.is_none(),
                     });

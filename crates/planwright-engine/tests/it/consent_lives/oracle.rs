@@ -9,6 +9,9 @@ use super::stage::{Left, Stage};
 use planwright_core::policy::Verdict;
 use planwright_core::run::{CallFate, Parent, RunEvent, StoredValue};
 use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Why something was allowed to leave.
@@ -37,11 +40,23 @@ pub(super) enum Covered {
 pub(super) struct Oracle<'a> {
     pub(super) stage: &'a Stage,
     pub(super) past: Past,
+    /// What was found out already, by run.
+    opened: RefCell<BTreeMap<String, Result<Rc<Opening>, String>>>,
 }
 
 impl<'a> Oracle<'a> {
     pub(super) fn new(stage: &'a Stage) -> Self {
-        Self { stage, past: Past::of(stage) }
+        Self { stage, past: Past::of(stage), opened: RefCell::default() }
+    }
+
+    /// Who agreed to this run of the plan, or why nobody did.
+    pub(super) fn opening(&self, run: &str) -> Result<Rc<Opening>, String> {
+        if let Some(known) = self.opened.borrow().get(run) {
+            return known.clone();
+        }
+        let found = self.find_opening(run).map(Rc::new);
+        self.opened.borrow_mut().insert(run.to_owned(), found.clone());
+        found
     }
 
     pub(super) fn judge(&self, left: &Left) -> Result<Covered, String> {

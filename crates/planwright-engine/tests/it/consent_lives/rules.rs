@@ -93,6 +93,6 @@ pub(super) enum Choice {
 impl Choice {
     /// Whether arguments keep to it.
     pub(super) fn is_kept(self, args: &Value, key: &str) -> bool {
-        self != Self::NotEvil || args[key].as_str().is_some_and(|text| text != "evil")
+        self != Self::NotEvil || args.get(key).is_some_and(|value| value != "evil")
     }
 }

@@ -57,7 +57,7 @@ pub(super) struct Stage {
     wanted: Mutex<Vec<(String, Value)>>,
     /// What was said with the approval at this position.
     said: Mutex<BTreeMap<u64, Vec<(String, Choice)>>>,
-    story: Mutex<Vec<String>>,
+    story: Mutex<Vec<(u64, String)>>,
     position: Mutex<u64>,
 }
 
@@ -167,11 +167,14 @@ impl Stage {
 
     pub(super) fn tell(&self, line: String) {
         let position = self.position();
-        self.story.lock().unwrap().push(format!("{position:>4} {line}"));
+        self.story.lock().unwrap().push((position, line));
     }
 
-    pub(super) fn story(&self) -> String {
-        self.story.lock().unwrap().join("\n")
+    /// What happened up to this position.
+    pub(super) fn story(&self, until: u64) -> String {
+        let story = self.story.lock().unwrap();
+        let lines = story.iter().filter(|(position, _)| *position <= until);
+        lines.map(|(position, line)| format!("{position:>4} {line}")).collect::<Vec<_>>().join("\n")
     }
 
     pub(super) fn left(&self) -> Vec<Left> {
