@@ -112,12 +112,15 @@ impl Oracle<'_> {
             .map(|yes| yes.by.name.as_str())
             .collect();
         let by_policy = spent.iter().any(|yes| yes.by.kind == PrincipalKind::Policy);
-        if !by_policy && people.len() < people_needed(scene.policy) {
+        let enough = people.len() >= people_needed(scene.policy);
+        if !by_policy && !enough {
             return Err(format!("{run} began, and nobody had agreed to it"));
         }
         let unchanged = self.unchanged(run, document, scene)?;
-        let agreed = if people.is_empty() {
-            let unasked = spent.iter().all(|yes| yes.unasked);
+        // One of two is nobody, and policy is alone with what it agrees to.
+        let agreed = if !enough {
+            let policys = spent.iter().filter(|yes| yes.by.kind == PrincipalKind::Policy);
+            let unasked = policys.into_iter().all(|yes| yes.unasked);
             check_policys(document, scene, &unchanged, unasked)?;
             unchanged.into_iter().filter_map(|(step, terms)| Some((step, terms?))).collect()
         } else {
@@ -130,7 +133,7 @@ impl Oracle<'_> {
             named.map(|step| (step.clone(), Terms { choices: of(&step), scope: scope.clone() })).collect()
         };
         let (document, proposer) = (document.clone(), proposer.clone());
-        Ok(Opening { document, scene, proposer, agreed, carried: people.is_empty() })
+        Ok(Opening { document, scene, proposer, agreed, carried: !enough })
     }
 
     /// The steps that are what they were in the run that this one goes on from, after steps that are, with what people

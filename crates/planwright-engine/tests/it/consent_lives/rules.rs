@@ -30,6 +30,7 @@ pub(super) fn policies() -> &'static [Arc<Policy>] {
             json!({"rules": [{"tool": "w.erase", "then": "deny"},
                              {"tool": "w.*", "then": "allow", "mode": "observe"}]}),
             json!({"rules": [{"tool": "w.write", "then": "allow"}], "adjust": "auto"}),
+            json!({"approval": {"required": 2}, "adjust": "auto"}),
         ];
         let read = |text: &Value| {
             let document: PolicyDocument = serde_json::from_value(text.clone()).unwrap();
@@ -60,7 +61,7 @@ pub(super) fn says(policy: usize, tool: &str, args: &Value, late: bool) -> Verdi
 }
 
 pub(super) fn people_needed(policy: usize) -> usize {
-    if policy == STRICT { 2 } else { 1 }
+    if matches!(policy, STRICT | 7) { 2 } else { 1 }
 }
 
 /// How long an approval of a plan lasts, in milliseconds.
