@@ -11,8 +11,7 @@ use std::time::Duration;
 const NAME: &str = "senseless/model";
 
 /// Names that an executor may come up with. Some are in scope, some outside of it, some are no tools.
-const NAMES: [&str; 8] =
-    ["r.read", "r.look", "r.look", "w.write", "w.write", "w.erase", "read", "made.up"];
+const NAMES: [&str; 8] = ["r.read", "r.look", "r.look", "w.write", "w.write", "w.erase", "read", "made.up"];
 
 impl Model for Stage {
     fn models(&self) -> Vec<ModelInfo> {
@@ -74,15 +73,15 @@ impl Stage {
                 return json!({"assessment": word, "reasoning": "so it is", "adjustments": []}).to_string();
             }
             let adjustments = adjusted(dice, &steps);
-            json!({"assessment": "needs_adjustment", "reasoning": "so", "adjustments": adjustments}).to_string()
+            json!({"assessment": "needs_adjustment", "reasoning": "so", "adjustments": adjustments})
+                .to_string()
         })
     }
 }
 
 /// A change of the plan: mostly of the step that fails, and sometimes of one that cannot be changed.
 fn adjusted(dice: &mut Dice, steps: &[Value]) -> Value {
-    let ids: Vec<String> =
-        steps.iter().filter_map(|step| step["id"].as_str()).map(str::to_owned).collect();
+    let ids: Vec<String> = steps.iter().filter_map(|step| step["id"].as_str()).map(str::to_owned).collect();
     let other = dice.pick(&ids);
     let step = if dice.chance(75) { "b".to_owned() } else { other.clone() };
     let retry = json!({"type": "retry", "step": step, "args": good_args(dice)});

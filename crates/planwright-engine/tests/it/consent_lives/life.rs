@@ -10,9 +10,7 @@ use planwright_core::journal::{StreamName, decode};
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{ReviewEvent, ReviewState};
-use planwright_core::run::{
-    Reflection, Resolution, Run, RunState, Shown, StepState, StoredValue,
-};
+use planwright_core::run::{Reflection, Resolution, Run, RunState, Shown, StepState, StoredValue};
 use planwright_engine::port::{OwnerId, Store as _};
 use planwright_engine::{Engine, GivenApproval, RunCommand, RunHandle, RunOptions};
 use serde_json::{Map, Value, json};
@@ -38,12 +36,12 @@ impl Life {
 
     pub(super) async fn go_on(&self, moves: usize) {
         for _ in 0..moves {
-            match self.stage.dice(|dice| dice.below(20)) {
+            match self.stage.dice(|dice| dice.below(30)) {
                 0 | 1 => self.stage.perhaps_flip(100),
-                2 => after(self.stage.dice(|dice| dice.below(12_000))).await,
-                3 => self.propose().await,
-                4 => self.reject().await,
-                5 => drop(self.answer_all().await),
+                2 | 3 => after(self.stage.dice(|dice| dice.below(12_000))).await,
+                4 => self.propose().await,
+                5 => self.reject().await,
+                6 => drop(self.answer_all().await),
                 _ => self.work().await,
             }
         }
@@ -51,7 +49,7 @@ impl Life {
 
     /// Somebody, mostly a person.
     fn anybody(&self) -> Principal {
-        self.stage.dice(|dice| match dice.below(12) {
+        self.stage.dice(|dice| match dice.below(16) {
             0 => Principal::agent("planner"),
             1 => Principal::service("ci"),
             _ => dice.pick(&people()),
@@ -97,7 +95,7 @@ impl Life {
         if self.stage.dice(|dice| dice.chance(12)) {
             self.propose().await;
         }
-        let approvals = self.stage.dice(|dice| dice.pick(&[0, 1, 1, 1, 1, 2]));
+        let approvals = self.stage.dice(|dice| dice.pick(&[0, 1, 1, 2, 2, 2]));
         for _ in 0..approvals {
             self.approve().await;
         }
@@ -109,8 +107,8 @@ impl Life {
     async fn go_on_adjusted(&self) {
         match self.stage.dice(|dice| dice.below(9)) {
             0 => return self.propose().await,
-            1..=3 => {}
-            4 => {
+            1..=4 => {}
+            5 => {
                 let given = self.given().await;
                 return self.resume(given).await;
             }
@@ -135,7 +133,7 @@ impl Life {
         let (review, _) = self.engine.load_review(&self.plan).await.ok()?;
         let candidate = self.engine.candidate(&review, &Map::new()).await.ok()?;
         let current = serde_json::to_value(&*review.current().document).unwrap();
-        let by = match self.stage.dice(|dice| dice.below(8)) {
+        let by = match self.stage.dice(|dice| dice.below(12)) {
             0 => policies()[self.stage.scene().policy].principal(),
             _ => self.anybody(),
         };
@@ -231,7 +229,9 @@ impl Life {
             }
             let Ok((run, _)) = self.engine.load_run(&id, &review).await else { continue };
             for ix in run.indices() {
-                let Some(command) = self.answer(&run, run.step(ix), run.step_id(ix).as_str()) else { continue };
+                let Some(command) = self.answer(&run, run.step(ix), run.step_id(ix).as_str()) else {
+                    continue;
+                };
                 let answered = self.engine.command(&id, command.clone()).await;
                 self.stage.tell(format!("{command:?} ({})", answered.is_ok()));
             }
@@ -248,7 +248,9 @@ impl Life {
                 };
                 let shown = if throw == 0 { Shown::Digest(run.start().digest) } else { right };
                 match throw {
-                    1 | 2 => Some(RunCommand::Deny { step, by, shown: shown.into(), reason: "no".to_owned() }),
+                    1 | 2 => {
+                        Some(RunCommand::Deny { step, by, shown: shown.into(), reason: "no".to_owned() })
+                    }
                     3 => None,
                     _ => {
                         let assurance = Assurance::Terminal;

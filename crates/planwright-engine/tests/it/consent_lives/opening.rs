@@ -1,9 +1,7 @@
 //! What a run of the plan was agreed to on, found anew from who said yes to what, and when.
 
 use super::oracle::Oracle;
-use super::rules::{
-    Choice, STRICT, agrees_to_changes, lasts, only_reads, people_needed, says, uses,
-};
+use super::rules::{Choice, STRICT, agrees_to_changes, lasts, only_reads, people_needed, says, uses};
 use super::stage::Scene;
 use planwright_core::policy::Verdict;
 use planwright_core::principal::{Principal, PrincipalKind};
@@ -78,8 +76,9 @@ impl Oracle<'_> {
                 ReviewEvent::RunOpened { run: opened, .. } => {
                     let (document, proposer) = current.as_ref().ok_or("nothing was proposed")?;
                     let now = about(document, &scene);
-                    let counts =
-                        |yes: &&mut Yes| yes.about == now && yes.uses > 0 && yes.until.is_none_or(|until| noted.at < until);
+                    let counts = |yes: &&mut Yes| {
+                        yes.about == now && yes.uses > 0 && yes.until.is_none_or(|until| noted.at < until)
+                    };
                     let spent: Vec<&mut Yes> = yes.iter_mut().filter(counts).collect();
                     let spent: Vec<&Yes> = spent
                         .into_iter()
@@ -220,7 +219,11 @@ fn is_allowed(document: &Value, step: &Value, policy: usize) -> bool {
 }
 
 /// What was said about the steps whose calls were not all known, or goes without saying.
-fn choices(document: &Value, scene: &Scene, said: &[(String, Choice)]) -> Result<Vec<(String, Choice)>, String> {
+fn choices(
+    document: &Value,
+    scene: &Scene,
+    said: &[(String, Choice)],
+) -> Result<Vec<(String, Choice)>, String> {
     let mut choices = said.to_vec();
     for step in steps(document) {
         let (id, left_out) = (name(step), step["skip"] == true);
@@ -249,7 +252,11 @@ fn about(document: &Value, scene: &Scene) -> About {
     doing.extend(steps(document).iter().map(|step| json!(waits_for(document, step))));
     let called = steps(document).into_iter().filter(|step| step["skip"] != true);
     let called = called.filter_map(|step| step["tool"].as_str()).map(str::to_owned);
-    let listed = if steps(document).iter().any(|step| !step["agent"].is_null()) { scope(document) } else { BTreeSet::new() };
+    let listed = if steps(document).iter().any(|step| !step["agent"].is_null()) {
+        scope(document)
+    } else {
+        BTreeSet::new()
+    };
     let versions = called.chain(listed).filter_map(|tool| Some((tool.clone(), scene.version(&tool)?)));
     (json!([doing, document["toolsRequired"]]), versions.collect(), scene.policy)
 }

@@ -29,6 +29,8 @@ pub(super) enum Covered {
     AgentsAllowed,
     /// An executor wanted it, and whoever approved the plan had said that it may, or under which condition.
     AgentsInAdvance,
+    /// The same, and that was before the plan was adjusted.
+    AgentsBefore,
     /// An executor wanted it, and a person was shown exactly this call.
     AgentsShown,
     /// It is outside the scope, only noted, and only reads.
@@ -218,7 +220,11 @@ impl<'a> Oracle<'a> {
         }
         match (verdict, shown) {
             (Verdict::Allow, _) => Ok(Covered::AgentsAllowed),
-            (_, shown) => covered_in_advance(tool, &left.args, terms, shown),
+            (_, true) => covered_in_advance(tool, &left.args, terms, true),
+            (_, false) => match covered_in_advance(tool, &left.args, terms, false)? {
+                Covered::AgentsInAdvance if opening.carried => Ok(Covered::AgentsBefore),
+                how => Ok(how),
+            },
         }
     }
 

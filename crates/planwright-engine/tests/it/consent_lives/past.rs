@@ -68,9 +68,10 @@ impl Past {
     /// The run that this one goes on from.
     pub(super) fn origin(&self, run: &str) -> Option<String> {
         self.of_run(run).iter().find_map(|noted| match &noted.event {
-            RunEvent::RunStarted { reflection, .. } => {
-                reflection.as_ref().and_then(|reflection| reflection.continues.as_ref()).map(ToString::to_string)
-            }
+            RunEvent::RunStarted { reflection, .. } => reflection
+                .as_ref()
+                .and_then(|reflection| reflection.continues.as_ref())
+                .map(ToString::to_string),
             _ => None,
         })
     }
@@ -90,16 +91,15 @@ impl Past {
     /// What a step came to, if that was known before this position.
     pub(super) fn value(&self, run: &str, step: &str, before: u64) -> Option<Value> {
         let mut entries = self.of_run(run).iter().rev().filter(|noted| noted.position < before);
-        let stored = entries.find_map(|noted| match &noted.event {
-            RunEvent::AttemptSucceeded { step: of, value, .. }
-            | RunEvent::ResultReused { step: of, value }
-            | RunEvent::OutcomeResolved { step: of, resolution: Resolution::Happened { value }, .. }
-                if of.as_str() == step =>
-            {
-                Some(value)
-            }
-            _ => None,
-        })?;
+        let stored =
+            entries.find_map(|noted| match &noted.event {
+                RunEvent::AttemptSucceeded { step: of, value, .. }
+                | RunEvent::ResultReused { step: of, value }
+                | RunEvent::OutcomeResolved {
+                    step: of, resolution: Resolution::Happened { value }, ..
+                } if of.as_str() == step => Some(value),
+                _ => None,
+            })?;
         match stored {
             StoredValue::Inline(value) => Some((**value).clone()),
             StoredValue::Artifact(_) => None,
