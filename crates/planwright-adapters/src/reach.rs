@@ -3,10 +3,14 @@
 //! A name is resolved once, and the addresses that were checked are the ones connected to. Otherwise a name could mean a
 //! public address while it is checked and this machine when it is used.
 
-use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url, redirect};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a URL is not asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +33,23 @@ pub(crate) enum Refused {
 pub(crate) fn refused(error: &reqwest::Error) -> Option<&Refused> {
     let first: &(dyn Error + 'static) = error;
     std::iter::successors(Some(first), |error| (*error).source()).find_map(|error| error.downcast_ref())
+}
+
+/// A client that connects to nothing but what was checked, with certificates or without any encryption.
+pub(crate) fn client(range: Range, tls: bool, timeout: Option<Duration>) -> reqwest::Result<Client> {
+    crate::tls::install_provider();
+    let mut client = Client::builder()
+        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Arc::new(CheckedResolver(range)))
+        // A proxy would resolve names itself, and a redirect followed inside would go unchecked.
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(CONNECT_TIMEOUT);
+    if let Some(timeout) = timeout {
+        client = client.timeout(timeout);
+    }
+    if tls { client.https_only(true).build() } else { client.tls_certs_only([]).build() }
 }
 
 /// Why a request gave no answer, down to the first cause. The outermost message repeats the URL, so it is left out.
@@ -113,7 +134,7 @@ pub(crate) fn check_target(url: &Url, private: bool) -> Result<Range, Refused> {
 
 /// Resolves names to addresses within a range, and to none outside it.
 #[derive(Debug)]
-pub(crate) struct CheckedResolver(pub(crate) Range);
+struct CheckedResolver(Range);
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {

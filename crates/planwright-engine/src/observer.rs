@@ -4,7 +4,7 @@ use crate::port::{Progress, ProgressSink, TextSink};
 use crate::redaction::Redaction;
 use planwright_core::id::{RunId, StepId};
 use planwright_core::journal::Entry;
-use planwright_core::run::{Run, RunEvent, StepReport};
+use planwright_core::run::{Look, Run, RunEvent, StepReport};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,6 +23,9 @@ pub trait Observer: Send + Sync {
 
     /// This process executes the run no more: it ended, waits for a person, or cannot go on.
     fn left(&self, _run: &RunId) {}
+
+    /// A model is asked about the run before it ends, which can take its time.
+    fn looking(&self, _run: &Run, _look: Look) {}
 
     /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is over.
     fn progress(&self, _step: &StepId, _progress: &Progress) {}
@@ -91,11 +94,7 @@ impl Observers {
         }
         let (observers, run, step) = (self.clone(), run.clone(), step.clone());
         ProgressSink::new(move |progress| {
-            for observer in &observers.0 {
-                if catch_unwind(AssertUnwindSafe(|| observer.progress_of(&run, &step, &progress))).is_err() {
-                    tracing::warn!(%step, "an observer panicked");
-                }
-            }
+            observers.each(&run, |observer| observer.progress_of(&run, &step, &progress));
         })
     }
 
@@ -106,40 +105,34 @@ impl Observers {
         }
         let (observers, run, step, redaction) = (self.clone(), run.clone(), step.clone(), redaction.clone());
         TextSink::new(move |piece| {
-            let redactor = redaction.redactor();
-            let piece = redactor.text(piece);
-            for observer in &observers.0 {
-                if catch_unwind(AssertUnwindSafe(|| observer.said(&run, &step, &piece))).is_err() {
-                    tracing::warn!(%step, "an observer panicked");
-                }
-            }
+            let piece = redaction.redactor().text(piece);
+            observers.each(&run, |observer| observer.said(&run, &step, &piece));
         })
     }
 
-    /// A failing observer never changes an outcome: its panic ends here.
     pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>], took: Duration) {
-        for observer in &self.0 {
-            let told = catch_unwind(AssertUnwindSafe(|| {
-                observer.committed(took);
-                entries.iter().for_each(|entry| observer.entry(run, entry));
-            }));
-            if told.is_err() {
-                tracing::warn!(run = %run.id(), "an observer panicked");
-            }
-        }
+        self.each(run.id(), |observer| {
+            observer.committed(took);
+            entries.iter().for_each(|entry| observer.entry(run, entry));
+        });
     }
 
     pub(crate) fn executing(&self, run: &Run) {
-        for observer in &self.0 {
-            if catch_unwind(AssertUnwindSafe(|| observer.executing(run))).is_err() {
-                tracing::warn!(run = %run.id(), "an observer panicked");
-            }
-        }
+        self.each(run.id(), |observer| observer.executing(run));
+    }
+
+    pub(crate) fn looking(&self, run: &Run, look: Look) {
+        self.each(run.id(), |observer| observer.looking(run, look));
     }
 
     pub(crate) fn left(&self, run: &RunId) {
+        self.each(run, |observer| observer.left(run));
+    }
+
+    /// A failing observer never changes an outcome: its panic ends here.
+    fn each(&self, run: &RunId, tell: impl Fn(&dyn Observer)) {
         for observer in &self.0 {
-            if catch_unwind(AssertUnwindSafe(|| observer.left(run))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| tell(&**observer))).is_err() {
                 tracing::warn!(%run, "an observer panicked");
             }
         }

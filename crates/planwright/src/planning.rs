@@ -1,10 +1,11 @@
 //! What people see of a planner: how it goes, what it cost, why there is no plan.
 
 use crate::exit::{Exit, Failure};
+use crate::no_model;
 use crate::printer::{Printer, line};
 use crate::servers::Listed;
+use crate::spinner::Spinner;
 use crate::wire_up::{App, Setting};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use planwright_core::model::{Cost, ModelRole, TokenUsage};
 use planwright_core::plan::nearest;
@@ -16,7 +17,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of one file that is given as context.
@@ -127,7 +127,7 @@ fn warn_of_misspelt_prompts(app: &App) {
 
 /// Shows how it goes until it is dropped: a line that is drawn over itself, or nothing but what went wrong.
 pub(crate) struct Watching {
-    bar: Option<ProgressBar>,
+    _spinner: Spinner,
 }
 
 /// What was heard so far.
@@ -142,14 +142,8 @@ struct Heard {
 impl Watching {
     /// Lets these options tell what happens.
     pub(crate) fn begin(printer: Printer, options: &mut PlannerOptions) -> Self {
-        let bar = printer.is_live().then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar.enable_steady_tick(Duration::from_millis(100));
-            bar
-        });
-        let (shown, heard) = (bar.clone(), Arc::new(Mutex::new(Heard::default())));
+        let spinner = Spinner::begin(printer, "");
+        let (shown, heard) = (spinner.bar().cloned(), Arc::new(Mutex::new(Heard::default())));
         options.told = PlannerSink::new(move |event| {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = heard.note(event) {
@@ -162,15 +156,7 @@ impl Watching {
                 bar.set_message(heard.text());
             }
         });
-        Self { bar }
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        Self { _spinner: spinner }
     }
 }
 
@@ -271,7 +257,8 @@ fn failed_planning(failed: &FailedPlanning) -> Failure {
     if !failed.planning.used.is_empty() {
         message = format!("{message} ({})", spent(failed.planning.usage(), failed.planning.cost()));
     }
-    Failure::new(Exit::Model, message).hint(
-        "planwright models check says which models answer; planwright create --fallback makes a draft without one",
-    )
+    let advice = failed.cause.as_ref().and_then(no_model::advice).into_iter();
+    let without = "planwright create GOAL --fallback makes a draft without one".to_owned();
+    let hints: Vec<String> = advice.chain([without]).collect();
+    Failure::new(Exit::Model, message).hint(hints.join("; "))
 }

@@ -1,11 +1,12 @@
 //! What is seen of a run while it goes on. Drawn on a terminal, written as lines elsewhere.
 
 use crate::printer::{DIM, GREEN, Printer, RED, YELLOW, duration, line};
+use crate::spinner::turn;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_core::id::StepId;
 use planwright_core::journal::Entry;
 use planwright_core::plan::{Glyph, visible};
-use planwright_core::run::{AgentCall, CallFate, Run, RunEvent, StepState, StoredValue};
+use planwright_core::run::{AgentCall, CallFate, Look, Run, RunEvent, StepState, StoredValue};
 use planwright_engine::Observer;
 use planwright_engine::port::Progress as CallProgress;
 use std::collections::BTreeMap;
@@ -53,6 +54,19 @@ impl Observer for Progress {
                 }
             }
             Self::Live(live) => live.note(run, &entry.event),
+        }
+    }
+
+    fn looking(&self, _: &Run, look: Look) {
+        let text = match look {
+            Look::Reflect => "a model is asked how the run stands",
+            Look::Replan => "a model is asked to plan the remaining work anew",
+            Look::Adjust => return,
+        };
+        match self {
+            Self::Silent => {}
+            Self::Lines(printer) => printer.talk(&format!("▸ {text}")),
+            Self::Live(live) => live.look(text),
         }
     }
 
@@ -212,6 +226,8 @@ pub(crate) struct Live {
     screen: MultiProgress,
     bar: ProgressBar,
     running: Mutex<BTreeMap<StepId, RunningStep>>,
+    /// The line that says that a model is asked about the run.
+    looking: Mutex<Option<ProgressBar>>,
     /// Lines the terminal has room for.
     room: usize,
 }
@@ -266,10 +282,24 @@ impl Live {
         bar.enable_steady_tick(Duration::from_millis(100));
         let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
         let room = usize::from(height.saturating_sub(MARGIN).clamp(1, 40));
-        Self { printer, screen, bar, running: Mutex::default(), room }
+        Self { printer, screen, bar, running: Mutex::default(), looking: Mutex::default(), room }
+    }
+
+    fn look(&self, text: &'static str) {
+        let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
+        turn(&spinner, text);
+        let before = self.looking.lock().unwrap_or_else(PoisonError::into_inner).replace(spinner);
+        before.iter().for_each(ProgressBar::finish_and_clear);
+    }
+
+    /// Whatever happens next, the model was asked.
+    fn looked(&self) {
+        let before = self.looking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        before.iter().for_each(ProgressBar::finish_and_clear);
     }
 
     fn note(&self, run: &Run, event: &RunEvent) {
+        self.looked();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
@@ -309,10 +339,7 @@ impl Live {
 
     fn running_step(&self, name: String) -> RunningStep {
         let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
-        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-        spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        spinner.set_message(name.clone());
-        spinner.enable_steady_tick(Duration::from_millis(100));
+        turn(&spinner, &name);
         RunningStep { spinner, name }
     }
 
@@ -324,6 +351,7 @@ impl Live {
     }
 
     fn clear(&self) {
+        self.looked();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, step) in std::mem::take(&mut *running) {
             step.spinner.finish_and_clear();

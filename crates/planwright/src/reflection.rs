@@ -48,9 +48,7 @@ impl ReflectFlags {
             max_tokens: self.max_tokens,
         };
         for role in wish.roles() {
-            models.resolve(role, None).map_err(|error| {
-                Failure::usage(error.to_string()).hint("planwright models shows what is configured")
-            })?;
+            models.resolve(role, None).map_err(|error| Failure::from(&error))?;
         }
         Ok(wish.bounds(limits))
     }

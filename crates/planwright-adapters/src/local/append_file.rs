@@ -2,7 +2,7 @@
 
 use super::server::SERVER;
 use super::workspace::{PathFault, Workspace, sync_dir};
-use super::write_file::{output_schema, text_of};
+use super::write_file::{input_schema, output_schema, text_of};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{CallError, Outcome};
 use rustix::fs::OFlags;
@@ -26,15 +26,7 @@ pub(super) fn definition() -> ToolDefinition {
         NAME,
         "Appends to a file in the workspace, making it and missing directories if need be. A string is written as it is, \
          any other value as indented JSON. Calling it twice appends twice.",
-        json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace." },
-                "content": { "description": "A string, or any JSON value." },
-            },
-            "required": ["path", "content"],
-            "additionalProperties": false,
-        }),
+        input_schema(),
     )
     .with_output(output_schema())
     .with_annotations(Annotations {

@@ -2,11 +2,11 @@
 
 use super::off_thread::parse;
 use super::server::SERVER;
-use crate::reach::{AllowList, CheckedResolver, Range, Refused, refused, why};
+use crate::reach::{AllowList, Range, Refused, client, refused, why};
 use planwright_core::tool::{Annotations, ToolDefinition};
 use planwright_engine::port::{Call, CallError, Outcome};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -18,7 +18,6 @@ pub(super) const NAME: &str = "http_get";
 const DEFAULT_MAX_BYTES: usize = 4 << 20;
 const LARGEST_MAX_BYTES: usize = 16 << 20;
 const MAX_REDIRECTS: usize = 5;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// For everything, redirects included.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// What is shown of the body of an error.
@@ -120,23 +119,10 @@ impl HttpGet {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = build_client(range, tls)
+        let client = client(range, tls, None)
             .map_err(|error| CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", why(&error))))?;
         Ok(slot.get_or_init(|| client))
     }
-}
-
-fn build_client(range: Range, tls: bool) -> reqwest::Result<Client> {
-    crate::tls::install_provider();
-    let client = Client::builder()
-        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(Arc::new(CheckedResolver(range)))
-        // A proxy would resolve names itself, and a redirect followed inside would go unchecked.
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .connect_timeout(CONNECT_TIMEOUT);
-    if tls { client.https_only(true).build() } else { client.tls_certs_only([]).build() }
 }
 
 /// The caller's headers, without those that change what the request is or whom it is for.

@@ -28,15 +28,7 @@ pub(super) fn definition() -> ToolDefinition {
         NAME,
         "Writes a file in the workspace, replacing what was there, and makes missing directories. A string is written as \
          it is, any other value as indented JSON. A reader sees the old content or the new, never a part.",
-        json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace." },
-                "content": { "description": "A string, or any JSON value." },
-            },
-            "required": ["path", "content"],
-            "additionalProperties": false,
-        }),
+        input_schema(),
     )
     .with_output(output_schema())
     .with_annotations(Annotations {
@@ -44,6 +36,19 @@ pub(super) fn definition() -> ToolDefinition {
         destructive_hint: Some(true),
         idempotent_hint: Some(true),
         open_world_hint: Some(false),
+    })
+}
+
+/// What a tool that writes a file is told.
+pub(super) fn input_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace." },
+            "content": { "description": "A string, or any JSON value." },
+        },
+        "required": ["path", "content"],
+        "additionalProperties": false,
     })
 }
 

@@ -26,7 +26,7 @@ const KNOWN: [Known; 8] = [
         ProviderKind::Gemini,
         "https://generativelanguage.googleapis.com/v1beta",
         Some("GEMINI_API_KEY"),
-        None,
+        Some("GOOGLE_GEMINI_BASE_URL"),
     ),
     ("openrouter", ProviderKind::OpenAi, "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY"), None),
     // Servers of this machine, at their usual ports. They want no key.
@@ -40,7 +40,7 @@ const KNOWN: [Known; 8] = [
 pub fn builtin(variable: &dyn Fn(&str) -> Option<String>) -> Vec<(String, ProviderOptions)> {
     let provider = |&(name, kind, place, key, moved): &Known| {
         let moved = moved.and_then(variable).filter(|url| !url.is_empty());
-        let place = moved.map_or_else(|| place.to_owned(), |url| versioned(kind, url));
+        let place = moved.map_or_else(|| place.to_owned(), |url| versioned(kind, &url));
         let mut options = ProviderOptions::new(kind, place);
         options.key = key.map(|key| SecretSource::Environment(key.to_owned()));
         (name.to_owned(), options)
@@ -49,9 +49,14 @@ pub fn builtin(variable: &dyn Fn(&str) -> Option<String>) -> Vec<(String, Provid
 }
 
 /// Other programs expect this variable without the version.
-fn versioned(kind: ProviderKind, url: String) -> String {
-    let url = url.trim_end_matches('/').to_owned();
-    if kind == ProviderKind::Anthropic && !url.ends_with("/v1") { format!("{url}/v1") } else { url }
+fn versioned(kind: ProviderKind, url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let version = match kind {
+        ProviderKind::OpenAi => "",
+        ProviderKind::Anthropic => "/v1",
+        ProviderKind::Gemini => "/v1beta",
+    };
+    if url.ends_with(version) { url.to_owned() } else { format!("{url}{version}") }
 }
 
 #[cfg(test)]
@@ -69,5 +74,6 @@ mod tests {
         };
         assert_eq!(place("openai"), Some("http://127.0.0.1:1"));
         assert_eq!(place("anthropic"), Some("http://127.0.0.1:1/v1"));
+        assert_eq!(place("gemini"), Some("http://127.0.0.1:1/v1beta"));
     }
 }

@@ -3,13 +3,13 @@
 use super::body::body;
 use super::options::{InvalidWebhook, WebhookOptions, explain};
 use super::sign::{Key, signatures};
-use crate::reach::{CheckedResolver, Range, check_target, refused, why};
+use crate::reach::{check_target, client, refused, why};
 use planwright_core::time::Timestamp;
 use planwright_engine::notices::Notice;
 use planwright_engine::port::{BoxFuture, Clock, Secrets, SendNoticeError, Webhook};
 use planwright_engine::{Redaction, telemetry};
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, StatusCode, Url};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,7 +17,6 @@ use tracing::Instrument as _;
 
 /// For everything, from the lookup of the name to the answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An endpoint that is told over HTTP.
 pub struct HttpWebhook {
@@ -99,7 +98,8 @@ impl HttpWebhook {
         }
         let range = check_target(&self.url, self.options.allow_private)
             .map_err(|refused| failed(explain(&refused)))?;
-        let client = build(range, self.url.scheme() == "https").map_err(|error| failed(why(&error)))?;
+        let made = client(range, self.url.scheme() == "https", Some(TIMEOUT));
+        let client = made.map_err(|error| failed(why(&error)))?;
         Ok(self.client.get_or_init(|| client))
     }
 
@@ -169,18 +169,4 @@ impl Webhook for HttpWebhook {
 
 fn failed(reason: String) -> SendNoticeError {
     SendNoticeError::Failed { reason, retry_after: None }
-}
-
-fn build(range: Range, tls: bool) -> reqwest::Result<Client> {
-    crate::tls::install_provider();
-    let client = Client::builder()
-        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(Arc::new(CheckedResolver(range)))
-        // A proxy would resolve names itself, and a redirect could lead anywhere.
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(TIMEOUT);
-    if tls { client.https_only(true).build() } else { client.tls_certs_only([]).build() }
 }

@@ -128,7 +128,7 @@ pub(crate) struct RunLoop {
     lease: Lease,
     /// Stay while only people can move the run on.
     pub(super) linger: bool,
-    pub(super) observers: Observers,
+    pub(crate) observers: Observers,
     inbox: mpsc::Receiver<Request>,
     /// The journal of the run that this one takes back.
     mirror: Option<Mirror>,

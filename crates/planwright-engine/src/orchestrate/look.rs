@@ -1,12 +1,13 @@
 //! What the loop of a run does before the run ends.
 
+use crate::Engine;
 use crate::dispatch::{RunError, RunLoop};
 use crate::port::BoxFuture;
 use planwright_core::adjust::Reflected;
 use planwright_core::journal::Cause;
 use planwright_core::model::ModelUse;
 use planwright_core::plan::Document;
-use planwright_core::run::{Command, Look, RunState};
+use planwright_core::run::{Command, Look, Run, RunState};
 use std::fmt;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -65,12 +66,7 @@ impl RunLoop {
                 Ok(true)
             }
             Some(Look::Reflect) => {
-                if self.looking.is_none() {
-                    let cancelled = CancellationToken::new();
-                    let asking = self.engine.clone().ask_how_it_stands(self.run.clone(), cancelled.clone());
-                    self.looking =
-                        Some(Looking { looked: Box::pin(asking), _wanted: cancelled.drop_guard() });
-                }
+                self.ask(Look::Reflect, Engine::ask_how_it_stands);
                 Ok(false)
             }
             Some(Look::Replan) => {
@@ -78,16 +74,24 @@ impl RunLoop {
                     self.replan(revised, used).await?;
                     return Ok(true);
                 }
-                if self.looking.is_none() {
-                    let cancelled = CancellationToken::new();
-                    let asking =
-                        self.engine.clone().ask_for_another_plan(self.run.clone(), cancelled.clone());
-                    self.looking =
-                        Some(Looking { looked: Box::pin(asking), _wanted: cancelled.drop_guard() });
-                }
+                self.ask(Look::Replan, Engine::ask_for_another_plan);
                 Ok(false)
             }
         }
+    }
+
+    /// Asks, unless somebody is being asked already.
+    fn ask<F>(&mut self, look: Look, ask: impl FnOnce(Engine, Run, CancellationToken) -> F)
+    where
+        F: Future<Output = Looked> + Send + 'static,
+    {
+        if self.looking.is_some() {
+            return;
+        }
+        self.observers.looking(&self.run, look);
+        let cancelled = CancellationToken::new();
+        let asking = ask(self.engine.clone(), self.run.clone(), cancelled.clone());
+        self.looking = Some(Looking { looked: Box::pin(asking), _wanted: cancelled.drop_guard() });
     }
 
     /// The model has answered.

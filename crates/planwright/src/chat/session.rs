@@ -74,7 +74,7 @@ impl Session {
         let heard = Arc::clone(&screen);
         let sink = TextSink::new(move |piece| heard.said(piece));
         let model = ChatModel::new(counted, options.model.clone(), sink);
-        model.current().map_err(|error| no_model(&error))?;
+        model.current().map_err(|error| Failure::from(&error))?;
         let mut offered = ConversationTools::new(tools);
         if options.no_tools {
             offered = offered.only(BTreeSet::new());
@@ -245,7 +245,7 @@ impl Session {
                         self.screen.repeat(&said);
                     }
                     if let Some(error) = &failed {
-                        self.screen.failure(&Failure::new(Exit::Model, error.to_string()));
+                        self.screen.failure(&Failure::from(error));
                     }
                     if self.screen.printer().json {
                         self.screen.event(&json!({ "event": "answer", "text": said }));
@@ -372,9 +372,4 @@ impl Session {
 /// The program with another engine.
 fn with(app: &App, engine: Engine) -> App {
     App { engine, ..app.clone() }
-}
-
-fn no_model(error: &planwright_engine::port::ModelError) -> Failure {
-    let hint = "planwright models shows what is configured; [models] in planwright.toml, or PLANWRIGHT_MODEL, names one";
-    Failure::new(Exit::Model, error.to_string()).hint(hint)
 }

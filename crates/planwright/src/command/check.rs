@@ -3,6 +3,7 @@
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::reflection::criteria;
+use crate::spinner::Spinner;
 use crate::target::{Target, run_target};
 use crate::wire_up::{App, Setting};
 use planwright_core::id::RunId;
@@ -40,6 +41,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// Holds the criteria against a run, and records the outcome.
 pub(crate) async fn check(app: &App, run: &RunId, model: Option<&str>) -> Result<Run, Failure> {
+    let _spinner = Spinner::begin(app.printer(), "a model is asked whether the criteria hold");
     app.engine.check_criteria(run, model).await.map_err(|error| match error {
         CheckCriteriaError::Load(error) => error.into(),
         CheckCriteriaError::NoCriteria => Failure::usage(error.to_string())

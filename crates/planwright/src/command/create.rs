@@ -8,6 +8,7 @@ use crate::projections::project;
 use crate::standing::standing;
 use crate::wire_up::{Access, App, Setting, user};
 use planwright_core::model::Message;
+use planwright_core::plan::Finding;
 use planwright_core::planning::Prompt;
 use planwright_engine::{CreateOrder, Created};
 use planwright_server::wire::{CreateResult, PlanningLine, PromptResult};
@@ -91,9 +92,10 @@ async fn tell(app: &App, created: &Created) -> Result<(), Failure> {
         });
     }
     show::print(app, review).await?;
-    // Errors were shown with the plan.
-    let warnings: Vec<_> = created.findings.iter().filter(|finding| !finding.is_error()).cloned().collect();
-    printer.findings(&warnings);
+    // Where there are errors, everything was shown with the plan.
+    if !created.findings.iter().any(Finding::is_error) {
+        printer.findings(&created.findings);
+    }
     if created.planning.fallback {
         printer.hint(&format!("planwright edit {id} finishes it, planwright propose {id} puts it forward"));
     } else if review.state() == planwright_core::review::ReviewState::Draft {

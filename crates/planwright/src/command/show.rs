@@ -70,7 +70,8 @@ async fn show(
     let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
     printer.data(&printer.out(BOLD, &title))?;
     printer.data(&format!("{}  version {}  {}", review.id(), review.current().number, standing.word))?;
-    if let Some(goal) = &document.goal {
+    // What was made from a goal alone often has it as its title too.
+    if let Some(goal) = document.goal.as_ref().filter(|goal| document.title.as_ref() != Some(*goal)) {
         printer.data(&block(goal))?;
     }
     printer.data("")?;

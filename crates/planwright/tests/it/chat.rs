@@ -372,7 +372,7 @@ fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
 fn without_a_model_there_is_nobody_to_talk_to() {
     let bench = Bench::new();
     let said = chat(&bench, &[], "hi\n").complains(7, "no model is configured for the chat");
-    assert!(said.err.contains("hint: planwright models"), "{}", said.err);
+    assert!(said.err.contains("hint: set PLANWRIGHT_MODEL"), "{}", said.err);
     let (bench, _provider) = self::bench([]);
     chat(&bench, &["--model", "nobody/knows"], "hi\n").complains(7, "nobody/knows");
     chat(&bench, &["--server", "nosuch"], "hi\n").complains(2, "no file names a server `nosuch`");

@@ -1,7 +1,8 @@
 //! Every plan in `examples/` does what its folder's README says.
 
+use crate::provider::{Provider, Reply};
 use crate::workbench::{Bench, step};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 fn examples() -> PathBuf {
@@ -24,7 +25,7 @@ fn run(bench: &Bench, plan: &str, more: &[&str], code: i32) -> Value {
 
 #[test]
 fn every_example_is_valid_and_every_folder_says_how_to_try_it() {
-    for folder in ["basics", "execution", "parallel", "guards", "control-flow"] {
+    for folder in ["basics", "execution", "parallel", "guards", "control-flow", "models"] {
         let bench = stage(folder);
         let readme = bench.read("README.md");
         for entry in std::fs::read_dir(bench.root()).unwrap() {
@@ -100,4 +101,27 @@ fn reuse() {
     assert_eq!(bench.read("letters.txt"), "Hello Ada\nDear Bob\n");
     bench.run(&["undo", "letters", "--yes"]).ends(0);
     assert_eq!(bench.read("letters.txt"), "");
+}
+
+#[test]
+fn models() {
+    let repaired = json!({ "assessment": "needs_adjustment", "reasoning": "the file is called notes.txt",
+        "adjustments": [{ "type": "retry", "step": "read", "args": { "path": "notes.txt" } }] });
+    let provider = Provider::scripted([
+        Reply::text("A font slows the login page down."),
+        Reply::json(json!({ "checks": [{ "criterion": 1, "holds": true, "evidence": "one sentence" }] })),
+        Reply::calls([("read_file", json!({ "path": "notes.txt" }))]),
+        Reply::text("notes.txt: four seconds"),
+        Reply::json(repaired),
+        Reply::json(json!({ "assessment": "complete", "reasoning": "it is there", "adjustments": [] })),
+    ]);
+    let bench = stage("models");
+    bench.write("planwright.toml", &provider.config());
+    run(&bench, "summary.json", &[], 0);
+    assert_eq!(bench.read("summary.txt"), "A font slows the login page down.\n");
+    bench.run(&["check", "summary"]).ends(0);
+    let result = run(&bench, "agent.json", &[], 0);
+    assert_eq!(step(&result, "look")["value"], "notes.txt: four seconds");
+    run(&bench, "repair.json", &["--reflect", "--yes-adjustments"], 0);
+    assert_eq!(bench.read("copy.txt"), bench.read("notes.txt"));
 }

@@ -70,7 +70,7 @@ fn a_check_asks_and_says_what_a_model_can_do() {
     );
     assert_eq!(provider.asked()[2].body["model"], json!("other"));
     bench.run(&["models", "check", "nobody/x"]).complains(2, "there is no model `nobody/x`");
-    Bench::new().run(&["models", "check"]).complains(2, "no model is configured");
+    Bench::new().run(&["models", "check"]).complains(7, "no model is configured");
 }
 
 #[test]

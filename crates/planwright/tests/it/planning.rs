@@ -86,7 +86,7 @@ fn without_a_model_nothing_is_made_at_all() {
     let bench = Bench::new();
     let none =
         bench.run(&["create", "read the notes"]).complains(7, "no model is configured for the planner");
-    assert!(none.err.contains("hint: planwright models"), "{none:#?}");
+    assert!(none.err.contains("hint: set PLANWRIGHT_MODEL"), "{none:#?}");
     assert!(!bench.path(".plans").exists());
     bench.run(&["create", "  ", "--fallback"]).complains(2, "the goal is empty");
 }

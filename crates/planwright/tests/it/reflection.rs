@@ -34,6 +34,7 @@ fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provid
 fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_runs() {
     let (bench, provider, file) = bench([Reply::fenced(&retry_b())], "");
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
+    assert!(said.err.contains("▸ a model is asked how the run stands"), "{said:#?}");
     assert!(said.out.contains("needs adjustment: the file has another name"), "{said:#?}");
     assert!(
         said.err.contains("planwright approve p") && said.err.contains("planwright resume p"),
@@ -110,7 +111,7 @@ fn a_model_that_is_down_or_talks_nonsense_makes_no_failure_a_success() {
 fn nobody_begins_a_run_whose_model_cannot_be_asked() {
     let bench = Bench::new();
     let file = plan(&bench);
-    bench.run(&["run", &file, "--yes", "--reflect"]).complains(2, "no model is configured for the reflector");
+    bench.run(&["run", &file, "--yes", "--reflect"]).complains(7, "no model is configured for the reflector");
     bench.run(&["run", &file, "--yes", "--max-cycles", "2"]).ends(2);
     assert_eq!(bench.read("a.txt"), "");
 }

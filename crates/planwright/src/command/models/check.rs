@@ -1,6 +1,7 @@
 //! `models check`: asks, and says how that went.
 
 use crate::exit::{Exit, Failure};
+use crate::no_model::NAME_ONE;
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::wire_up::Setting;
 use futures::future::join_all;
@@ -46,9 +47,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let (models, printer) = (setting.models(&Redaction::default())?, setting.printer);
     let names = wanted(&models, args)?;
     if names.is_empty() {
-        return Err(Failure::usage("no model is configured").hint(
-            "set PLANWRIGHT_MODEL=provider/name, or [models] default in planwright.toml (docs/models.md)",
-        ));
+        return Err(Failure::new(Exit::Model, "no model is configured").hint(NAME_ONE));
     }
     let checked = join_all(names.iter().map(|name| check(&models, name))).await;
     if printer.json {

@@ -1,6 +1,7 @@
 //! `models list`: which models there are. None is asked.
 
 use crate::exit::{Exit, Failure};
+use crate::no_model::NAME_ONE;
 use crate::printer::{BOLD, DIM, GREEN, Printer, RED, line};
 use crate::wire_up::Setting;
 use planwright_adapters::model::Models;
@@ -17,9 +18,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
     }
     if listed.is_empty() {
         printer.talk("no model is configured");
-        printer.hint(
-            "set PLANWRIGHT_MODEL=provider/name, or [models] default in planwright.toml (docs/models.md)",
-        );
+        printer.hint(NAME_ONE);
     }
     for model in &listed {
         show(printer, &models, model)?;
