@@ -32,6 +32,8 @@ struct Tally {
     /// Why wanted calls were not made, and why steps failed.
     refused: BTreeMap<String, u64>,
     denied: u64,
+    /// Approvals that nobody used in time.
+    expired: u64,
 }
 
 impl Tally {
@@ -75,9 +77,10 @@ impl Tally {
     }
 
     fn add(&mut self, other: Self) {
-        let Self { histories, covered, ended, refused, denied } = other;
+        let Self { histories, covered, ended, refused, denied, expired } = other;
         self.histories += histories;
         self.denied += denied;
+        self.expired += expired;
         covered.into_iter().for_each(|(how, count)| *self.covered.entry(how).or_default() += count);
         ended.into_iter().for_each(|(end, count)| *self.ended.entry(end).or_default() += count);
         refused.into_iter().for_each(|(code, count)| *self.refused.entry(code).or_default() += count);
@@ -110,6 +113,7 @@ impl Tally {
             ("refusals by the approver's condition", refused("constraint_violated"), 80),
             ("refusals of tools that changed", refused("tool_changed"), 40),
             ("calls that people denied", self.denied, 30),
+            ("approvals that came too late", self.expired, 20),
         ];
         for (what, found, per_thousand) in expected {
             assert!(found * 1000 >= per_thousand * self.histories, "only {found} {what}: {self:?}");
@@ -142,6 +146,7 @@ fn live_through(seed: u64, tally: &mut Tally) {
         }
     }
     tally.note(&oracle.past);
+    tally.expired += stage.heard("approval expired") + stage.heard("has expired");
 }
 
 /// One process. It may be killed at any moment; returns when that was.

@@ -41,7 +41,7 @@ impl Life {
                 2 | 3 => after(self.stage.dice(|dice| dice.below(12_000))).await,
                 4 => self.propose().await,
                 5 => self.reject().await,
-                6 => drop(self.answer_all().await),
+                6 => self.answer_all().await,
                 _ => self.work().await,
             }
         }
@@ -82,6 +82,7 @@ impl Life {
         let adjusted = last.as_ref().is_some_and(|run| matches!(run.state(), RunState::Adjusted { .. }));
         match review.state() {
             _ if !over => {
+                self.dawdle().await;
                 self.answer_all().await;
                 self.resume(None).await;
             }
@@ -99,9 +100,17 @@ impl Life {
         for _ in 0..approvals {
             self.approve().await;
         }
+        self.dawdle().await;
         let options = RunOptions { reflection: self.reflection(), ..RunOptions::new(self.anybody()) };
         let started = self.engine.start(&self.plan, options).await;
         self.drive("start", started).await;
+    }
+
+    /// People take their time, and sometimes too much of it.
+    async fn dawdle(&self) {
+        if self.stage.dice(|dice| dice.chance(15)) {
+            after(self.stage.dice(|dice| 4_000 + dice.below(12_000))).await;
+        }
     }
 
     async fn go_on_adjusted(&self) {
@@ -146,7 +155,7 @@ impl Life {
         let mut said = Vec::new();
         for step in steps(&current) {
             let id = step["id"].as_str().unwrap_or_default().to_owned();
-            if step["skip"] == true || !(is_late(step) || !step["agent"].is_null()) {
+            if step["skip"] == true || (!is_late(step) && step["agent"].is_null()) {
                 continue;
             }
             let Some((choice, late)) = self.chosen(step) else { continue };

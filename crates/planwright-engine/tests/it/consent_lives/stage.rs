@@ -177,6 +177,11 @@ impl Stage {
         lines.map(|(position, line)| format!("{position:>4} {line}")).collect::<Vec<_>>().join("\n")
     }
 
+    /// How often the program said something with this in it.
+    pub(super) fn heard(&self, words: &str) -> u64 {
+        self.story.lock().unwrap().iter().filter(|(_, line)| line.contains(words)).count() as u64
+    }
+
     pub(super) fn left(&self) -> Vec<Left> {
         self.left.lock().unwrap().clone()
     }
