@@ -355,6 +355,7 @@ impl<'a> Life<'a> {
             asks_about: judged.asked().next().map(|step| step.step.to_string()),
             pins: pins.collect(),
             late: judged.late_choices(&chosen, &policy.late_bound),
+            only_to_go_on: false,
             policy,
         };
         let token = self.dice.below(2) == 0;

@@ -163,7 +163,7 @@ impl Oracle {
         assert!(by_policy || names.len() >= people_needed(about.2), "a run began that nobody had agreed to");
         self.run = Some(Running {
             about: about.clone(),
-            people: !names.is_empty(),
+            people: names.len() >= people_needed(about.2),
             proposer: proposer.clone(),
             choices,
             agreed: BTreeSet::new(),
