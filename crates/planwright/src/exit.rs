@@ -232,6 +232,8 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::Changed { .. }
             | ReviewRefusal::FourEyes(_)
             | ReviewRefusal::PolicyAsks(_)
+            | ReviewRefusal::MayNotRevoke { .. }
+            | ReviewRefusal::NothingToRevoke(_)
             | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
             ReviewRefusal::Conflict { based_on, .. } => Self::caused(Exit::Refused, &refusal).hint(format!(
                 "planwright diff ID {based_on} shows what changed since; edit the current version"
@@ -253,6 +255,8 @@ impl From<ReviewRefusal> for Failure {
             }
             ReviewRefusal::Expired { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
+            ReviewRefusal::Revoked { .. } => Self::caused(Exit::Refused, &refusal)
+                .hint("look at the plan and approve it again: planwright approve ID --digest DIGEST"),
             ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
         }

@@ -220,7 +220,11 @@ impl Setting {
             None => Arc::new(MemoryStore::default()),
         };
         let models = Arc::new(self.models(&redaction)?);
-        let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
+        let mut builder = Engine::builder(Arc::<AllTools>::clone(&tools));
+        if let Some(sqlite) = &sqlite {
+            builder = builder.tokens(Arc::<SqliteStore>::clone(sqlite));
+        }
+        let engine = builder
             .model(models)
             .executors(Arc::new(executor_table::usable(self.executors(), &self.workspace.root)))
             .agents(self.config.agents())

@@ -20,6 +20,7 @@ pub const KINDS: &[&str] = &[
     "approval.requested",
     "approval.decided",
     "approval.expired",
+    "approval.revoked",
     "input.requested",
     "outcome.unknown",
     "step.failed",
@@ -180,6 +181,10 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
                 ..About::default()
             };
             vec![("approval.expired", about)]
+        }
+        E::ApprovalRevoked { version, .. } => {
+            let about = About { version: Some(version), status: Some("revoked"), ..About::default() };
+            vec![("approval.revoked", about)]
         }
         E::PlanExpired { version, .. } => {
             let about = About { version: Some(version), status: Some("expired"), ..About::default() };

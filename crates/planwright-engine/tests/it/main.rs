@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod agent_crash;
+mod agent_sweep;
 mod agents;
 mod commands;
 mod consent;
+mod consent_lives;
 mod crash;
 mod edits;
 mod execution;
@@ -13,6 +15,7 @@ mod flow;
 mod injection;
 mod keeping;
 mod limits;
+mod looks;
 mod notices;
 mod outbox;
 mod ownership;
@@ -21,6 +24,7 @@ mod planner;
 mod policy;
 mod recall;
 mod reflection;
+mod revocations;
 mod secrets;
 mod subplans;
 mod supervision;

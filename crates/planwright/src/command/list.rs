@@ -22,11 +22,21 @@ pub(crate) struct Args {
     label: Option<String>,
 }
 
+impl Args {
+    /// Whether plans that stand there are listed. The others are not even read.
+    fn shows(&self, word: &str) -> bool {
+        self.all || word != ReviewState::Deleted.as_str() && (word == "archived") == self.archived
+    }
+}
+
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Read)?;
     tend(&app).await;
     let (printer, mut lines, mut notes, mut damaged) = (setting.printer, Vec::new(), Vec::new(), false);
     for info in app.engine.store().plans().await? {
+        if !args.shows(&info.status.status) {
+            continue;
+        }
         // One damaged plan does not hide the others.
         let review = match app.engine.load_review(&info.status.plan).await {
             Ok((review, _)) => review,
@@ -36,12 +46,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 continue;
             }
         };
-        if review.state() == ReviewState::Deleted && !args.all {
-            continue;
-        }
-        if review.is_archived() != args.archived && !args.all {
-            continue;
-        }
         if !is_listed(&review.current().document, args.label.as_deref(), args.all) {
             continue;
         }

@@ -35,6 +35,7 @@ pub(crate) mod request_changes;
 pub(crate) mod resolve;
 pub(crate) mod restore;
 pub(crate) mod resume;
+pub(crate) mod revoke;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod secrets;

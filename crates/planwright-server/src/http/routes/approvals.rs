@@ -8,11 +8,11 @@ use crate::http::state::Http;
 use crate::wire::{AskedCallWire, Page, Waiting, WrittenCall};
 use axum::Json;
 use axum::extract::State;
-use planwright_core::id::PlanId;
-use planwright_core::journal::StreamName;
+use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::StepIx;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::{Run, StepState};
+use planwright_engine::MayWait;
 use planwright_engine::chat::listens;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -51,17 +51,16 @@ async fn list_approvals(
     State(http): State<Http>,
     Params(InboxParams { limit, cursor, all }): Params<InboxParams>,
 ) -> Answer<Json<Page<Waiting>>> {
-    let plans = http.service.engine.store().plans().await?;
+    let MayWait { plans, runs } = http.service.engine.may_wait().await?;
     let (mut page, plans) = Filling::begin(&PageParams { limit, cursor }, plans)?;
     for info in &plans {
-        if !may_wait(&info.status.status) {
-            continue;
-        }
+        let plan = &info.status.plan;
         // One damaged plan does not hide the others.
-        let waiting = match waiting(&http, &info.status.plan, all).await {
+        let runs = runs.get(plan).map_or(&[][..], Vec::as_slice);
+        let waiting = match waiting(&http, plan, runs, all).await {
             Ok(waiting) => waiting,
             Err(problem) => {
-                tracing::error!(plan = %info.status.plan, problem = problem.detail, "a plan cannot be looked at");
+                tracing::error!(%plan, problem = problem.detail, "a plan cannot be looked at");
                 Vec::new()
             }
         };
@@ -72,12 +71,7 @@ async fn list_approvals(
     Ok(Json(page.finish()))
 }
 
-/// Whether anything of a plan in this state can wait for a person; saves reading those that cannot.
-fn may_wait(state: &str) -> bool {
-    !matches!(state, "deleted" | "archived" | "draft")
-}
-
-async fn waiting(http: &Http, plan: &PlanId, all: bool) -> Answer<Vec<Waiting>> {
+async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId], all: bool) -> Answer<Vec<Waiting>> {
     let engine = &http.service.engine;
     let (review, _) = engine.load_review(plan).await?;
     let mut waiting = Vec::new();
@@ -85,14 +79,10 @@ async fn waiting(http: &Http, plan: &PlanId, all: bool) -> Answer<Vec<Waiting>> 
     if matches!(status.as_str(), "proposed" | "needs_review") && review.state() != ReviewState::Deleted {
         waiting.push(of_plan(http, &review).await?);
     }
-    for info in engine.store().runs(plan).await? {
-        if let StreamName::Run(run) = &info.stream
-            && matches!(info.status.status.as_str(), "waiting" | "executing" | "paused")
-        {
-            let (run, _) = engine.load_run(run, &review).await?;
-            for ix in run.waiting().filter(|&ix| all || !listens(&run, ix)) {
-                waiting.extend(of_step(http, &review, &run, ix).await?);
-            }
+    for run in runs {
+        let (run, _) = engine.load_run(run, &review).await?;
+        for ix in run.waiting().filter(|&ix| all || !listens(&run, ix)) {
+            waiting.extend(of_step(http, &review, &run, ix).await?);
         }
     }
     Ok(waiting)
