@@ -41,6 +41,11 @@ const PROVE: &[Step] = &[
         environment: &[("PLANWRIGHT_CONSENT_HISTORIES", "1000000")],
     },
     Step {
+        name: "histories of consent with executors and adjustments",
+        args: &["test", "--release", "-p", "planwright-engine", "--test", "it", "consent_lives"],
+        environment: &[("PLANWRIGHT_CONSENT_HISTORIES", "100000")],
+    },
+    Step {
         name: "requests",
         args: &["test", "-p", "planwright", "--test", "service", "tried", "--", "--nocapture"],
         environment: &[("PLANWRIGHT_TRIES", "4000"), ("PLANWRIGHT_TRY_SEED", "new")],

@@ -88,6 +88,7 @@ pub mod port;
 mod redaction;
 mod remote;
 mod resume;
+mod revocation;
 mod run_handle;
 mod run_options;
 mod start;
@@ -120,6 +121,7 @@ pub use planner::{
 pub use plans::{Candidate, ReviewError};
 pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
 pub use remote::{RunCommand, ShownText};
+pub use revocation::{Sweep, Swept};
 pub use run_handle::RunHandle;
 pub use run_options::{GivenApproval, RunOptions};
 pub use start::StartRunError;

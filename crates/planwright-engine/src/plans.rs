@@ -12,7 +12,7 @@ use planwright_core::plan::{
 };
 use planwright_core::planning::Planning;
 use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
-use planwright_core::principal::{Assurance, Principal};
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState};
 use planwright_core::run::{Run, Shown};
 use planwright_core::time::Timestamp;
@@ -134,6 +134,7 @@ impl Engine {
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = self.without_lost_approvals(review, head).await?;
         let candidate = self.candidate(&review, variables).await?;
         let missing = candidate.plan.missing_tools(&self.catalog());
         if !missing.is_empty() {
@@ -171,6 +172,8 @@ impl Engine {
             asks_about: judged.asked().find(is_new).map(|step| step.step.to_string()),
             pins: self.pins(&candidate.plan).await?,
             late: judged.late_choices(&given.late, &policy.late_bound),
+            // Policy agrees to the change alone; a run of everything is another matter.
+            only_to_go_on: agreed.is_some() && given.by.kind == PrincipalKind::Policy,
         };
         let GivenApproval { shown, by, assurance, late: _ } = given.clone();
         Ok(Command::Approve { shown, digest: candidate.digest, by, assurance, offer: Box::new(offer) })

@@ -22,7 +22,7 @@ impl Review {
 }
 
 /// The steps of `after` that are just as they were agreed to: the same call with the same known arguments, after the
-/// same steps, with the same verdict. Tools and policy have to be those of the agreement; the caller has checked that.
+/// same steps, with the same verdict, and with no other tools for its executor. Tools and policy have to be those of the agreement; the caller has checked that.
 pub fn already_agreed(
     (before, judged_before): (&Plan, &JudgedPlan),
     (after, judged_after): (&Plan, &JudgedPlan),
@@ -37,9 +37,16 @@ pub fn already_agreed(
         executed(before.step(was)) == executed(after.step(*ix))
             && dependencies(before, was) == dependencies(after, *ix)
             && known_args(before, was) == known_args(after, *ix)
+            && executor_tools(after, *ix).is_subset(&executor_tools(before, was))
             && verdict(judged_before, was) == verdict(judged_after, *ix)
     };
     after.indices().filter(is_same).map(|ix| after.step_id(ix).clone()).collect()
+}
+
+/// What an executor of the step may call. Steps that are added can bring tools into the scope of others.
+fn executor_tools(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {
+    let works = plan.step(ix).agent.is_some();
+    plan.document().agent_tools().into_iter().filter(|_| works).collect()
 }
 
 /// The step without its words. Dependencies are compared as edges.

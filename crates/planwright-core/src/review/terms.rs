@@ -58,6 +58,8 @@ pub struct Offer {
     pub asks_about: Option<String>,
     pub pins: BTreeMap<String, Pin>,
     pub late: BTreeMap<String, LateChoice>,
+    /// It is about what changed since a run, so it is good for the run that goes on from that one, and for no other.
+    pub only_to_go_on: bool,
 }
 
 impl Terms {
@@ -83,7 +85,7 @@ impl Offer {
             late: self.late.clone(),
             expires_at: rules.expires_after.map(|after| now.plus(after.as_duration())),
             required: rules.required.filter(|&required| required > 1),
-            uses: rules.uses.filter(|&uses| uses > 1),
+            uses: rules.uses.filter(|&uses| uses > 1 && !self.only_to_go_on),
             builds_on: None,
         }
     }

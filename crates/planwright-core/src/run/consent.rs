@@ -50,7 +50,7 @@ impl Consent {
         // They are all of one digest, which covers the definitions: the pins are the same in each.
         let pins = approvals.iter().flat_map(|approval| approval.terms.pins.clone()).collect();
         Self {
-            approved_by: approvals.iter().map(|approval| approval.by.clone()).collect(),
+            approved_by: counting(approvals),
             pins,
             late,
             proposed_by: policy.approval.four_eyes.then(|| version.by.clone()),
@@ -83,6 +83,15 @@ impl Consent {
     pub fn is_a_persons(&self) -> bool {
         self.approved_by.iter().any(|by| by.kind == PrincipalKind::Person)
     }
+}
+
+/// Those whose yes counts: where policy agreed and not as many people as have to, it is policy's alone.
+fn counting(approvals: &[&Approval]) -> Vec<Principal> {
+    let required = approvals.iter().map(|approval| approval.terms.required()).max().unwrap_or(1);
+    let is_person = |approval: &&&Approval| approval.by.kind == PrincipalKind::Person;
+    let enough = approvals.iter().filter(is_person).count() >= required as usize;
+    let counted = approvals.iter().filter(|approval| enough || !is_person(approval));
+    counted.map(|approval| approval.by.clone()).collect()
 }
 
 /// What decides about one call besides the plan and the journal, looked up right before the call is made.

@@ -26,7 +26,8 @@ use tokio::sync::{mpsc, watch};
 /// What the operator decided about executors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentSettings {
-    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool only reads.
+    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool only reads
+    /// and policy allows the call.
     pub observe_scope: bool,
 }
 

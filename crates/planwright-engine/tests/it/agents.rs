@@ -3,7 +3,7 @@
 use crate::world::{World, approved, document, entries, options, person, report_of, status_of};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::model::{Message, ModelRole, ModelUse, TokenUsage, WantedCall};
-use planwright_core::policy::LateChoice;
+use planwright_core::policy::{LateChoice, Policy};
 use planwright_core::principal::Assurance;
 use planwright_core::run::{CallFate, Reply, Run, RunEvent, Shown, StepState, StoredValue};
 use planwright_engine::memory::ScriptedModel;
@@ -215,6 +215,22 @@ async fn in_observe_mode_what_is_outside_the_scope_is_noted_and_asked_about_unle
     approve_call(&engine, &run).await;
     let run = engine.resume(&"p".parse().unwrap(), options()).await.unwrap().wait().await.unwrap();
     assert_eq!((run.status(), world.calls_of("call")), ("completed", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_about_a_steps_calls_is_not_about_tools_outside_the_scope() {
+    let world = World::new();
+    let model = ScriptedModel::default().wants(wants("r.look", json!({}))).says("done");
+    let policy = Policy::read(&serde_json::from_value(json!({"guarded_tools": ["look"]})).unwrap()).unwrap();
+    let builder =
+        world.builder("one").store(Arc::clone(&world.store) as _, Arc::clone(&world.artifacts) as _);
+    let builder = builder.policy(Arc::new(policy)).agents(AgentSettings { observe_scope: true });
+    let engine = builder.model(Arc::new(model)).build();
+    let run = run_any(&engine, agent_plan(&["r.read"])).await;
+    assert_eq!((run.status(), world.calls_of("call")), ("waiting", 0));
+    approve_call(&engine, &run).await;
+    let run = engine.resume(&"p".parse().unwrap(), options()).await.unwrap().wait().await.unwrap();
+    assert_eq!((run.status(), world.calls_of("call")), ("completed", 1));
 }
 
 /// Agrees to the call that the step `work` waits for.

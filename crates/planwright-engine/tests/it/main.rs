@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod agent_crash;
+mod agent_sweep;
 mod agents;
 mod commands;
 mod consent;
+mod consent_lives;
 mod crash;
 mod edits;
 mod execution;
@@ -20,7 +22,9 @@ mod ownership;
 mod plan_tools;
 mod planner;
 mod policy;
+mod recall;
 mod reflection;
+mod revocations;
 mod secrets;
 mod subplans;
 mod supervision;

@@ -1,12 +1,12 @@
 //! Looking at a run before it ends, adjusting its plan, and going on with what was agreed to.
 
 use crate::faults::FaultyStore;
-use crate::world::{World, after, approved, entries, options, person, status_of};
+use crate::world::{World, after, approved, document, entries, options, person, status_of};
 use planwright_core::adjust::Assessment;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::policy::Policy;
-use planwright_core::principal::{Assurance, PrincipalKind};
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{Refusal, ReviewState};
 use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
@@ -327,6 +327,87 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
     let consent = went_on.start().consent.clone().unwrap();
     assert!(consent.approved_by.iter().all(|by| by.kind == PrincipalKind::Policy));
     assert_eq!(consent.agreed.iter().collect::<Vec<_>>(), ["a", "c", "slow"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_people_and_policy_are_not_two_people() {
+    let answer = says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]));
+    let (world, model) = (World::new(), ScriptedModel::default().says(answer));
+    let rules = json!({"adjust": "auto", "approval": {"required": 2}});
+    let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
+    let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "r.read", "args": {"value": "evil"}},
+        {"id": "slow", "tool": "r.read", "args": {"ms": 1000}},
+        {"id": "b", "tool": "r.read", "args": {"fail": "no such file"}},
+        {"id": "c", "tool": "w.write", "dependsOn": ["slow"], "args": {"to": "${a}"}},
+    ]});
+    let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
+    let agree = async |name: &str, choice: &str| {
+        let (review, _) = engine.load_review(review.id()).await.unwrap();
+        let shown = Shown::Version(review.current().number);
+        let mut given = GivenApproval::new(shown, Principal::person(name), Assurance::Terminal);
+        given.late.insert("c".to_owned(), choice.parse().unwrap());
+        engine.approve_on_terms(review.id(), &Map::new(), &given).await.unwrap();
+    };
+    agree("bob", "args.to != 'evil'").await;
+    agree("eve", "args.to != 'evil'").await;
+    let run = engine.start(review.id(), reflecting(3)).await.unwrap().wait().await.unwrap();
+    assert_eq!(run.status(), "adjusted");
+    // One says yes to the change and to any value. Policy agrees too, and what the two had said before still holds.
+    agree("bob", "any").await;
+    let went_on = engine.go_on(run.id(), options()).await.unwrap().wait().await.unwrap();
+    assert_eq!((status_of(&went_on, "c"), world.calls_of("c")), ("failed", 0));
+    let consent = went_on.start().consent.clone().unwrap();
+    assert!(consent.approved_by.iter().all(|by| by.kind == PrincipalKind::Policy));
+    assert!(consent.agreed.contains("c"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
+    let answer = says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]));
+    let (world, model) = (World::new(), ScriptedModel::default().says(answer));
+    let rules = json!({"adjust": "auto", "approval": {"uses": 2, "expires_after": "1h"}});
+    let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
+    let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+    let plan = json!({"id": "p", "steps": [
+        {"id": "a", "tool": "w.write"},
+        {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
+    ]});
+    let run = start(&engine, plan, reflecting(3)).await;
+    let went_on = engine.go_on(run.id(), options()).await.unwrap().wait().await.unwrap();
+    assert_eq!(went_on.status(), "completed");
+    let refused = engine.start(went_on.plan().id(), options()).await.unwrap_err();
+    assert!(matches!(refused, StartRunError::Refused(Refusal::NotApproved)), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor() {
+    let look_first = json!([
+        {"type": "add_before", "step": "b", "new": {"id": "look", "tool": "r.look", "args": {"of": "ok"}}},
+        {"type": "retry", "step": "b", "args": {"value": "x"}},
+    ]);
+    let rules =
+        json!({"rules": [{"tool": "r.look", "if": "args.of != 'ok'", "then": "ask"}], "adjust": "auto"});
+    let plan = json!({"id": "p", "steps": [
+        {"id": "slow", "tool": "r.read", "args": {"ms": 1000}},
+        {"id": "b", "tool": "r.read", "args": {"fail": "no such file"}},
+        {"id": "work", "agent": {"instruction": "look around"}, "dependsOn": ["slow"]},
+    ]});
+    // With a list nothing is brought in.
+    for (listed, by_policy) in [(json!([]), false), (json!(["r.read", "r.look"]), true)] {
+        let model = ScriptedModel::default().says(says("needs_adjustment", look_first.clone()));
+        let world = World::new();
+        let policy = Policy::read(&serde_json::from_value(rules.clone()).unwrap()).unwrap();
+        let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+        let mut plan = plan.clone();
+        plan["toolsRequired"] = listed;
+        let run = start(&engine, plan, reflecting(3)).await;
+        assert_eq!(run.status(), "adjusted");
+        let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
+        assert_eq!(continuation.by_policy, by_policy);
+        assert_eq!(engine.go_on(run.id(), options()).await.is_ok(), by_policy);
+    }
 }
 
 #[tokio::test(start_paused = true)]

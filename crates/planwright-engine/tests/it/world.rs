@@ -50,6 +50,7 @@ impl Clock for VirtualClock {
 /// What became of one call, as the tool saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
+    pub(crate) run: String,
     pub(crate) step: String,
     pub(crate) tool: String,
     pub(crate) attempt: u32,
@@ -167,6 +168,7 @@ impl Tools for ScriptedTools {
             let mut log = log.lock().unwrap();
             let earlier = log.made.iter().filter(|made| made.step == call.step.as_str()).count() as u64;
             log.made.push(Made {
+                run: call.run.to_string(),
                 step: call.step.to_string(),
                 tool: call.tool.to_string(),
                 attempt: call.attempt,

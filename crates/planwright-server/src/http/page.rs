@@ -7,24 +7,18 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_core::id::PlanId;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::StreamInfo;
-use serde::Deserialize;
 use std::cmp::Reverse;
-use utoipa::IntoParams;
 
 /// The most things on one page.
 const MAX_LIMIT: usize = 200;
 const DEFAULT_LIMIT: usize = 50;
 
 /// Which page.
-#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PageParams {
     /// How many things at most.
-    #[param(minimum = 1, maximum = 200)]
     pub(crate) limit: Option<usize>,
     /// The `nextCursor` of the page before.
-    #[param(max_length = 256)]
     pub(crate) cursor: Option<String>,
 }
 

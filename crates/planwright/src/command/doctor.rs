@@ -70,6 +70,7 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) ->
                 secrets(&mut diagnosis, &setting).await;
                 servers(&mut diagnosis, &setting);
                 models(&mut diagnosis, &setting);
+                executors(&mut diagnosis, &setting);
                 exit = store(&mut diagnosis, &setting).await;
             }
         }
@@ -194,6 +195,19 @@ fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
         names => format!("{}; planwright models check asks them", names.join(", ")),
     };
     diagnosis.note("models", Verdict::Ok, message, None);
+}
+
+/// Which programs may work on agent steps. Most workspaces have none.
+fn executors(diagnosis: &mut Diagnosis, setting: &Setting) {
+    for executor in setting.executors() {
+        match executor.obstacle() {
+            None => diagnosis.note("executors", Verdict::Ok, executor.name, None),
+            Some(obstacle) => {
+                let hint = format!("planwright executors trust {}", executor.name);
+                diagnosis.note("executors", Verdict::Warn, obstacle, Some(hint));
+            }
+        }
+    }
 }
 
 /// Looks at the store and says with which exit code its failure ends.

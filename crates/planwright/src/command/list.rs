@@ -5,9 +5,8 @@ use crate::printer::{DIM, line};
 use crate::standing::standing;
 use crate::tending::tend;
 use crate::wire_up::{Access, Setting};
-use planwright_core::plan::Document;
 use planwright_core::review::ReviewState;
-use planwright_engine::chat::is_conversation;
+use planwright_engine::chat::is_listed;
 use planwright_server::wire::PlanLine;
 
 #[derive(Debug, clap::Args)]
@@ -28,14 +27,6 @@ impl Args {
     fn shows(&self, word: &str) -> bool {
         self.all || word != ReviewState::Deleted.as_str() && (word == "archived") == self.archived
     }
-
-    /// Whether a plan is listed for what it is.
-    fn wants(&self, document: &Document) -> bool {
-        match &self.label {
-            Some(wanted) => document.steps.iter().any(|step| step.labels.iter().any(|label| label == wanted)),
-            None => self.all || !is_conversation(document),
-        }
-    }
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
@@ -55,7 +46,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 continue;
             }
         };
-        if !args.wants(&review.current().document) {
+        if !is_listed(&review.current().document, args.label.as_deref(), args.all) {
             continue;
         }
         let standing = standing(&app, &review).await?;

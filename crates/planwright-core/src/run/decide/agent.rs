@@ -5,6 +5,7 @@ use super::consent::{listed, refused_by_consent};
 use crate::id::AttemptNo;
 use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
+use crate::policy::Verdict;
 use crate::run::guard::Usage;
 use crate::run::scope::Scope;
 use crate::run::{
@@ -172,7 +173,9 @@ impl Run {
         let guards = self.check_guards_after(&weighing.usage, &known.tool, &known.call, caps, now);
         guards.map_err(|block| blocked(&block))?;
         weighing.usage.note(&known.tool, &known.call, self.start(), &self.plan().document().limits.budget);
-        Ok(!in_scope && !known.read_only)
+        // Nobody was told of this tool: what was said about the step's calls is not about it, unless policy needs nobody.
+        let harmless = known.read_only && known.facts.judgement.verdict == Verdict::Allow;
+        Ok(!in_scope && !harmless)
     }
 }
 

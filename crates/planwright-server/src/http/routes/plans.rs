@@ -16,6 +16,7 @@ use http::header::{ETAG, LOCATION};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_engine::chat::is_listed;
 use planwright_engine::port::StreamInfo;
 use planwright_engine::{Editing, LoadError, ReviewError};
 use serde::Deserialize;
@@ -129,28 +130,34 @@ struct ListParams {
     cursor: Option<String>,
     /// Only plans that stand there, as `proposed` or `executing`.
     status: Option<String>,
+    /// Only plans with this label on one of their steps. Conversations are labelled `chat`.
+    label: Option<String>,
+    /// Deleted plans and conversations too.
+    #[serde(default)]
+    all: bool,
 }
 
-/// Lists plans, the newest first.
+/// Lists plans, the newest first. Conversations are left out unless they are asked for.
 #[utoipa::path(get, path = "/plan", operation_id = "listPlans", tag = "plans",
     params(ListParams),
     responses((status = 200, description = "A page of plans.", body = Page<PlanLine>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_plans(
     State(http): State<Http>,
-    Params(ListParams { limit, cursor, status }): Params<ListParams>,
+    Params(params): Params<ListParams>,
 ) -> Answer<Json<Page<PlanLine>>> {
-    let (engine, params) = (&http.service.engine, PageParams { limit, cursor });
-    if let Some(wanted) = &status {
-        let (mut page, plans) = Filling::begin(&params, engine.may_stand(wanted).await?)?;
-        put_lines(&http, &plans, Some(wanted), &mut page).await;
+    let engine = &http.service.engine;
+    let which = PageParams { limit: params.limit, cursor: params.cursor.clone() };
+    if let Some(wanted) = &params.status {
+        let (mut page, plans) = Filling::begin(&which, engine.may_stand(wanted).await?)?;
+        put_lines(&http, &plans, &params, &mut page).await;
         return Ok(Json(page.finish()));
     }
-    let (mut page, mut after) = Filling::open(&params)?;
+    let (mut page, mut after) = Filling::open(&which)?;
     loop {
         let plans = engine.store().plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT).await?;
         after = plans.last().map(Cursor::of);
-        if !put_lines(&http, &plans, None, &mut page).await || plans.len() < LOOKED_AT {
+        if !put_lines(&http, &plans, &params, &mut page).await || plans.len() < LOOKED_AT {
             return Ok(Json(page.finish()));
         }
     }
@@ -160,11 +167,12 @@ async fn list_plans(
 async fn put_lines(
     http: &Http,
     plans: &[StreamInfo],
-    wanted: Option<&str>,
+    wanted: &ListParams,
     page: &mut Filling<PlanLine>,
 ) -> bool {
     for info in plans {
-        if wanted.is_none() && info.status.status == ReviewState::Deleted.as_str() {
+        let deleted = info.status.status == ReviewState::Deleted.as_str();
+        if deleted && wanted.status.is_none() && !wanted.all {
             continue;
         }
         // One damaged plan does not hide the others.
@@ -182,12 +190,15 @@ async fn put_lines(
     true
 }
 
-async fn line(http: &Http, plan: &PlanId, wanted: Option<&str>) -> Result<Option<PlanLine>, LoadError> {
+async fn line(http: &Http, plan: &PlanId, wanted: &ListParams) -> Result<Option<PlanLine>, LoadError> {
     let (review, _) = http.service.engine.load_review(plan).await?;
+    if !is_listed(&review.current().document, wanted.label.as_deref(), wanted.all) {
+        return Ok(None);
+    }
     let status = http.service.engine.status(&review).await?;
-    let shown = match wanted {
+    let shown = match &wanted.status {
         Some(wanted) => status.as_str() == wanted,
-        None => review.state() != ReviewState::Deleted,
+        None => wanted.all || review.state() != ReviewState::Deleted,
     };
     Ok(shown.then(|| PlanLine::new(&review, status.as_str())))
 }

@@ -1,0 +1,13 @@
+//! Random lives of plans with executors that want calls, and reflections that change what is left to do: no call leaves
+//! that an oracle, which knows only what was said and written down, does not find covered.
+
+mod author;
+mod brain;
+mod dice;
+mod histories;
+mod life;
+mod opening;
+mod oracle;
+mod past;
+mod rules;
+mod stage;
