@@ -22,7 +22,8 @@ impl Review {
 }
 
 /// The steps of `after` that are just as they were agreed to: the same call with the same known arguments, after the
-/// same steps, with the same verdict, and with no other tools for its executor. Tools and policy have to be those of the agreement; the caller has checked that.
+/// same steps, with the same verdict, and with no other tools for its executor. Tools and policy have to be those of the
+/// agreement; the caller has checked that.
 pub fn already_agreed(
     (before, judged_before): (&Plan, &JudgedPlan),
     (after, judged_after): (&Plan, &JudgedPlan),
