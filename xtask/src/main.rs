@@ -27,6 +27,8 @@ usage: cargo xtask check          format, lints, all tests, documentation: what 
                                   what a planner's prompt costs before the model is asked
        cargo run --release -p xtask -- bench service
                                   how soon listeners and approvals are served, what waiting costs
+       cargo run --release -p xtask -- bench inbox
+                                  what looking costs when most plans are over
 ";
 
 fn main() -> Result<()> {
@@ -43,6 +45,7 @@ fn main() -> Result<()> {
         ["bench", "mcp"] => bench::run_mcp(),
         ["bench", "planning"] => bench::run_planning(),
         ["bench", "service"] => bench::run_service(),
+        ["bench", "inbox"] => bench::run_inbox(),
         ["bench-echo"] => bench::serve_echo(),
         ["bench-one", shape, dir] => bench::run_one(shape, dir.as_ref()),
         _ => {

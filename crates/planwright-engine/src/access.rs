@@ -142,7 +142,8 @@ pub async fn recognise(tokens: &dyn Tokens, text: &str, now: Timestamp) -> Resul
     Ok(found.filter(|token| bool::from(token.hash.as_bytes().ct_eq(hash.as_bytes())) && token.is_valid(now)))
 }
 
-async fn find(tokens: &dyn Tokens, id: &TokenId) -> Result<Token, GrantError> {
+/// The token with this id, valid or not.
+pub async fn find(tokens: &dyn Tokens, id: &TokenId) -> Result<Token, GrantError> {
     let all = tokens.list().await?;
     all.into_iter().find(|token| token.id == *id).ok_or_else(|| GrantError::NoSuchToken(id.clone()))
 }

@@ -7,7 +7,9 @@ use crate::memory::{
     MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds, SystemClock,
 };
 use crate::observer::{Observer, Observers};
-use crate::port::{Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tools};
+use crate::port::{
+    Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tokens, Tools,
+};
 use crate::redaction::Redaction;
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
@@ -25,6 +27,8 @@ use tokio::sync::{mpsc, watch};
 pub struct Environment {
     pub store: Arc<dyn Store>,
     pub artifacts: Arc<dyn Artifacts>,
+    /// Who has access to the service. Without them nobody does, and no approval is lost with any.
+    pub tokens: Option<Arc<dyn Tokens>>,
     pub tools: Arc<dyn Tools>,
     pub secrets: Arc<dyn Secrets>,
     pub model: Arc<dyn Model>,
@@ -66,6 +70,7 @@ pub(crate) struct Active {
     inboxes: Mutex<BTreeMap<RunId, mpsc::Sender<Request>>>,
     watchers: Mutex<Vec<Arc<dyn Observer>>>,
     pub(crate) postman: std::sync::OnceLock<()>,
+    pub(crate) words_corrected: std::sync::atomic::AtomicBool,
     /// Nothing starts any more: the runs let go of what they are at as soon as no call is in flight.
     draining: watch::Sender<bool>,
 }
@@ -105,6 +110,7 @@ impl Active {
 pub struct EngineBuilder {
     store: Option<Arc<dyn Store>>,
     artifacts: Option<Arc<dyn Artifacts>>,
+    tokens: Option<Arc<dyn Tokens>>,
     tools: Arc<dyn Tools>,
     secrets: Option<Arc<dyn Secrets>>,
     model: Option<Arc<dyn Model>>,
@@ -132,6 +138,7 @@ impl Engine {
         EngineBuilder {
             store: None,
             artifacts: None,
+            tokens: None,
             tools,
             secrets: None,
             model: None,
@@ -188,6 +195,13 @@ impl EngineBuilder {
     pub fn store(mut self, store: Arc<dyn Store>, artifacts: Arc<dyn Artifacts>) -> Self {
         self.store = Some(store);
         self.artifacts = Some(artifacts);
+        self
+    }
+
+    /// Whoever approves with a token needs one that is not taken away before the run begins.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Arc<dyn Tokens>) -> Self {
+        self.tokens = Some(tokens);
         self
     }
 
@@ -301,6 +315,7 @@ impl EngineBuilder {
         let env = Environment {
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
             artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
+            tokens: self.tokens,
             tools: self.tools,
             secrets: self.secrets.unwrap_or_else(|| Arc::new(MemorySecrets::default())),
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),

@@ -63,9 +63,12 @@ impl Engine {
     }
 }
 
+/// What plans that steps run go by, where others have the name of a server.
+pub(crate) const CHILD_SERVER: &str = "plan";
+
 /// The name under which a plan that a step runs is pinned and journaled.
 pub(crate) fn child_tool(plan: &PlanId) -> ToolName {
-    ToolName { server: "plan".into(), tool: plan.to_string() }
+    ToolName { server: CHILD_SERVER.into(), tool: plan.to_string() }
 }
 
 fn exact<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a KnownTool> {

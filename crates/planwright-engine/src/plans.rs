@@ -134,6 +134,7 @@ impl Engine {
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = self.without_lost_approvals(review, head).await?;
         let candidate = self.candidate(&review, variables).await?;
         let missing = candidate.plan.missing_tools(&self.catalog());
         if !missing.is_empty() {

@@ -239,6 +239,7 @@ impl Engine {
         if let Some(denied) = self.judge(&candidate.plan).denied() {
             return Err(denied.into());
         }
+        let (review, head) = self.without_lost_approvals(review, head).await?;
         let run_id = RunId::mint(self.env.ids.entropy());
         let given = match &options.approval {
             Some(given) => {
@@ -363,7 +364,10 @@ impl Engine {
         let refusal = review.decide(&ReviewCommand::OpenRun { run, digest }, self.env.clock.now()).err()?;
         let void = matches!(
             refusal,
-            ReviewRefusal::Changed { .. } | ReviewRefusal::Expired { .. } | ReviewRefusal::NotEnough { .. }
+            ReviewRefusal::Changed { .. }
+                | ReviewRefusal::Expired { .. }
+                | ReviewRefusal::Revoked { .. }
+                | ReviewRefusal::NotEnough { .. }
         );
         if void { Some(self.explained(review, refusal).await) } else { None }
     }

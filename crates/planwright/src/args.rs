@@ -132,6 +132,8 @@ pub(crate) enum Command {
     Servers(command::servers::Command),
     /// List the models that plan, think and reflect, and check that they answer. Keys are never shown.
     Models(command::models::Args),
+    /// List and trust the programs that work on agent steps.
+    Executors(command::executors::Args),
     /// List, test and retry the webhooks that are told what happens.
     Webhooks(command::webhooks::Args),
     /// Check the policy, or say what it means for a plan.

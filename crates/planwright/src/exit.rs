@@ -1,5 +1,6 @@
 //! How the program ends: one code per kind of ending, and the one place where errors get theirs.
 
+use crate::printer::line;
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_adapters::vault::UnlockError;
 use planwright_core::plan::Finding;
@@ -8,7 +9,7 @@ use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{
-    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, with_causes,
+    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, Unmanned, with_causes,
 };
 use std::error::Error;
 
@@ -231,6 +232,8 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::Changed { .. }
             | ReviewRefusal::FourEyes(_)
             | ReviewRefusal::PolicyAsks(_)
+            | ReviewRefusal::MayNotRevoke { .. }
+            | ReviewRefusal::NothingToRevoke(_)
             | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
             ReviewRefusal::Conflict { based_on, .. } => Self::caused(Exit::Refused, &refusal).hint(format!(
                 "planwright diff ID {based_on} shows what changed since; edit the current version"
@@ -252,6 +255,8 @@ impl From<ReviewRefusal> for Failure {
             }
             ReviewRefusal::Expired { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
+            ReviewRefusal::Revoked { .. } => Self::caused(Exit::Refused, &refusal)
+                .hint("look at the plan and approve it again: planwright approve ID --digest DIGEST"),
             ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
                 .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
         }
@@ -305,8 +310,17 @@ impl From<StartRunError> for Failure {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
-            StartRunError::Unmanned(_) => Self::caused(Exit::Refused, &error)
-                .hint("see `planwright models` and docs/agents.md; executors of the workspace's own file need --trust-project-servers"),
+            StartRunError::Unmanned(Unmanned::NoExecutor { ref executor, .. }) => {
+                let name = line(executor);
+                let hint = format!(
+                    "planwright executors lists those there are; one that the workspace's file describes is started once \
+                     you trust it: planwright executors trust {name}, or --trust-project-servers for one command"
+                );
+                Self::caused(Exit::Refused, &error).hint(hint)
+            }
+            StartRunError::Unmanned(Unmanned::NoModel { .. } | Unmanned::Model { .. }) => {
+                Self::caused(Exit::Refused, &error).hint("see `planwright models` and docs/agents.md")
+            }
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),

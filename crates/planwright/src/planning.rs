@@ -229,6 +229,8 @@ impl From<CreateError> for Failure {
             CreateError::Prompt(_) => Self::caused(Exit::Usage, &error)
                 .hint("prompts are replaced by files in .plans/prompts: see docs/planning.md"),
             CreateError::NoSuchStep(_) => Self::caused(Exit::Usage, &error),
+            CreateError::NothingInScope(_) => Self::caused(Exit::Refused, &error)
+                .hint("--any-tool plans with all tools; planwright tools shows which there are"),
             CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => Self::caused(Exit::Refused, &error),
             CreateError::Cancelled(planning) if planning.used.is_empty() => {
                 Self::new(Exit::Interrupted, "interrupted")

@@ -1,10 +1,11 @@
-//! The person's word about what a project's files describe, the same for servers and for models.
+//! The person's word about what a project's files describe, the same for servers, models and executors.
 
 use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
-use crate::printer::{Printer, line};
+use crate::printer::{Printer, YELLOW, line};
 use planwright_core::digest::Digest;
 use serde_json::json;
+use std::path::Path;
 
 /// Asks whether what was just shown is trusted, unless that was said with the command.
 pub(crate) fn agree(printer: Printer, yes: bool, command: &str) -> Result<(), Failure> {
@@ -39,4 +40,23 @@ pub(crate) fn untrusted(printer: Printer, name: &str, was_trusted: bool) -> Resu
         printer.data(&format!("{}  was not trusted", line(name)))?;
     }
     Ok(Exit::Done)
+}
+
+/// Says which words of a launch line are files of the project: trust in the line is no trust in those who can change them.
+pub(crate) fn warn_of_own_files<'a>(
+    printer: Printer,
+    workspace: &Path,
+    directory: &Path,
+    words: impl IntoIterator<Item = &'a String>,
+) {
+    let from = workspace.join(directory);
+    let is_own = |word: &&String| {
+        let looks_like_a_path = word.contains('/') || word.contains('.');
+        looks_like_a_path && from.join(word).is_file() && from.join(word).starts_with(workspace)
+    };
+    for word in words.into_iter().filter(is_own) {
+        let (mark, file) = (printer.err(YELLOW, "!"), line(word));
+        printer
+            .talk(&format!("{mark} `{file}` is a file of this project: who can change it decides what runs"));
+    }
 }

@@ -159,6 +159,11 @@ impl Setting {
         Roster::read(&self.workspace.root, &self.config, self.servers.trust_project)
     }
 
+    /// The programs that work on agent steps, as the files describe them.
+    pub(crate) fn executors(&self) -> Vec<executor_table::Described> {
+        executor_table::described(&self.config, &self.workspace.root, self.servers.trust_project)
+    }
+
     /// The models that can be asked. No key is read before somebody asks.
     pub(crate) fn models(&self, redaction: &Redaction) -> Result<Models, Failure> {
         let trusted = self.servers.trust_project;
@@ -215,13 +220,13 @@ impl Setting {
             None => Arc::new(MemoryStore::default()),
         };
         let models = Arc::new(self.models(&redaction)?);
-        let engine = Engine::builder(Arc::<AllTools>::clone(&tools))
+        let mut builder = Engine::builder(Arc::<AllTools>::clone(&tools));
+        if let Some(sqlite) = &sqlite {
+            builder = builder.tokens(Arc::<SqliteStore>::clone(sqlite));
+        }
+        let engine = builder
             .model(models)
-            .executors(Arc::new(executor_table::usable(
-                &self.config,
-                &self.workspace.root,
-                self.servers.trust_project,
-            )))
+            .executors(Arc::new(executor_table::usable(self.executors(), &self.workspace.root)))
             .agents(self.config.agents())
             .prompts(prompt_files::read(&self.workspace.plans)?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))

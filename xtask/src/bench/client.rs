@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -16,6 +16,8 @@ pub(crate) struct Served {
     child: Child,
     address: String,
     token: String,
+    /// From starting the process to its saying where it listens.
+    pub(crate) ready: Duration,
 }
 
 impl Served {
@@ -34,14 +36,16 @@ impl Served {
         let made = { made }.output()?;
         let made: Value = serde_json::from_slice(&made.stdout).context("no token was made")?;
         let token = made["token"].as_str().context("no token was made")?.to_owned();
+        let started = Instant::now();
         let mut child =
             command(&["serve", "--listen", "127.0.0.1:0", "--json"]).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("it has an output")?).read_line(&mut line)?;
+        let ready = started.elapsed();
         let announced: Value = serde_json::from_str(&line).context("the service did not start")?;
         let url = announced["url"].as_str().context("the service says where it is")?;
         let address = url.strip_prefix("http://").context("plain HTTP")?.to_owned();
-        Ok(Self { child, address, token })
+        Ok(Self { child, address, token, ready })
     }
 
     fn connect(&self, request: &str) -> Result<BufReader<TcpStream>> {
@@ -74,6 +78,16 @@ impl Served {
         let context = || format!("POST {path}");
         self.connect(&request).with_context(context)?.read_to_string(&mut answer)?;
         Ok(serde_json::from_str(&answer).unwrap_or_default())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
+        let (address, token) = (&self.address, &self.token);
+        let request =
+            format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n");
+        let mut answer = String::new();
+        let context = || format!("GET {path}");
+        self.connect(&request).with_context(context)?.read_to_string(&mut answer)?;
+        Ok(serde_json::from_str(&answer)?)
     }
 
     /// A stream of events.

@@ -2,6 +2,7 @@
 
 mod client;
 mod disk;
+mod inbox;
 mod mcp;
 mod measure;
 mod planning;
@@ -57,6 +58,7 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
     calls_of_a_server(&mut table, work.path())?;
     prompts_of_planners(&mut table)?;
     service_under_load(&mut table, work.path(), limit)?;
+    looks_at_many_plans(&mut table, work.path())?;
     table.finish()
 }
 
@@ -96,6 +98,36 @@ fn service_under_load(table: &mut Table, dir: &Path, commits_per_second: f64) ->
     table.bar("approval to running: p99 ms above one commit", above, Bar::AtMost(20.0));
     let name = format!("{} runs that wait: bytes each", service::PARKED);
     table.bar(&name, measured.parked_bytes, Bar::AtMost(2048.0));
+    Ok(())
+}
+
+/// Only what looking costs when most plans are over, for whoever works on it.
+pub(crate) fn run_inbox() -> Result<()> {
+    let work = tempfile::tempdir_in(".")?;
+    let mut table = Table::default();
+    looks_at_many_plans(&mut table, work.path())?;
+    table.finish()
+}
+
+fn looks_at_many_plans(table: &mut Table, dir: &Path) -> Result<()> {
+    let (few, many) = inbox::measure(&program()?, dir)?;
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let named = |what: &str| format!("{what} beside {} plans that are over", inbox::OVER);
+    table.note(&named("one SELECT of all rows"), format!("{:.2} ms", millis(many.rows)));
+    let looks = [
+        ("the inbox", few.inbox, many.inbox),
+        ("what is due", few.tend, many.tend),
+        ("a page of 20", few.page, many.page),
+    ];
+    for (what, alone, beside) in looks {
+        table.note(&named(what), format!("{:.2} ms, alone {:.2} ms", millis(beside), millis(alone)));
+        // What is over costs no more than reading its rows once would.
+        let above = (millis(beside) - millis(alone)).max(0.0);
+        table.bar(&format!("{what}: ms more"), above, Bar::AtMost(millis(many.rows).max(5.0)));
+    }
+    let (alone, beside) = (millis(few.ready), millis(many.ready));
+    table.note(&named("start to ready"), format!("{beside:.2} ms, alone {alone:.2} ms"));
+    table.note("`list` of all of them, as a process", format!("{:.0} ms", millis(many.list)));
     Ok(())
 }
 

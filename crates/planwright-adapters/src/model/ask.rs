@@ -7,7 +7,6 @@ use super::models::{Shared, Target};
 use super::names::Names;
 use super::{question, trace};
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use planwright_core::model::{ModelUse, TokenUsage};
 use planwright_core::secret::SecretText;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest};
 use std::time::Duration;
@@ -45,14 +44,8 @@ pub(super) async fn ask(shared: &Shared, request: ModelRequest) -> Result<ModelA
 
 /// The answer with what it cost.
 fn counted(shared: &Shared, target: &Target<'_>, request: &ModelRequest, answer: Answer) -> ModelAnswer {
-    let estimated = || {
-        let tokens = |length: usize| (length as u64).div_ceil(4);
-        let (input, output) = (tokens(question::length(request)), tokens(answer.length));
-        TokenUsage { input, output, cached: 0, estimated: true }
-    };
-    let usage = answer.usage.unwrap_or_else(estimated);
-    let cost = shared.price(target.model).map(|price| price.of(usage));
-    let used = ModelUse { role: request.role, model: target.model.to_owned(), usage, cost };
+    let usage = answer.usage.unwrap_or_else(|| request.estimate(answer.length));
+    let used = shared.used(target, request.role, usage);
     ModelAnswer { text: answer.text, calls: answer.calls, used, cut: answer.cut }
 }
 

@@ -6,7 +6,7 @@ use super::options::{ModelOptions, ProviderOptions, split};
 use super::price::Price;
 use crate::secrets::{ConfiguredSecrets, SecretSource, SecretSpec};
 use genai::Client;
-use planwright_core::model::ModelRole;
+use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::secret::{SecretName, SecretText};
 use planwright_engine::Redaction;
 use planwright_engine::port::{
@@ -144,6 +144,12 @@ impl Shared {
         self.options.prices.get(model).copied().or_else(|| Price::known(model))
     }
 
+    /// What a model took, with what that costs.
+    pub(super) fn used(&self, target: &Target<'_>, role: ModelRole, usage: TokenUsage) -> ModelUse {
+        let cost = self.price(target.model).map(|price| price.of(usage));
+        ModelUse { role, model: target.model.to_owned(), usage, cost }
+    }
+
     pub(super) fn dialect(&self, target: &Target<'_>, schema: &str) -> Dialect {
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let known = learned.get(&(target.model.to_owned(), schema.to_owned())).copied();
@@ -202,6 +208,11 @@ impl Model for Models {
 
     fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
         self.0.target(role, model).map(|target| self.0.info(&target))
+    }
+
+    fn used(&self, role: ModelRole, model: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
+        let target = self.0.target(role, model)?;
+        Ok(self.0.used(&target, role, usage))
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {

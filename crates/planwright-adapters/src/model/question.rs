@@ -217,19 +217,6 @@ pub(super) fn answer_name(request: &ModelRequest, dialect: Dialect) -> Option<St
     Some(wire(&schema.name))
 }
 
-/// How many characters are asked, to estimate tokens from where nobody counts them.
-pub(super) fn length(request: &ModelRequest) -> usize {
-    let said = |message: &Message| match message {
-        Message::System { text } | Message::User { text } => text.len(),
-        Message::Assistant { text, calls } => {
-            text.len() + calls.iter().map(|call| call.args.to_string().len()).sum::<usize>()
-        }
-        Message::Tool { text, .. } => text.len(),
-    };
-    let tool = |tool: &OfferedTool| tool.description.len() + tool.schema.to_string().len();
-    request.messages.iter().map(said).sum::<usize>() + request.tools.iter().map(tool).sum::<usize>()
-}
-
 #[cfg(test)]
 mod tests {
     use super::guarded;

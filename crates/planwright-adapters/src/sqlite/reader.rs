@@ -11,8 +11,10 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Lease, Message, MessageId, StoreError, StreamInfo, StreamStatus};
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use planwright_engine::port::{
+    Lease, Message, MessageId, StoreError, StreamCounts, StreamInfo, StreamStatus,
+};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, ToSql, params, params_from_iter};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -112,11 +114,76 @@ impl Reader {
         self.with_rows(|connection| connection.prepare_cached(&sql)?.query_map([], info)?.collect())
     }
 
+    pub(super) fn plans_by_age(
+        &self,
+        after: Option<(Timestamp, PlanId)>,
+        limit: usize,
+    ) -> Result<Vec<StreamInfo>, StoreError> {
+        let sql = by_age();
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        match after {
+            Some((at, id)) => self.infos(&sql, params![at.as_millis(), id.as_str(), limit]),
+            // Nothing is made after the end of time, and every id comes after the empty one.
+            None => self.infos(&sql, params![i64::MAX, "", limit]),
+        }
+    }
+
     pub(super) fn runs(&self, plan: &PlanId) -> Result<Vec<StreamInfo>, StoreError> {
         let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND plan = ?1 ORDER BY id");
         let info = |row: &Row<'_>| info(row, &self.cipher);
         self.with_rows(|connection| {
             connection.prepare_cached(&sql)?.query_map([plan.as_str()], info)?.collect()
+        })
+    }
+
+    pub(super) fn plans_in(
+        &self,
+        words: &[String],
+        until: Option<Timestamp>,
+    ) -> Result<Vec<StreamInfo>, StoreError> {
+        let until = until.unwrap_or(Timestamp::from_millis(i64::MAX)).as_millis();
+        let sql = plans_in(words.len());
+        let words_first = words.iter().map(|word| word as &dyn ToSql);
+        let values = words_first.chain([&until as &dyn ToSql]);
+        self.infos(&sql, params_from_iter(values))
+    }
+
+    pub(super) fn runs_in(&self, words: &[String]) -> Result<Vec<StreamInfo>, StoreError> {
+        let sql = runs_in(words.len());
+        self.infos(&sql, params_from_iter(words))
+    }
+
+    /// Rows of streams that have nothing to do with each other: one that was tampered with does not hide the others.
+    fn infos(&self, sql: &str, values: impl Params) -> Result<Vec<StreamInfo>, StoreError> {
+        self.with_rows(|connection| {
+            let (mut infos, mut statement) = (Vec::new(), connection.prepare_cached(sql)?);
+            let mut rows = statement.query(values)?;
+            while let Some(row) = rows.next()? {
+                match info(row, &self.cipher) {
+                    Err(
+                        error @ (rusqlite::Error::FromSqlConversionFailure(..)
+                        | rusqlite::Error::InvalidColumnType(..)),
+                    ) => {
+                        let stream: String = row.get(0).unwrap_or_default();
+                        tracing::error!(%stream, %error, "a stream is left out: its row cannot be trusted");
+                    }
+                    info => infos.push(info?),
+                }
+            }
+            Ok(infos)
+        })
+    }
+
+    pub(super) fn counts(&self) -> Result<StreamCounts, StoreError> {
+        self.with_rows(|connection| {
+            let (mut counts, mut statement) = (StreamCounts::default(), connection.prepare_cached(COUNTS)?);
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let of_plans = row.get_ref(0)?.as_str()? == "plan";
+                let words = if of_plans { &mut counts.plans } else { &mut counts.runs };
+                words.insert(row.get(1)?, row.get(2)?);
+            }
+            Ok(counts)
         })
     }
 
@@ -209,6 +276,34 @@ fn check_end(
     Ok(())
 }
 
+const COUNTS: &str =
+    "SELECT kind, status, count(*) FROM streams WHERE status IS NOT NULL GROUP BY kind, status";
+
+fn plans_in(words: usize) -> String {
+    let places = places(words);
+    format!(
+        "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND status IN ({places}) AND updated_at <= ?
+         ORDER BY updated_at DESC, id DESC"
+    )
+}
+
+fn runs_in(words: usize) -> String {
+    let places = places(words);
+    format!("SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND status IN ({places}) ORDER BY id")
+}
+
+fn by_age() -> String {
+    format!(
+        "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'plan' AND plan IS NOT NULL
+         AND created_at <= ?1 AND (created_at < ?1 OR plan > ?2) ORDER BY created_at DESC, plan LIMIT ?3"
+    )
+}
+
+/// So many question marks.
+fn places(count: usize) -> String {
+    vec!["?"; count].join(", ")
+}
+
 fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
     let name: String = row.get(0)?;
     let plan: String = row.get(1)?;
@@ -225,4 +320,32 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
         created_at: Timestamp::from_millis(created_at),
         updated_at: Timestamp::from_millis(updated_at),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How SQLite means to find the rows of a statement.
+    fn way(connection: &Connection, sql: &str) -> String {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
+        steps.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+    }
+
+    #[test]
+    fn looking_for_a_few_streams_does_not_look_at_all_of_them() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        super::super::schema::migrate(&mut connection).unwrap();
+        for (sql, index) in [
+            (plans_in(2), "SEARCH streams USING INDEX streams_by_status (kind=? AND status=?"),
+            (runs_in(3), "SEARCH streams USING INDEX streams_by_status (kind=? AND status=?"),
+            (by_age(), "SEARCH streams USING INDEX streams_by_age (kind=? AND created_at<?)"),
+            (COUNTS.to_owned(), "SCAN streams USING COVERING INDEX streams_by_status"),
+        ] {
+            let way = way(&connection, &sql);
+            assert!(way.starts_with(index), "{sql}: {way}");
+        }
+        assert!(!way(&connection, &by_age()).contains("TEMP B-TREE"), "a page is read and not sorted");
+    }
 }

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0003_access.sql"),
     include_str!("../../migrations/sqlite/0004_notices.sql"),
     include_str!("../../migrations/sqlite/0005_answers.sql"),
+    include_str!("../../migrations/sqlite/0006_standing.sql"),
 ];
 
 /// Brings the schema up to date. Of several processes that open at once, one does it and the others find it done.

@@ -11,9 +11,10 @@ use super::writer::{Request, Writer};
 use crate::vault::Cipher;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
+use planwright_core::time::Timestamp;
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamInfo,
+    Position, Store, StoreError, StreamCounts, StreamInfo,
 };
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -230,9 +231,36 @@ impl Store for SqliteStore {
         Box::pin(self.look(Reader::plans))
     }
 
+    fn plans_by_age<'a>(
+        &'a self,
+        after: Option<(Timestamp, &'a PlanId)>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        let after = after.map(|(at, id)| (at, id.clone()));
+        Box::pin(self.look(move |reader| reader.plans_by_age(after, limit)))
+    }
+
     fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         let plan = plan.clone();
         Box::pin(self.look(move |reader| reader.runs(&plan)))
+    }
+
+    fn plans_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+        until: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        Box::pin(self.look(move |reader| reader.plans_in(&words, until)))
+    }
+
+    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        Box::pin(self.look(move |reader| reader.runs_in(&words)))
+    }
+
+    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
+        Box::pin(self.look(Reader::counts))
     }
 
     fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {

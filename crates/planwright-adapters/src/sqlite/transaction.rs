@@ -235,33 +235,32 @@ fn update_status(
     id: i64,
 ) -> Result<(), Stopped> {
     let Some(whole @ StreamStatus { plan, status, label }) = &append.status else { return Ok(()) };
-    let updated_at = append.records.last().map_or_else(lease::now, |record| record.at);
+    // A word alone says nothing new, and changes no time: it is only kept right.
+    let updated_at = append.records.last().map(|record| record.at.as_millis());
     let label = if cipher.is_sealed() {
         // Sealed texts always differ, so SQLite cannot tell.
-        let Sameness::Differs { created_at } = same_status(connection, cipher, name, whole)? else {
+        let Sameness::Differs { times: (created_at, before) } = same_status(connection, cipher, name, whole)?
+        else {
             return Ok(());
         };
-        let times = (created_at, updated_at.as_millis());
+        let times = (created_at, updated_at.unwrap_or(before));
         label_row(name, whole, times).seal(cipher, label).map_err(unsealed)?
     } else {
         label.as_str().into()
     };
-    let sql = "UPDATE streams SET plan = ?2, status = ?3, label = ?4, updated_at = ?5
+    let sql = "UPDATE streams SET plan = ?2, status = ?3, label = ?4, updated_at = coalesce(?5, updated_at)
                WHERE id = ?1 AND (plan IS NOT ?2 OR status IS NOT ?3 OR label IS NOT ?4)";
-    connection.prepare_cached(sql)?.execute(params![
-        id,
-        plan.as_str(),
-        status,
-        label,
-        updated_at.as_millis()
-    ])?;
+    connection.prepare_cached(sql)?.execute(params![id, plan.as_str(), status, label, updated_at])?;
     Ok(())
 }
 
 /// Whether a row already says what is to be written.
 enum Sameness {
     Same,
-    Differs { created_at: i64 },
+    /// When it was made, and when it last changed.
+    Differs {
+        times: (i64, i64),
+    },
 }
 
 /// Looks whether the row of an encrypted store says this already.
@@ -282,7 +281,7 @@ fn same_status(
         && label.is_some_and(|label| {
             label_row(name, wanted, times).open(cipher, label).is_ok_and(|label| label == wanted.label)
         });
-    Ok(if same { Sameness::Same } else { Sameness::Differs { created_at } })
+    Ok(if same { Sameness::Same } else { Sameness::Differs { times } })
 }
 
 fn label_row<'a>(

@@ -131,6 +131,29 @@ async fn a_label_of_an_earlier_moment_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_row_that_was_tampered_with_is_left_out_and_hides_no_other() {
+    for attack in [
+        "UPDATE streams SET label = 'plain text' WHERE id = 1",
+        "UPDATE streams SET label = NULL WHERE id = 1",
+        "UPDATE streams SET updated_at = updated_at + 1 WHERE id = 1",
+        "UPDATE streams SET plan = 'q' WHERE id = 1",
+        "UPDATE streams SET name = 'nonsense' WHERE id = 1",
+        // What is moved to where it is looked for is no more trusted than what is moved away.
+        "UPDATE streams SET status = 'waiting' WHERE id = 1; UPDATE streams SET status = 'waiting' WHERE id = 2",
+    ] {
+        let scene = Scene::new();
+        two_runs(&scene).await;
+        tamper(&scene, attack);
+        let store = scene.open_sealed();
+        let before = ["first", "second", "third", "waiting"];
+        let found = store.runs_in(&before).await.unwrap();
+        let left: Vec<_> = found.iter().map(|info| info.stream.to_string()).collect();
+        let both = attack.contains("id = 2");
+        assert_eq!(left, if both { vec![] } else { vec!["run/b"] }, "{attack}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_that_was_changed_or_moved_is_refused() {
     for attack in [
         "UPDATE messages SET run = 'b' WHERE id = 1",

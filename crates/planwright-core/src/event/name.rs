@@ -14,6 +14,7 @@ pub enum EventName {
     PlanChangesRequested,
     PlanExpired,
     PlanApprovalExpired,
+    PlanApprovalRevoked,
     PlanArchived,
     PlanUnarchived,
     PlanCommented,
@@ -39,7 +40,7 @@ pub enum EventName {
 }
 
 impl EventName {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::PlanCreated,
         Self::PlanProposed,
         Self::PlanEdited,
@@ -48,6 +49,7 @@ impl EventName {
         Self::PlanChangesRequested,
         Self::PlanExpired,
         Self::PlanApprovalExpired,
+        Self::PlanApprovalRevoked,
         Self::PlanArchived,
         Self::PlanUnarchived,
         Self::PlanCommented,
@@ -78,6 +80,7 @@ impl EventName {
             Self::PlanChangesRequested => "plan.changes_requested",
             Self::PlanExpired => "plan.expired",
             Self::PlanApprovalExpired => "plan.approval_expired",
+            Self::PlanApprovalRevoked => "plan.approval_revoked",
             Self::PlanArchived => "plan.archived",
             Self::PlanUnarchived => "plan.unarchived",
             Self::PlanCommented => "plan.commented",
@@ -111,6 +114,7 @@ impl EventName {
             | Self::PlanChangesRequested
             | Self::PlanExpired
             | Self::PlanApprovalExpired
+            | Self::PlanApprovalRevoked
             | Self::PlanArchived
             | Self::PlanUnarchived
             | Self::PlanCommented

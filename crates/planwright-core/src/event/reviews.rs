@@ -65,6 +65,14 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
             let told = Story::new(N::PlanApprovalExpired, "nobody used the approval in time");
             of_version(told, *version, Some(*digest))
         }
+        ReviewEvent::ApprovalRevoked { version, of, by: who, given: _, reason } => {
+            let told = by(N::PlanApprovalRevoked, who, format!("revoked the approval of {of}"));
+            let told = of_version(told, *version, None);
+            match reason {
+                Some(reason) => because(told, reason),
+                None => told,
+            }
+        }
         ReviewEvent::PlanArchived { by: who } => by(N::PlanArchived, who, "put the plan away".to_owned()),
         ReviewEvent::PlanUnarchived { by: who } => {
             by(N::PlanUnarchived, who, "took the plan back".to_owned())

@@ -73,6 +73,11 @@ impl TokenUsage {
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    /// About how many tokens a text of this many bytes has.
+    pub fn of_length(bytes: usize) -> u64 {
+        (bytes as u64).div_ceil(4)
+    }
 }
 
 impl AddAssign for TokenUsage {

@@ -1,6 +1,8 @@
 //! Noting what happened to a plan.
 
-use super::{Approval, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent, ReviewState, Version};
+use super::{
+    Approval, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent, ReviewState, Revoked, Version,
+};
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::journal::Entry;
@@ -100,6 +102,7 @@ impl Review {
                     terms: terms.clone(),
                     spent_by: Vec::new(),
                     taken_back: false,
+                    revoked: None,
                     superseded: false,
                 });
                 // One of several who have to agree leaves the plan where it is.
@@ -157,6 +160,12 @@ impl Review {
             ReviewEvent::ApprovalExpired { version, .. } => {
                 if !self.note_approval_expired(*version) {
                     return Err(cannot_follow("approval_expired", self.state));
+                }
+            }
+            ReviewEvent::ApprovalRevoked { version, of, by, given, reason } => {
+                let revoked = Revoked { by: by.clone(), reason: reason.clone(), at: entry.at };
+                if !self.note_revoked(*version, of, *given, &revoked) {
+                    return Err(cannot_follow("approval_revoked", self.state));
                 }
             }
             ReviewEvent::PlanArchived { .. } => {

@@ -1,7 +1,8 @@
 //! What may happen to a plan.
 
 use super::{
-    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision, Terms,
+    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision, Revocation,
+    Terms,
 };
 use crate::digest::Digest;
 use crate::id::CommentId;
@@ -71,6 +72,8 @@ pub enum Command {
     },
     /// Time passed: note that an approval was not used.
     ExpireApprovals,
+    /// Void what somebody agreed to and nobody used.
+    RevokeApprovals(Box<Revocation>),
     /// Put the plan away.
     Archive {
         by: Principal,
@@ -99,6 +102,15 @@ pub enum Refusal {
     Changed { approved: Digest, current: Digest },
     #[error("the approval expired at {at}, before it was used")]
     Expired { at: Timestamp },
+    #[error("{}", Revocation::words(of, by))]
+    Revoked { of: Principal, by: Principal },
+    #[error(
+        "{by} may not revoke an approval of {of}: that is for them, and for those who {}",
+        Action::Administer
+    )]
+    MayNotRevoke { of: Principal, by: Principal },
+    #[error("{0} has given no approval of this plan that could still be used")]
+    NothingToRevoke(Principal),
     #[error("{given} of {required} people have approved it")]
     NotEnough { given: usize, required: u32 },
     #[error("{0} proposed this version, and somebody else has to approve it")]
@@ -165,6 +177,7 @@ impl Review {
                 Ok(self.decide_expire(*after_days, latest_run.as_deref(), now))
             }
             Command::ExpireApprovals => Ok(self.decide_expire_approvals(now)),
+            Command::RevokeApprovals(revocation) => self.decide_revoke(revocation, now),
             Command::Archive { by, latest_run } => self.decide_archive(by, latest_run.as_deref()),
             Command::Unarchive { by } => self.decide_unarchive(by),
             Command::Comment(command) => self.decide_comment(command),
@@ -297,6 +310,9 @@ impl Review {
         let given = self.given_approvals(&digest, now);
         if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
             return Refusal::NotEnough { given: given.len(), required };
+        }
+        if let Some((of, by)) = self.last_revoked(digest) {
+            return Refusal::Revoked { of: of.clone(), by: by.clone() };
         }
         let open: Vec<&Approval> =
             self.approvals.iter().rev().filter(|approval| approval.is_open()).collect();

@@ -80,6 +80,18 @@ pub enum ReviewEvent {
         version: u32,
         digest: Digest,
     },
+    /// What somebody agreed to and nobody used counts no more: they took it back, or their access was taken away.
+    ApprovalRevoked {
+        version: u32,
+        /// Whose approvals.
+        of: Principal,
+        by: Principal,
+        /// Only those that were given like this; all of them when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        given: Option<Assurance>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// The plan was put away: kept, and left out of lists.
     PlanArchived {
         by: Principal,
@@ -124,6 +136,7 @@ impl Journaled for ReviewEvent {
             | Self::ChangesRequested { .. }
             | Self::PlanExpired { .. }
             | Self::ApprovalExpired { .. }
+            | Self::ApprovalRevoked { .. }
             | Self::PlanArchived { .. }
             | Self::PlanUnarchived { .. }
             | Self::CommentResolved { .. }

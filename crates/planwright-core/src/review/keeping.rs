@@ -11,9 +11,22 @@ impl Review {
         self.archived
     }
 
-    /// The word that is kept beside the journal, so that lists need not fold it.
+    /// The word that is kept beside the journal, so that lists need not fold it. `opened`: a run of the current version
+    /// was opened and used the consent up, so that the run says where the plan stands, and nobody waits for the plan.
     pub fn word(&self) -> &'static str {
-        if self.archived && self.state != ReviewState::Deleted { "archived" } else { self.state.as_str() }
+        if self.archived && self.state != ReviewState::Deleted {
+            "archived"
+        } else if self.is_up_to_its_run() {
+            "opened"
+        } else {
+            self.state.as_str()
+        }
+    }
+
+    /// Whether nothing was decided since the latest run began: no new version, and no new consent.
+    pub(super) fn is_up_to_its_run(&self) -> bool {
+        self.state == ReviewState::Proposed
+            && self.runs.last().is_some_and(|run| run.version == self.current().number)
     }
 
     /// A plan that waits for somebody and was not touched for so many days is not waited for any more. Templates wait

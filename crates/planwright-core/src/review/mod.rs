@@ -9,6 +9,7 @@ mod comments;
 mod decide;
 mod event;
 mod keeping;
+mod revoking;
 mod status;
 mod terms;
 mod versions;
@@ -17,6 +18,7 @@ pub use agreed::already_agreed;
 pub use comments::{Comment, CommentCommand, CommentRefusal, Resolved, Thread};
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
+pub use revoking::{Access, Revocation, Revoked, access_holds};
 pub use status::PlanStatus;
 pub use terms::{BuildsOn, Offer, Pin, Terms};
 pub use versions::Revision;
@@ -92,6 +94,8 @@ pub struct Approval {
     pub spent_by: Vec<RunId>,
     /// The version was rejected after all, before anything ran.
     pub taken_back: bool,
+    /// Whoever gave it took it back, or their access was taken away, before it was used up.
+    pub revoked: Option<Revoked>,
     /// A later version does something else. One that only has other words keeps the approval.
     pub superseded: bool,
 }
@@ -104,7 +108,12 @@ impl Approval {
 
     /// Whether it would still be good for a run, had nobody edited the plan.
     fn is_unspent(&self) -> bool {
-        self.spent_by.len() < self.terms.uses() as usize && !self.taken_back
+        self.spent_by.len() < self.terms.uses() as usize && !self.is_void()
+    }
+
+    /// Whether somebody said after it was given that it does not count.
+    pub fn is_void(&self) -> bool {
+        self.taken_back || self.revoked.is_some()
     }
 
     /// Whether it was not used in time.

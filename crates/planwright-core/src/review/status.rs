@@ -1,6 +1,6 @@
 //! The one word a list shows for a plan.
 
-use super::{Review, ReviewState};
+use super::Review;
 
 /// Where a plan stands, over its review and its latest run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,8 +13,13 @@ impl PlanStatus {
 
     /// Nobody waits for anything of this plan any more.
     pub fn is_over(&self) -> bool {
+        Self::means_over(&self.0)
+    }
+
+    /// Whether a plan that stands at this word is over. Only such plans are archived.
+    pub fn means_over(word: &str) -> bool {
         matches!(
-            self.0.as_str(),
+            word,
             "completed"
                 | "failed"
                 | "cancelled"
@@ -27,7 +32,12 @@ impl PlanStatus {
 
     /// A run of the plan has begun and has not ended.
     pub fn is_executing(&self) -> bool {
-        matches!(self.0.as_str(), "executing" | "paused" | "waiting" | "stalled")
+        Self::means_executing(&self.0)
+    }
+
+    /// Whether a plan, or a run, that stands at this word has begun and has not ended.
+    pub fn means_executing(word: &str) -> bool {
+        matches!(word, "executing" | "paused" | "waiting" | "stalled")
     }
 }
 
@@ -35,17 +45,11 @@ impl Review {
     /// The plan's status, given the status of its latest run. A decision or a new version that came after that run
     /// began says more than the run does, except that a run which goes on is always shown.
     pub fn status(&self, latest_run: Option<&str>) -> PlanStatus {
-        let unended = |status: &str| PlanStatus(status.to_owned()).is_executing();
-        let of_run = match (latest_run, self.runs.last()) {
-            (Some(status), Some(run)) => {
-                // What was adjusted goes on once somebody agreed: the plan is proposed again.
-                let decided = self.state != ReviewState::Proposed
-                    || run.version != self.current().number
-                    || status == "adjusted";
-                (unended(status) || !decided).then_some(status)
-            }
-            (None, _) | (Some(_), None) => None,
-        };
+        let of_run = latest_run.filter(|status| {
+            // What was adjusted goes on once somebody agreed: the plan is proposed again.
+            !self.runs.is_empty()
+                && (PlanStatus::means_executing(status) || self.is_up_to_its_run() && *status != "adjusted")
+        });
         PlanStatus(of_run.unwrap_or(self.state.as_str()).to_owned())
     }
 }

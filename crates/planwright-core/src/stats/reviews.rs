@@ -55,6 +55,7 @@ impl ReviewTally {
             E::CommentAdded { .. } => self.comments += counts,
             E::PlanExpired { .. } | E::ApprovalExpired { .. } => self.expiries += counts,
             E::RunOpened { .. }
+            | E::ApprovalRevoked { .. }
             | E::PlanDeleted { .. }
             | E::PlanArchived { .. }
             | E::PlanUnarchived { .. }

@@ -10,7 +10,7 @@ use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
 use planwright_core::policy::{LateChoice, Policy, PolicyDocument, Subject, late_arguments};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewState, Revision,
+    Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewState, Revision, Revocation,
 };
 use planwright_core::run::{
     Answer, CallFacts, Command, Consent, Run, RunEvent, Shown, StepError, StepState, StoredValue, priorities,
@@ -141,6 +141,7 @@ struct Tally {
     expired: u64,
     /// Approvals that outlived an edit of words.
     carried: u64,
+    revoked: u64,
     refused: u64,
 }
 
@@ -251,6 +252,7 @@ impl<'a> Life<'a> {
                 self.work();
             }
             16 => self.race(),
+            17 => self.revoke(),
             _ => self.work(),
         }
     }
@@ -356,7 +358,9 @@ impl<'a> Life<'a> {
             only_to_go_on: false,
             policy,
         };
-        let (shown, assurance) = (self.shown(digest), Assurance::Terminal);
+        let token = self.dice.below(2) == 0;
+        let assurance = if token { Assurance::Token } else { Assurance::Terminal };
+        let shown = self.shown(digest);
         let command =
             ReviewCommand::Approve { shown, digest, by: by.clone(), assurance, offer: Box::new(offer) };
         if self.give(&command) {
@@ -364,7 +368,7 @@ impl<'a> Life<'a> {
             let about = self.about();
             let proposer = self.review.current().by.clone();
             let parts = judged_parts(self.document);
-            self.oracle.approved((&by, &proposer), (&about, self.now), &parts, &told);
+            self.oracle.approved((&by, &proposer, token), (&about, self.now), &parts, &told);
         }
     }
 
@@ -374,6 +378,19 @@ impl<'a> Life<'a> {
         let command = ReviewCommand::Reject { shown, digest, by, reason: "no".into() };
         if self.give(&command) {
             self.oracle.rejected();
+        }
+    }
+
+    /// Somebody takes an approval back, or takes somebody's access away.
+    fn revoke(&mut self) {
+        let (of, by) = (self.dice.pick(&people()).unwrap(), self.dice.pick(&people()).unwrap());
+        let tokens = self.dice.below(2) == 0;
+        let (given, policy) = (tokens.then_some(Assurance::Token), self.policy());
+        let revocation = Revocation { of: of.clone(), by: by.clone(), given, reason: None, policy };
+        let before = self.review.seq();
+        if self.give(&ReviewCommand::RevokeApprovals(Box::new(revocation))) {
+            self.oracle.revoked(&of, &by, tokens);
+            self.tally.revoked += self.review.seq() - before;
         }
     }
 
@@ -627,10 +644,11 @@ fn live_through(seeds: std::ops::Range<u64>) {
             life.step();
         }
     }
-    let Tally { calls, runs, asked, agreed, changed, denied, broken, expired, carried, refused } = tally;
+    let Tally { calls, runs, asked, agreed, changed, denied, broken, expired, carried, revoked, refused } =
+        tally;
     // It must not pass by doing nothing.
     let enough = [calls > 20_000, runs > 10_000, asked > 1_000, agreed > 200, changed > 500, carried > 500];
-    let enough_noes = [denied > 50, broken > 300, expired > 20, refused > 50_000];
+    let enough_noes = [denied > 50, broken > 300, expired > 20, revoked > 500, refused > 50_000];
     assert!(enough.iter().chain(&enough_noes).all(|&enough| enough), "{tally:?}");
 }
 

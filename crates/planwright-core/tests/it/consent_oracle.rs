@@ -38,6 +38,8 @@ pub(crate) type Fingerprint = (usize, Vec<u32>, usize);
 #[derive(Debug, Clone)]
 struct Yes {
     by: Principal,
+    /// Given with a token.
+    token: bool,
     about: Fingerprint,
     until: Option<i64>,
     uses: u32,
@@ -89,7 +91,7 @@ impl Oracle {
     /// An approval was accepted.
     pub(crate) fn approved(
         &mut self,
-        (by, proposer): (&Principal, &Principal),
+        (by, proposer, token): (&Principal, &Principal, bool),
         (about, now): (&Fingerprint, i64),
         parts: &[Part],
         chosen: &[(&'static str, Choice)],
@@ -117,6 +119,7 @@ impl Oracle {
         });
         self.yes.push(Yes {
             by: by.clone(),
+            token,
             about: about.clone(),
             until: lasts(policy).map(|span| now + span),
             uses: if policy == 3 { 2 } else { 1 },
@@ -126,6 +129,13 @@ impl Oracle {
 
     pub(crate) fn rejected(&mut self) {
         self.yes.clear();
+    }
+
+    /// What somebody agreed to counts no more, or only what they agreed to with a token.
+    pub(crate) fn revoked(&mut self, of: &Principal, by: &Principal, tokens: bool) {
+        let may = by == of || by.kind == PrincipalKind::Person;
+        assert!(may, "{by} revoked an approval of {of}");
+        self.yes.retain(|yes| yes.by != *of || tokens && !yes.token);
     }
 
     /// Another version is current. What was agreed to before counts only if that was exactly what this version does,

@@ -23,6 +23,7 @@ mod references;
 mod rendering;
 mod review_laws;
 mod review_life;
+mod revocations;
 mod run_files;
 mod run_golden;
 mod run_laws;

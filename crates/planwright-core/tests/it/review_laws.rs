@@ -6,7 +6,7 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName, decode, encode};
 use planwright_core::plan::Document;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{
-    BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewState, Revision, Terms,
+    BuildsOn, Command, Refusal, Review, ReviewEvent, ReviewState, Revision, Revocation, Terms,
 };
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
@@ -169,6 +169,23 @@ impl Life {
         }
     }
 
+    /// Voids what ada agreed to, if `by` may.
+    fn revoke(&mut self, by: &Principal, tokens: bool) {
+        let given = tokens.then_some(Assurance::Token);
+        let revocation =
+            Revocation { of: ada(), by: by.clone(), given, reason: None, policy: Arc::default() };
+        let events = self.give(&Command::RevokeApprovals(Box::new(revocation)));
+        match by.may_approve() {
+            true if tokens => assert_eq!(events, Ok(Vec::new()), "nothing here was agreed to with a token"),
+            true => {
+                assert!(self.granted.is_empty() || events.is_ok_and(|events| events.len() == 1));
+                self.granted.clear();
+                assert_ne!(self.review.state(), ReviewState::Approved);
+            }
+            false => assert_eq!(events, Err(Refusal::MayNotRevoke { of: ada(), by: by.clone() })),
+        }
+    }
+
     /// Every prefix folds, and the whole folds to the same.
     fn check_replay(&self) {
         let mut again = Review::open("plan-x".parse().unwrap(), &self.entries[0]).unwrap();
@@ -186,6 +203,7 @@ enum Deed {
     Reject { shown: u8 },
     Open { tools: u8 },
     Delete { executing: bool },
+    Revoke { tokens: bool },
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -195,6 +213,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         2 => (0..4_u8).prop_map(|shown| Deed::Reject { shown }),
         4 => (0..2_u8).prop_map(|tools| Deed::Open { tools }),
         1 => any::<bool>().prop_map(|executing| Deed::Delete { executing }),
+        2 => any::<bool>().prop_map(|tokens| Deed::Revoke { tokens }),
     ]
 }
 
@@ -234,6 +253,7 @@ proptest! {
                 }
                 Deed::Open { tools } => life.open(tools),
                 Deed::Delete { executing } => life.delete(executing, &by),
+                Deed::Revoke { tokens } => life.revoke(&by, tokens),
             }
         }
         life.check_replay();
@@ -338,6 +358,7 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
         proposed(2, Some(2)),
         proposed(2, Some(0)),
         ReviewEvent::DraftProposed { version: 1, by: ada() },
+        ReviewEvent::ApprovalRevoked { version: 1, of: ada(), by: ada(), given: None, reason: None },
     ];
     for event in forged {
         let mut review = life.review.clone();

@@ -328,6 +328,24 @@ fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision(
 }
 
 #[test]
+fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
+    let mut life = Life::begin();
+    assert_eq!(life.review.word(), "proposed");
+    life.approve(json!({})).unwrap();
+    assert_eq!(life.review.word(), "approved");
+    life.give(&Command::OpenRun { run: "run_x".parse().unwrap(), digest: digest(1) }).unwrap();
+    assert_eq!((life.review.word(), life.review.state()), ("opened", ReviewState::Proposed));
+    // The word stands exactly where the run says where the plan stands.
+    assert_eq!(life.review.status(Some("completed")).as_str(), "completed");
+    life.approve(json!({})).unwrap();
+    assert_eq!(life.review.word(), "approved");
+    life.give(&Command::OpenRun { run: "run_y".parse().unwrap(), digest: digest(1) }).unwrap();
+    life.propose(&["c"]);
+    assert_eq!(life.review.word(), "proposed");
+    assert_eq!(life.review.status(Some("completed")).as_str(), "proposed");
+}
+
+#[test]
 fn the_figures_say_what_was_decided() {
     let (records, review) = story();
     let mut tally = ReviewTally::since(None);

@@ -74,6 +74,8 @@ const REVIEW_LIFE: &str = "review_life";
 const REVIEW_EDITED: &str = "review_edited";
 /// A fallback that a person proposed, and a version that a model wrote.
 const REVIEW_PLANNED: &str = "review_planned";
+/// Approvals that are taken back, and lost with a token.
+const REVIEW_REVOKED: &str = "review_revoked";
 /// A run that goes on from another, is looked at, and is adjusted.
 const REFLECTED: &str = "reflected";
 /// A run that carries its consent, and asks about one call.
@@ -226,7 +228,7 @@ fn what_a_later_version_adds_to_an_entry_is_not_lost_on_the_rest() {
 }
 
 /// The life of a plan from its first entry on, one second per entry.
-fn live(first: &ReviewEvent, commands: &[Command]) -> (Vec<Record>, Review) {
+pub(crate) fn live(first: &ReviewEvent, commands: &[Command]) -> (Vec<Record>, Review) {
     let stream: StreamName = "plan/plan-golden".parse().unwrap();
     let at = |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
     let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, first)];
@@ -554,6 +556,10 @@ fn journals_that_are_missing_are_written_on_request() {
     if !kept.iter().any(|kept| kept == REVIEW_PLANNED) {
         let (records, review) = write_planned_review();
         keep(REVIEW_PLANNED, &records, &review.current().document, &review_came_to(&review));
+    }
+    if !kept.iter().any(|kept| kept == REVIEW_REVOKED) {
+        let (records, review) = crate::revocations::story();
+        keep(REVIEW_REVOKED, &records, &review.current().document, &review_came_to(&review));
     }
     if !kept.iter().any(|kept| kept == REVIEW) {
         let (records, review) = write_review();

@@ -14,6 +14,7 @@ impl Engine {
         let environment = Environment {
             store: Arc::clone(&env.store),
             artifacts: Arc::clone(&env.artifacts),
+            tokens: env.tokens.clone(),
             tools,
             secrets: Arc::clone(&env.secrets),
             model,

@@ -1,5 +1,6 @@
 //! The model that a conversation is with.
 
+use super::unfinished::Unfinished;
 use crate::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, TextSink};
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use std::fmt;
@@ -87,6 +88,10 @@ impl Model for ChatModel {
         self.current()
     }
 
+    fn used(&self, _: ModelRole, _: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
+        self.inner.used(ModelRole::Chat, self.chosen().as_deref(), usage)
+    }
+
     fn ask(&self, mut request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
         let asked = match self.current() {
             Ok(asked) => asked.name,
@@ -104,7 +109,9 @@ impl Model for ChatModel {
         });
         let (mut interrupted, unwanted) = (self.interrupted.subscribe(), request.cancelled.clone());
         let (inner, failed) = (Arc::clone(&self.inner), Arc::clone(&self.failed));
+        let open = Unfinished::new(&self.inner, &request);
         Box::pin(async move {
+            let mut begun = false;
             let stopped = async {
                 // The sender lives as long as the model, which may be dropped before its answer comes.
                 if interrupted.wait_for(|stop| *stop).await.is_err() {
@@ -116,9 +123,10 @@ impl Model for ChatModel {
                 () = stopped => {
                     unwanted.cancel();
                     let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
-                    Ok(noted(text, INTERRUPTED, asked))
+                    let used = if begun { open.used(text.len()) } else { None };
+                    Ok(noted(&text, INTERRUPTED, used.unwrap_or_else(|| nothing(asked))))
                 }
-                answer = async { inner.ask(request).await } => match answer {
+                answer = async { begun = true; inner.ask(request).await } => match answer {
                     Ok(answer) if answer.calls.is_empty() && answer.text.trim().is_empty() => {
                         Ok(ModelAnswer { text: NOTHING.to_owned(), ..answer })
                     }
@@ -127,8 +135,9 @@ impl Model for ChatModel {
                     Err(error) => {
                         let text = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
                         let note = format!("[no answer: {error}]");
+                        let used = open.used_until(&error, text.len()).unwrap_or_else(|| nothing(asked));
                         *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                        Ok(noted(text, &note, asked))
+                        Ok(noted(&text, &note, used))
                     }
                 },
             }
@@ -141,13 +150,15 @@ fn ends_conversation(error: &ModelError) -> bool {
     matches!(error, ModelError::Cancelled | ModelError::NotConfigured { .. } | ModelError::Unknown { .. })
 }
 
-/// What was said until it ended, and why it did. Nobody counted its tokens.
-fn noted(said: String, why: &str, model: String) -> ModelAnswer {
-    let output = said.len() as u64 / 4;
-    let usage = TokenUsage { input: 0, output, cached: 0, estimated: true };
+/// What was said until it ended, and why it did.
+fn noted(said: &str, why: &str, used: ModelUse) -> ModelAnswer {
     let text = if said.is_empty() { why.to_owned() } else { format!("{said} {why}") };
-    let used = ModelUse { role: ModelRole::Chat, model, usage, cost: None };
     ModelAnswer { text, calls: Vec::new(), used, cut: false }
+}
+
+/// Nothing was asked, or nobody worked on it.
+fn nothing(model: String) -> ModelUse {
+    ModelUse { role: ModelRole::Chat, model, usage: TokenUsage::default(), cost: None }
 }
 
 #[cfg(test)]
@@ -193,10 +204,15 @@ mod tests {
             }
             model.interrupt();
         });
-        assert_eq!(answer.unwrap().text, "Once upon [interrupted by the user]");
+        let answer = answer.unwrap();
+        assert_eq!(answer.text, "Once upon [interrupted by the user]");
+        // Nobody counted, so it is estimated: what was asked, and what was said until then.
+        let estimate = TokenUsage { input: 4, output: 3, cached: 0, estimated: true };
+        assert_eq!((answer.used.role, answer.used.usage), (ModelRole::Chat, estimate));
         assert!(unwanted.is_cancelled());
         // Until the person listens again, nothing is asked at all.
-        assert_eq!(model.ask(request()).await.unwrap().text, INTERRUPTED);
+        let unasked = model.ask(request()).await.unwrap();
+        assert_eq!((unasked.text.as_str(), unasked.used.usage.total()), (INTERRUPTED, 0));
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! What makes a plan a conversation.
 
-use planwright_core::plan::Document;
+use planwright_core::plan::{Document, Step, StepIx};
+use planwright_core::run::{Run, StepState};
 
 /// What marks the step of a plan as a conversation at a terminal: lists leave it out unless they are asked for it, and no
 /// supervisor goes on with it.
@@ -8,9 +9,24 @@ pub const CHAT_LABEL: &str = "chat";
 
 /// Whether a plan is a conversation at a terminal.
 pub fn is_conversation(document: &Document) -> bool {
-    let labelled = |labels: &[String]| labels.iter().any(|label| label == CHAT_LABEL);
-    document
-        .steps
-        .iter()
-        .any(|step| step.agent.as_deref().is_some_and(|agent| agent.converse) && labelled(&step.labels))
+    document.steps.iter().any(converses)
+}
+
+/// Which plans a list shows for what they are: those with a label on one of their steps, or everything but
+/// conversations. `all` leaves nothing out.
+pub fn is_listed(document: &Document, label: Option<&str>, all: bool) -> bool {
+    match label {
+        Some(wanted) => document.steps.iter().any(|step| step.labels.iter().any(|label| label == wanted)),
+        None => all || !is_conversation(document),
+    }
+}
+
+/// Whether a step waits for nothing but what the person at the terminal says next.
+pub fn listens(run: &Run, ix: StepIx) -> bool {
+    converses(run.definition(ix)) && matches!(run.step(ix), StepState::AwaitingInput { .. })
+}
+
+fn converses(step: &Step) -> bool {
+    let labelled = step.labels.iter().any(|label| label == CHAT_LABEL);
+    labelled && step.agent.as_deref().is_some_and(|agent| agent.converse)
 }

@@ -1,12 +1,15 @@
 //! Tools and models whose use is counted against one budget, whoever uses them.
 
 use super::spending::Spending;
+use super::unfinished::Unfinished;
 use crate::port::{
-    BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome, Tools,
+    BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome, TextSink,
+    Tools,
 };
-use planwright_core::model::ModelRole;
+use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Tools that are called as long as the budget lasts.
 #[derive(Debug, Clone)]
@@ -69,6 +72,10 @@ impl Model for CountedModel {
         self.inner.resolve(role, model)
     }
 
+    fn used(&self, role: ModelRole, model: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
+        self.inner.used(role, model, usage)
+    }
+
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
         if let Err(reason) = self.spending.ask() {
             let asked = self.inner.resolve(request.role, request.model.as_deref());
@@ -78,11 +85,122 @@ impl Model for CountedModel {
             });
             return Box::pin(std::future::ready(refused));
         }
-        let (asking, spending) = (self.inner.ask(request), self.spending.clone());
+        let (counting, request) = Counting::begin(self, request);
+        let asking = self.inner.ask(request);
         Box::pin(async move {
-            let answer = asking.await?;
-            spending.used(&answer.used);
-            Ok(answer)
+            let answered = asking.await;
+            counting.end(&answered);
+            answered
         })
+    }
+}
+
+/// Counts one answer, whatever becomes of it: also one that nobody waits for any more.
+struct Counting {
+    spending: Spending,
+    /// Absent once it is counted.
+    open: Option<Unfinished>,
+    /// How many bytes of it came.
+    said: Arc<AtomicUsize>,
+}
+
+impl Counting {
+    /// Also the request as it has to be asked.
+    fn begin(model: &CountedModel, mut request: ModelRequest) -> (Self, ModelRequest) {
+        let (said, told) = (Arc::new(AtomicUsize::new(0)), request.told.clone());
+        let saying = Arc::clone(&said);
+        request.told = TextSink::new(move |piece| {
+            saying.fetch_add(piece.len(), Ordering::Relaxed);
+            told.tell(piece);
+        });
+        let open = Some(Unfinished::new(&model.inner, &request));
+        (Self { spending: model.spending.clone(), open, said }, request)
+    }
+
+    fn end(mut self, answered: &Result<ModelAnswer, ModelError>) {
+        let Some(open) = self.open.take() else { return };
+        match answered {
+            Ok(answer) => self.spending.used(&answer.used),
+            Err(error) => {
+                let used = open.used_until(error, self.said.load(Ordering::Relaxed));
+                used.iter().for_each(|used| self.spending.used(used));
+            }
+        }
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        let used = self.open.take().and_then(|open| open.used(self.said.load(Ordering::Relaxed)));
+        used.iter().for_each(|used| self.spending.used(used));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::ScriptedModel;
+    use planwright_core::model::Message;
+
+    /// Says half of something and goes on for ever, or gives up.
+    #[derive(Debug)]
+    struct Endless(Option<ModelError>);
+
+    impl Model for Endless {
+        fn models(&self) -> Vec<ModelInfo> {
+            ScriptedModel::default().models()
+        }
+
+        fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
+            ScriptedModel::default().resolve(role, model)
+        }
+
+        fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
+            request.told.tell("Once upon a time");
+            match self.0.clone() {
+                Some(error) => Box::pin(std::future::ready(Err(error))),
+                None => Box::pin(std::future::pending()),
+            }
+        }
+    }
+
+    fn request() -> ModelRequest {
+        ModelRequest::new(ModelRole::Chat, vec![Message::user("Tell me a long story.")])
+    }
+
+    fn counted(inner: impl Model + 'static) -> (CountedModel, Spending) {
+        let spending = Spending::new(crate::chat::Budget { calls: None, tokens: Some(10) });
+        (CountedModel::new(Arc::new(inner), spending.clone()), spending)
+    }
+
+    const ESTIMATE: TokenUsage = TokenUsage { input: 6, output: 4, cached: 0, estimated: true };
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_waits_for_has_still_been_given() {
+        let (model, spending) = counted(Endless(None));
+        drop(model.ask(request()));
+        assert_eq!(spending.tokens(), ESTIMATE);
+        // That was all there is.
+        let refused = model.ask(request()).await.unwrap_err();
+        assert!(refused.to_string().contains("the budget of 10 tokens is used up"), "{refused}");
+        assert_eq!(spending.tokens(), ESTIMATE);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_is_counted_and_a_provider_that_is_not_there_is_not() {
+        let gone = || ModelError::Unavailable { model: "m".into(), message: "it broke off".into() };
+        let (model, spending) = counted(Endless(Some(gone())));
+        model.ask(request()).await.unwrap_err();
+        assert_eq!(spending.tokens(), ESTIMATE);
+        let (model, spending) = counted(ScriptedModel::default().then(Err(gone())));
+        model.ask(request()).await.unwrap_err();
+        assert_eq!(spending.tokens(), TokenUsage::default());
+    }
+
+    #[tokio::test]
+    async fn what_the_provider_counted_is_not_estimated() {
+        let (model, spending) = counted(ScriptedModel::default().says("hello"));
+        model.ask(request()).await.unwrap();
+        assert_eq!(spending.tokens(), TokenUsage { input: 10, output: 5, cached: 0, estimated: false });
     }
 }

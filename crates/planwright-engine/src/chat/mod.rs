@@ -5,11 +5,13 @@ mod beside;
 mod chat_model;
 mod conversation;
 mod counted;
+mod recall;
 mod spending;
 mod tools;
+mod unfinished;
 
 pub use chat_model::ChatModel;
-pub use conversation::{CHAT_LABEL, is_conversation};
+pub use conversation::{CHAT_LABEL, is_conversation, is_listed, listens};
 pub use counted::{CountedModel, CountedTools};
 pub use spending::{Budget, Spending};
 pub use tools::ConversationTools;

@@ -1,7 +1,7 @@
 //! What lists show: a cached status per stream, in a stable order.
 
 use super::fixture::{Chain, Subject, status};
-use crate::port::{Append, StreamInfo};
+use crate::port::{Append, StreamCounts, StreamInfo};
 use planwright_core::time::Timestamp;
 
 async fn begin(store: &Subject, name: &str, plan: &str, at: i64) -> Chain {
@@ -107,4 +107,100 @@ pub async fn a_status_without_records_is_kept(store: Subject) {
     let chain = Chain::of("plan/p");
     store.append(vec![Append { status: status("p", "imported"), ..chain.nothing() }]).await.unwrap();
     assert_eq!(store.info(&chain.stream).await.unwrap().unwrap().status.status, "imported");
+}
+
+pub async fn a_word_alone_changes_no_time(store: Subject) {
+    let chain = begin(&store, "plan/p", "p", 5_000).await;
+    store.append(vec![Append { status: status("p", "opened"), ..chain.nothing() }]).await.unwrap();
+    let info = store.info(&chain.stream).await.unwrap().unwrap();
+    assert_eq!(info.status.status, "opened");
+    assert_eq!(info.updated_at, Timestamp::from_millis(5_000));
+}
+
+pub async fn plans_are_found_by_where_they_stand(store: Subject) {
+    for (id, word, at) in [("a", "proposed", 2_000), ("b", "archived", 3_000), ("c", "approved", 4_000)] {
+        let mut chain = begin(&store, &format!("plan/{id}"), id, 1_000).await;
+        change(&store, &mut chain, id, word, at).await;
+    }
+    begin(&store, "plan/d", "d", 1_000).await;
+    begin(&store, "run/r", "a", 1_000).await;
+    let found = async |words: &[&str]| names(&store.plans_in(words, None).await.unwrap());
+    assert_eq!(found(&["proposed"]).await, ["plan/a"]);
+    assert_eq!(found(&["proposed", "approved"]).await, ["plan/c", "plan/a"], "most recently updated first");
+    assert_eq!(found(&["draft"]).await, ["plan/d"], "and no run");
+    assert!(found(&["deleted"]).await.is_empty());
+    assert!(found(&[]).await.is_empty());
+    let all = store.plans_in(&["draft", "approved", "archived", "proposed"], None).await.unwrap();
+    assert_eq!(all, store.plans().await.unwrap());
+}
+
+pub async fn plans_are_found_by_how_long_nothing_happened(store: Subject) {
+    for (id, at) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
+        begin(&store, &format!("plan/{id}"), id, at).await;
+    }
+    let found = async |until: i64| {
+        names(&store.plans_in(&["draft"], Some(Timestamp::from_millis(until))).await.unwrap())
+    };
+    assert!(found(999).await.is_empty());
+    assert_eq!(found(2_000).await, ["plan/b", "plan/a"]);
+    assert_eq!(found(i64::MAX).await, ["plan/c", "plan/b", "plan/a"]);
+}
+
+pub async fn runs_of_all_plans_are_found_by_where_they_stand(store: Subject) {
+    let mut first = begin(&store, "run/m", "p", 1_000).await;
+    begin(&store, "run/z", "q", 1_000).await;
+    begin(&store, "run/a", "p", 2_000).await;
+    begin(&store, "plan/p", "p", 1_000).await;
+    let found = async |words: &[&str]| names(&store.runs_in(words).await.unwrap());
+    assert_eq!(found(&["draft"]).await, ["run/m", "run/z", "run/a"], "oldest first, and no plan");
+    change(&store, &mut first, "p", "completed", 9_000).await;
+    assert_eq!(found(&["draft"]).await, ["run/z", "run/a"]);
+    assert_eq!(found(&["completed", "draft"]).await, ["run/m", "run/z", "run/a"]);
+    assert!(found(&["waiting"]).await.is_empty());
+    assert!(found(&[]).await.is_empty());
+    let of_plan = store.runs_in(&["draft"]).await.unwrap().pop().unwrap();
+    assert_eq!(of_plan.status.plan.as_str(), "p");
+}
+
+pub async fn streams_are_counted_by_where_they_stand(store: Subject) {
+    assert_eq!(store.counts().await.unwrap(), StreamCounts::default());
+    begin(&store, "plan/a", "a", 1_000).await;
+    let mut second = begin(&store, "plan/b", "b", 1_000).await;
+    begin(&store, "plan/c", "c", 1_000).await;
+    begin(&store, "run/r", "a", 1_000).await;
+    store.append(vec![Chain::of("run/nameless").grow(&["one"])]).await.unwrap();
+    change(&store, &mut second, "b", "approved", 2_000).await;
+    let counts = store.counts().await.unwrap();
+    let listed = |words: &std::collections::BTreeMap<String, u64>| {
+        words.iter().map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&counts.plans), ["approved 1", "draft 2"]);
+    assert_eq!(listed(&counts.runs), ["draft 1"]);
+}
+
+pub async fn plans_are_paged_by_age(store: Subject) {
+    for (id, at) in [("m", 2_000), ("z", 1_000), ("a", 2_000), ("k", 3_000), ("b", 2_000)] {
+        begin(&store, &format!("plan/{id}"), id, at).await;
+    }
+    begin(&store, "run/r", "a", 9_000).await;
+    let mut old = Chain::of("plan/nameless");
+    store.append(vec![old.grow(&["one"])]).await.unwrap();
+    let all = ["plan/k", "plan/a", "plan/b", "plan/m", "plan/z"];
+    assert_eq!(names(&store.plans_by_age(None, 100).await.unwrap()), all);
+    assert!(store.plans_by_age(None, 0).await.unwrap().is_empty());
+    let (mut seen, mut last) = (Vec::new(), None::<StreamInfo>);
+    loop {
+        let after = last.as_ref().map(|info| (info.created_at, &info.status.plan));
+        let page = store.plans_by_age(after, 2).await.unwrap();
+        seen.extend(names(&page));
+        // A change moves nothing: the order is that of their beginnings.
+        let mut first = Chain::of("plan/m");
+        first.head = store.head(&first.stream).await.unwrap();
+        change(&store, &mut first, "m", &format!("after {}", seen.len()), 9_000).await;
+        last = page.last().cloned();
+        if page.len() < 2 {
+            break;
+        }
+    }
+    assert_eq!(seen, all);
 }

@@ -129,6 +129,12 @@ macro_rules! store_laws {
                 runs_come_oldest_first,
                 runs_belong_to_their_plan,
                 a_status_without_records_is_kept,
+                a_word_alone_changes_no_time,
+                plans_are_found_by_where_they_stand,
+                plans_are_found_by_how_long_nothing_happened,
+                runs_of_all_plans_are_found_by_where_they_stand,
+                plans_are_paged_by_age,
+                streams_are_counted_by_where_they_stand,
             ],
             bytes: [
                 nul_and_invalid_utf8_are_kept,

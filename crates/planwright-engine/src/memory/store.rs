@@ -4,7 +4,7 @@ use super::SystemClock;
 use super::transaction::Transaction;
 use crate::port::{
     AcquireError, Append, AppendError, BoxFuture, Clock, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamInfo, StreamStatus,
+    Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -225,21 +225,35 @@ impl MemoryStore {
         id
     }
 
-    fn plans_now(&self) -> Vec<StreamInfo> {
+    fn plans_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
         let plans = state.streams.iter().filter(|(name, _)| matches!(name, StreamName::Plan(_)));
-        let mut plans: Vec<_> = plans.filter_map(|(name, s)| Some((s.created, state.info(name)?))).collect();
+        let plans = plans.filter_map(|(name, stream)| Some((stream.created, state.info(name)?)));
+        let mut plans: Vec<_> = plans.filter(|(_, info)| wanted(info)).collect();
         plans.sort_by_key(|(created, info)| std::cmp::Reverse((info.updated_at, *created)));
         plans.into_iter().map(|(_, info)| info).collect()
     }
 
-    fn runs_now(&self, plan: &PlanId) -> Vec<StreamInfo> {
+    fn runs_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
         let runs = state.streams.iter().filter(|(name, _)| matches!(name, StreamName::Run(_)));
         let runs = runs.filter_map(|(name, stream)| Some((stream.created, state.info(name)?)));
-        let mut runs: Vec<_> = runs.filter(|(_, info)| info.status.plan == *plan).collect();
+        let mut runs: Vec<_> = runs.filter(|(_, info)| wanted(info)).collect();
         runs.sort_by_key(|(created, _)| *created);
         runs.into_iter().map(|(_, info)| info).collect()
+    }
+
+    fn counts_now(&self) -> StreamCounts {
+        let mut counts = StreamCounts::default();
+        for (name, stream) in &self.state().streams {
+            let Some(StreamStatus { status, .. }) = &stream.status else { continue };
+            let words = match name {
+                StreamName::Plan(_) => &mut counts.plans,
+                StreamName::Run(_) => &mut counts.runs,
+            };
+            *words.entry(status.clone()).or_default() += 1;
+        }
+        counts
     }
 }
 
@@ -266,7 +280,8 @@ fn write(state: &mut State, append: Append, now: Timestamp) {
         }
     });
     if append.status.is_some() && append.status != stream.status {
-        stream.updated_at = append.records.last().map_or(now, |record| record.at);
+        // A word alone says nothing new: it is only kept right.
+        stream.updated_at = append.records.last().map_or(stream.updated_at, |record| record.at);
         stream.status = append.status;
     }
     stream.keys.extend(append.records.iter().filter_map(|record| record.key.clone()));
@@ -309,11 +324,46 @@ impl Store for MemoryStore {
     }
 
     fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(self.plans_now()))
+        ready(Ok(self.plans_now(|_| true)))
+    }
+
+    fn plans_by_age<'a>(
+        &'a self,
+        after: Option<(Timestamp, &'a PlanId)>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        let mut plans = self.plans_now(|info| {
+            after.is_none_or(|(at, id)| {
+                info.created_at < at || info.created_at == at && info.status.plan.as_str() > id.as_str()
+            })
+        });
+        plans.sort_by(|a, b| {
+            let ids = || a.status.plan.as_str().cmp(b.status.plan.as_str());
+            b.created_at.cmp(&a.created_at).then_with(ids)
+        });
+        plans.truncate(limit);
+        ready(Ok(plans))
     }
 
     fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(self.runs_now(plan)))
+        ready(Ok(self.runs_now(|info| info.status.plan == *plan)))
+    }
+
+    fn plans_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+        until: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        let untouched = |info: &StreamInfo| until.is_none_or(|until| info.updated_at <= until);
+        ready(Ok(self.plans_now(|info| words.contains(&info.status.status.as_str()) && untouched(info))))
+    }
+
+    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        ready(Ok(self.runs_now(|info| words.contains(&info.status.status.as_str()))))
+    }
+
+    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
+        ready(Ok(self.counts_now()))
     }
 
     fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {

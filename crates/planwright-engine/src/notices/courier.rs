@@ -1,6 +1,7 @@
 //! Carries notices to one endpoint: reads the feed, keeps what is to be told, sends it, and tries again.
 
-use super::notice::{kinds, notices_of};
+use super::belonging::{Children, told_of_children};
+use super::notice::{Notice, kinds, notices_of};
 use super::schedule::delay;
 use crate::engine::Engine;
 use crate::port::{
@@ -140,9 +141,9 @@ impl Courier {
         let Some(last) = page.last().map(|placed| placed.position) else {
             return Ok(Collected { disabled: false, more: false });
         };
-        let mut found = Vec::new();
+        let (mut found, mut children) = (Vec::new(), Children::default());
         for placed in &page {
-            for (index, kind) in (0..).zip(kinds(placed)) {
+            for (index, kind) in kinds(&**self.store(), placed, &mut children).await? {
                 if self.webhook.wants(kind) {
                     found.push((placed.position, index));
                 }
@@ -180,11 +181,17 @@ impl Courier {
         };
         let index = usize::try_from(delivery.index).unwrap_or(usize::MAX);
         // What this version cannot read, or what the operator no longer wants to tell, is forgotten.
-        let Some(notice) = notices.get(index).filter(|notice| self.webhook.wants(notice.kind)) else {
+        let Some(notice) = notices.get(index).filter(|notice| self.tells(notice)) else {
             return self.outbox.settle(self.webhook.name(), &delivery, Settled::Done).await;
         };
         let answer = self.webhook.send(notice).await;
         self.settle(delivery, answer).await
+    }
+
+    /// Whether the endpoint wants to be told, and this is told at all: an earlier version told more of child runs.
+    fn tells(&self, notice: &Notice) -> bool {
+        let told = notice.about.parent.is_none() || told_of_children(notice.kind);
+        told && self.webhook.wants(notice.kind)
     }
 
     async fn settle(

@@ -3,10 +3,12 @@
 //! They are read from the feed of the journal, so they tell only what is durable, and a restart forgets none. An
 //! endpoint that fails touches no run and no other endpoint.
 
+mod belonging;
 mod courier;
 mod notice;
 mod schedule;
 
+pub use belonging::Belongs;
 pub use courier::{Courier, CourierWatch};
 pub use notice::{About, KINDS, Notice, notices_of};
 pub use schedule::{MAX_ATTEMPTS, delay};

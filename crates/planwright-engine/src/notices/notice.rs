@@ -1,5 +1,6 @@
 //! Which entries of the journal are worth a notice, and what it says: enough to know where to look, and no more.
 
+use super::belonging::{Belongs, Children, belongs};
 use crate::port::{Placed, Store, StoreError};
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
@@ -19,12 +20,15 @@ pub const KINDS: &[&str] = &[
     "approval.requested",
     "approval.decided",
     "approval.expired",
+    "approval.revoked",
     "input.requested",
     "outcome.unknown",
     "step.failed",
     "run.started",
     "run.paused",
     "run.resumed",
+    "run.stalled",
+    "run.adjusted",
     "run.ended",
     "run.undo_started",
 ];
@@ -57,6 +61,9 @@ pub struct About {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'static str>,
+    /// What a child run belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Belongs>,
 }
 
 /// Longer titles are cut: a notice is small.
@@ -70,9 +77,19 @@ fn bare(placed: &Placed) -> Vec<(&'static str, About)> {
     }
 }
 
-/// The kinds of notices that a record brings, in order.
-pub(super) fn kinds(placed: &Placed) -> Vec<&'static str> {
-    bare(placed).into_iter().map(|(kind, _)| kind).collect()
+/// The kinds of notices that a record brings, with their places. Of child runs only what people decide is told.
+pub(super) async fn kinds(
+    store: &dyn Store,
+    placed: &Placed,
+    children: &mut Children,
+) -> Result<Vec<(u32, &'static str)>, StoreError> {
+    let mut told = Vec::new();
+    for (index, (kind, _)) in (0..).zip(bare(placed)) {
+        if children.are_told(store, &placed.stream, kind).await? {
+            told.push((index, kind));
+        }
+    }
+    Ok(told)
 }
 
 /// The notices of one record, in order.
@@ -94,6 +111,10 @@ pub async fn notices_of(store: &dyn Store, placed: &Placed) -> Result<Vec<Notice
         StreamName::Run(run) => Some(run.clone()),
         StreamName::Plan(_) => None,
     };
+    let parent = match &run {
+        Some(run) => belongs(store, run).await?,
+        None => None,
+    };
     let notice = |(index, (kind, about)): (usize, (&'static str, About))| Notice {
         id: stable_id(placed, index),
         kind,
@@ -101,6 +122,7 @@ pub async fn notices_of(store: &dyn Store, placed: &Placed) -> Result<Vec<Notice
         about: About {
             plan_id: plan.clone(),
             run_id: about.run_id.or_else(|| run.clone()),
+            parent: parent.clone(),
             title: about.title.or_else(|| title.clone()).filter(|title| !title.is_empty()),
             ..about
         },
@@ -159,6 +181,10 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
                 ..About::default()
             };
             vec![("approval.expired", about)]
+        }
+        E::ApprovalRevoked { version, .. } => {
+            let about = About { version: Some(version), status: Some("revoked"), ..About::default() };
+            vec![("approval.revoked", about)]
         }
         E::PlanExpired { version, .. } => {
             let about = About { version: Some(version), status: Some("expired"), ..About::default() };

@@ -35,7 +35,8 @@ pub struct Continuation {
     /// What was agreed to for the run that was adjusted.
     pub since: BuildsOn,
     pub diff: PlanDiff,
-    /// The steps that are just as they were agreed to. None if a tool or the policy changed since.
+    /// The steps that are just as they were agreed to. None if a tool or the policy changed since, or if whoever agreed
+    /// has lost their access.
     pub agreed: Vec<StepId>,
     /// The steps that were tried before and run again as they are.
     pub again: Vec<StepId>,
@@ -70,7 +71,10 @@ impl Engine {
         let is_other =
             |step: &StepId| diff.steps.iter().any(|change| change.executable && change.id == *step);
         let again: Vec<StepId> = again(run, &candidate).into_iter().filter(|step| !is_other(step)).collect();
-        let unchanged = self.unchanged_since(run, &candidate).await?;
+        let unchanged = match self.rests_on_lost_approval(run, &review).await? {
+            true => Vec::new(),
+            false => self.unchanged_since(run, &candidate).await?,
+        };
         let agreed: Vec<StepId> = unchanged.into_iter().filter(|step| !again.contains(step)).collect();
         let untouched = untouched(&candidate, &agreed);
         let by_policy = self.may_policy_agree(&candidate, &untouched);

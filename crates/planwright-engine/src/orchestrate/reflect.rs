@@ -10,7 +10,6 @@ use planwright_core::adjust::{
 use planwright_core::model::{Message, ModelRole, ModelUse, OfferedTool};
 use planwright_core::planning::REFLECT;
 use planwright_core::run::Run;
-use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
 /// How often the model is asked to say it again in a way that can be used.
@@ -93,15 +92,8 @@ impl Engine {
 
     /// The tools that adjustments may call: those of the plan's scope, less what policy forbids.
     fn tools_for_adjusting(&self, run: &Run) -> Vec<OfferedTool> {
-        let (catalog, scope) = (self.catalog(), &run.plan().document().tools_required);
-        let in_scope: BTreeSet<String> = scope
+        self.tools_in_scope(&[], run.plan().document())
             .iter()
-            .filter_map(|name| catalog.resolve(name).ok())
-            .map(|tool| tool.name.to_string())
-            .collect();
-        self.offered_tools(&[])
-            .iter()
-            .filter(|tool| scope.is_empty() || in_scope.contains(&tool.name.to_string()))
             .map(|tool| OfferedTool {
                 name: tool.name.to_string(),
                 description: tool.definition.description.clone().unwrap_or_default(),

@@ -12,6 +12,7 @@ mod outcome;
 
 pub use consenter::{Consented, Consenter, NobodyToAsk, PlanMaker};
 pub use definition::{PLAN_TOOLS_SERVER, PlanTool};
+pub(crate) use found::{plans_by_trace, trace_of_call, trace_of_run};
 
 use crate::engine::Engine;
 use crate::observer::{Observer, Observers};

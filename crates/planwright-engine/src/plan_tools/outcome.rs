@@ -36,7 +36,7 @@ pub(super) fn created(review: &Review) -> Value {
         "success": true,
         "planId": review.id(),
         "title": document.title,
-        "status": review.word(),
+        "status": review.state().as_str(),
         "steps": document.steps.iter().map(step).collect::<Vec<_>>(),
     })
 }

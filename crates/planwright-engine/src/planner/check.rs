@@ -51,6 +51,21 @@ impl Engine {
         catalog.iter().filter(named).filter(|tool| !self.is_denied(tool)).cloned().collect()
     }
 
+    /// Of these, the tools in the scope of a plan. A scope that only follows from the steps narrows nothing: else a plan
+    /// could never be written again with another tool.
+    pub(crate) fn tools_in_scope(&self, servers: &[String], document: &Document) -> Vec<Arc<KnownTool>> {
+        let (catalog, in_scope) = (self.catalog(), document.scope());
+        // Names can be written in several ways.
+        let resolved = document.tools_required.iter().filter_map(|name| catalog.resolve(name).ok());
+        let resolved: BTreeSet<String> = resolved.map(|tool| tool.name.to_string()).collect();
+        let mut offered = self.offered_tools(servers);
+        offered.retain(|tool| {
+            let name = tool.name.to_string();
+            in_scope(&name) || resolved.contains(&name)
+        });
+        offered
+    }
+
     fn is_denied(&self, tool: &KnownTool) -> bool {
         let properties = tool.definition.input_schema.get("properties").and_then(Value::as_object);
         let unknown: BTreeSet<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();

@@ -23,6 +23,8 @@ pub enum CreateError {
     Cancelled(Box<Planning>),
     #[error("the plan has no step `{0}`")]
     NoSuchStep(String),
+    #[error("none of the tools in the scope of plan `{0}` can be planned with")]
+    NothingInScope(PlanId),
     #[error("plan `{0}` is executing: it is changed when the run is over, or paused and cancelled")]
     Executing(PlanId),
     #[error("it is not known what became of step `{0}`: a person says so first")]

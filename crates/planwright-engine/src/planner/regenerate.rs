@@ -21,6 +21,8 @@ pub struct RegenerateOrder {
     pub steps: Vec<String>,
     /// What should be different, beside what was already said about the plan.
     pub feedback: Option<String>,
+    /// Plan with tools outside the scope that the plan lists too. What is used of them is added to it.
+    pub any_tool: bool,
     pub options: PlannerOptions,
 }
 
@@ -56,13 +58,20 @@ impl Engine {
             chosen(&old.steps.iter().filter_map(|step| step.id.clone()).collect::<Vec<_>>(), &order.steps)?;
         let goal = old.goal.clone().or_else(|| old.title.clone()).unwrap_or_default();
         let options = &order.options;
+        let tools = match order.any_tool {
+            true => self.offered_tools(&options.servers),
+            false => self.tools_in_scope(&options.servers, &old),
+        };
+        if tools.is_empty() && !old.tools_required.is_empty() {
+            return Err(CreateError::NothingInScope(plan.clone()));
+        }
         let snapshot = self.surroundings(options).await;
         let budget = self.prompt_budget(options.model.as_deref());
         let count = options.max_steps.unwrap_or_else(|| budget.default_steps().max(old.steps.len()));
         let prompt = build_prompt(
             &PromptRequest {
                 goal: &goal,
-                tools: &self.offered_tools(&options.servers),
+                tools: &tools,
                 snapshot: Some(&snapshot),
                 context: &options.context,
                 task: Task::Regenerate {
@@ -77,7 +86,14 @@ impl Engine {
             &self.env.prompts,
         )?;
         let complete = |answer| {
-            if steps.is_empty() { Ok(merge_whole(&old, answer)) } else { merge_steps(&old, &steps, answer) }
+            let mut merged = match steps.is_empty() {
+                true => merge_whole(&old, answer),
+                false => merge_steps(&old, &steps, answer)?,
+            };
+            if order.any_tool {
+                merged.widen_scope();
+            }
+            Ok(merged)
         };
         let max_steps = count.max(old.steps.len());
         let request = Request { goal: &goal, prompt, budget, max_steps, options, complete: &complete };

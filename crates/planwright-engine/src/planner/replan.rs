@@ -33,7 +33,7 @@ impl Engine {
         let prompt = build_prompt(
             &PromptRequest {
                 goal: &goal,
-                tools: &self.offered_tools(&options.servers),
+                tools: &self.tools_in_scope(&options.servers, old),
                 snapshot: Some(&snapshot),
                 context: &options.context,
                 task: Task::Replan { document: old, outcomes: &outcomes },

@@ -24,7 +24,7 @@ pub use plan_files::PlanFiles;
 pub use secrets::{SecretError, Secrets};
 pub use store::{
     AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamInfo, StreamStatus,
+    Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};

@@ -1,7 +1,9 @@
 //! Asking language models.
 
 use super::BoxFuture;
-use planwright_core::model::{AnswerSchema, Message, ModelRole, ModelUse, OfferedTool, WantedCall};
+use planwright_core::model::{
+    AnswerSchema, Message, ModelRole, ModelUse, OfferedTool, TokenUsage, WantedCall,
+};
 use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +40,25 @@ impl ModelRequest {
             told: TextSink::default(),
             cancelled: CancellationToken::new(),
         }
+    }
+
+    /// What an answer of this many bytes takes, where nobody counts.
+    pub fn estimate(&self, answer: usize) -> TokenUsage {
+        let (input, output) = (TokenUsage::of_length(self.length()), TokenUsage::of_length(answer));
+        TokenUsage { input, output, cached: 0, estimated: true }
+    }
+
+    /// How many bytes are asked.
+    fn length(&self) -> usize {
+        let said = |message: &Message| match message {
+            Message::System { text } | Message::User { text } => text.len(),
+            Message::Assistant { text, calls } => {
+                text.len() + calls.iter().map(|call| call.args.to_string().len()).sum::<usize>()
+            }
+            Message::Tool { text, .. } => text.len(),
+        };
+        let tool = |tool: &OfferedTool| tool.description.len() + tool.schema.to_string().len();
+        self.messages.iter().map(said).sum::<usize>() + self.tools.iter().map(tool).sum::<usize>()
     }
 }
 
@@ -128,6 +149,11 @@ pub trait Model: Send + Sync + fmt::Debug {
 
     /// The model that would be asked.
     fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError>;
+
+    /// What the model that would be asked takes for these tokens: money too, where a price is known.
+    fn used(&self, role: ModelRole, model: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
+        Ok(ModelUse { role, model: self.resolve(role, model)?.name, usage, cost: None })
+    }
 
     /// Asks, with retries where they can help, until there is a whole answer or a reason why there is none.
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>>;

@@ -4,6 +4,7 @@ use super::BoxFuture;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{ChainError, Head, Record, StreamName};
 use planwright_core::time::Timestamp;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -78,6 +79,13 @@ pub struct StreamInfo {
     pub status: StreamStatus,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// How many streams there are, by the word of their status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StreamCounts {
+    pub plans: BTreeMap<String, u64>,
+    pub runs: BTreeMap<String, u64>,
 }
 
 /// A place in the order in which a store committed its records, over all streams. The first record has 1.
@@ -175,8 +183,32 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// All plan streams, most recently updated first.
     fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>>;
 
+    /// Up to `limit` plan streams by age, the latest first, and those made in one instant by their ids; those after the
+    /// one that was made at this time and has this id. The order never changes, so that pages hold everything once.
+    fn plans_by_age<'a>(
+        &'a self,
+        after: Option<(Timestamp, &'a PlanId)>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
+
     /// The run streams of a plan, oldest first.
     fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
+
+    /// The plan streams whose status is one of these words, most recently updated first. With `until`, only those that
+    /// were not updated after it. What is not asked for costs nothing, however much of it there is. A stream of which
+    /// nothing can be trusted is left out, and does not hide the others.
+    fn plans_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+        until: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
+
+    /// The run streams of all plans whose status is one of these words, oldest first. Otherwise as
+    /// [`Store::plans_in`].
+    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
+
+    /// How many streams there are of each status.
+    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>>;
 
     /// What is cached about one stream.
     fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>>;

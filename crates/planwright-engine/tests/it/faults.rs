@@ -4,10 +4,11 @@ use crate::world::{World, approved, chain, entries, options, status_of};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::run::RunEvent;
+use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
     AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamInfo,
+    Position, Store, StoreError, StreamCounts, StreamInfo,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -22,6 +23,7 @@ use tokio::sync::watch;
 pub(crate) struct FaultyStore {
     inner: Arc<MemoryStore>,
     appends: AtomicUsize,
+    reads: AtomicUsize,
     fail_from: AtomicUsize,
     /// Writes the failing append all the same: the connection broke after the commit.
     written: bool,
@@ -38,6 +40,7 @@ impl FaultyStore {
         Arc::new(Self {
             inner: Arc::clone(&world.store),
             appends: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
             fail_from: AtomicUsize::new(from),
             written,
             lose_renewals: false,
@@ -48,6 +51,7 @@ impl FaultyStore {
         Arc::new(Self {
             inner: Arc::clone(&world.store),
             appends: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
             fail_from: AtomicUsize::new(usize::MAX),
             written: false,
             lose_renewals: true,
@@ -56,6 +60,11 @@ impl FaultyStore {
 
     pub(crate) fn appends(&self) -> usize {
         self.appends.load(Ordering::SeqCst)
+    }
+
+    /// How often a journal was read.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
     }
 
     pub(crate) fn engine(self: &Arc<Self>, world: &World, name: &str) -> Engine {
@@ -90,6 +99,7 @@ impl Store for FaultyStore {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.read(stream, after, limit)
     }
 
@@ -110,8 +120,32 @@ impl Store for FaultyStore {
         self.inner.plans()
     }
 
+    fn plans_by_age<'a>(
+        &'a self,
+        after: Option<(Timestamp, &'a PlanId)>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        self.inner.plans_by_age(after, limit)
+    }
+
     fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.runs(plan)
+    }
+
+    fn plans_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+        until: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        self.inner.plans_in(words, until)
+    }
+
+    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        self.inner.runs_in(words)
+    }
+
+    fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
+        self.inner.counts()
     }
 
     fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {

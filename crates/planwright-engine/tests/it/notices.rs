@@ -1,14 +1,15 @@
 //! Couriers, with an endpoint that does as it is told and a clock that is moved by hand.
 
 use planwright_core::plan::{Bounds, Document};
-use planwright_core::principal::Principal;
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::run::{Parent, Shown};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ToolDefinition;
 use planwright_engine::memory::{ManualClock, MemoryOutbox};
 use planwright_engine::notices::{Courier, MAX_ATTEMPTS, Notice};
 use planwright_engine::port::{BoxFuture, DeliveryState, Outbox as _, SendNoticeError, Webhook};
-use planwright_engine::{Engine, FunctionTools};
-use serde_json::json;
+use planwright_engine::{Engine, FunctionTools, RunCommand, RunOptions, ShownText};
+use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Default)]
 struct Endpoint {
     answers: Mutex<Vec<SendNoticeError>>,
-    told: Mutex<Vec<(String, &'static str)>>,
+    told: Mutex<Vec<Notice>>,
 }
 
 impl Webhook for Endpoint {
@@ -30,7 +31,7 @@ impl Webhook for Endpoint {
     }
 
     fn send<'a>(&'a self, notice: &'a Notice) -> BoxFuture<'a, Result<(), SendNoticeError>> {
-        self.told.lock().unwrap().push((notice.id.clone(), notice.kind));
+        self.told.lock().unwrap().push(notice.clone());
         let answer = self.answers.lock().unwrap().pop();
         Box::pin(std::future::ready(answer.map_or(Ok(()), Err)))
     }
@@ -43,7 +44,7 @@ impl Endpoint {
     }
 
     fn kinds(&self) -> Vec<&'static str> {
-        self.told.lock().unwrap().iter().map(|(_, kind)| *kind).collect()
+        self.told.lock().unwrap().iter().map(|notice| notice.kind).collect()
     }
 }
 
@@ -68,7 +69,12 @@ impl World {
     }
 
     async fn propose(&self, id: &str) {
-        let text = json!({ "id": id, "title": "T", "steps": [{ "id": "a", "tool": "t.echo" }] }).to_string();
+        let steps = json!([{ "id": "a", "tool": "t.echo" }]);
+        self.propose_steps(id, &steps).await;
+    }
+
+    async fn propose_steps(&self, id: &str, steps: &Value) {
+        let text = json!({ "id": id, "title": "T", "steps": steps }).to_string();
         let document = Document::read(text.as_bytes(), &Bounds::default()).unwrap();
         self.engine.propose(document, &Principal::person("ada")).await.unwrap();
     }
@@ -107,7 +113,8 @@ async fn two_couriers_of_one_endpoint_share_the_work() {
         world.propose(&format!("p-{number}")).await;
     }
     tokio::join!(carry(&mut first), carry(&mut second));
-    let mut ids: Vec<String> = world.endpoint.told.lock().unwrap().iter().map(|(id, _)| id.clone()).collect();
+    let mut ids: Vec<String> =
+        world.endpoint.told.lock().unwrap().iter().map(|notice| notice.id.clone()).collect();
     assert_eq!(ids.len(), 40);
     ids.sort();
     ids.dedup();
@@ -126,7 +133,7 @@ async fn a_notice_is_given_up_after_the_last_attempt_and_can_be_revived() {
     }
     assert_eq!((world.count(DeliveryState::Waiting).await, world.count(DeliveryState::Dead).await), (0, 2));
     let told = world.endpoint.told.lock().unwrap().clone();
-    let first = told.iter().filter(|(id, _)| *id == told[0].0).count();
+    let first = told.iter().filter(|notice| notice.id == told[0].id).count();
     assert_eq!(first, MAX_ATTEMPTS as usize, "always with the same id");
 
     world.endpoint.answers.lock().unwrap().clear();
@@ -169,4 +176,49 @@ async fn a_throttled_endpoint_is_left_alone_as_long_as_it_asks() {
     world.clock.advance(Duration::from_secs(2));
     carry(&mut courier).await;
     assert_eq!(world.endpoint.kinds(), ["plan.proposed", "plan.proposed", "approval.requested"]);
+}
+
+#[tokio::test]
+async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_started() {
+    let world = World::new(Endpoint::default());
+    world.propose_steps("inner", &json!([{ "id": "a", "tool": "t.echo", "approvalRequired": true }])).await;
+    world.propose_steps("middle", &json!([{ "id": "in", "plan": { "id": "inner" } }])).await;
+    world.propose_steps("outer", &json!([{ "id": "sub", "plan": { "id": "middle" } }])).await;
+    let (engine, ada, outer) = (&world.engine, Principal::person("ada"), "outer".parse().unwrap());
+    engine.approve(&outer, &Map::new(), Shown::Version(1), &ada, Assurance::Terminal).await.unwrap();
+    let mut courier = world.courier();
+    carry(&mut courier).await;
+
+    let options = || RunOptions::new(Principal::person("ada"));
+    let run = engine.start(&outer, options()).await.unwrap().wait().await.unwrap();
+    let place = |run, step: &str| Parent {
+        run,
+        step: step.parse().unwrap(),
+        index: None,
+        call: None,
+        outside: false,
+    };
+    let inner = place(place(run.id().clone(), "sub").child(), "in").child();
+    let (review, _) = engine.load_review(&"inner".parse().unwrap()).await.unwrap();
+    let (child, _) = engine.load_run(&inner, &review).await.unwrap();
+    let (step, shown) = ("a".to_owned(), ShownText::Digest(child.start().digest));
+    let yes = RunCommand::Approve { step, by: ada, assurance: Assurance::Terminal, shown };
+    engine.command(&inner, yes).await.unwrap();
+    let run = engine.resume(&outer, options()).await.unwrap().wait().await.unwrap();
+    assert_eq!(run.status(), "completed");
+    carry(&mut courier).await;
+
+    assert_eq!(
+        world.endpoint.kinds(),
+        ["run.started", "approval.requested", "approval.decided", "run.ended"]
+    );
+    let told = world.endpoint.told.lock().unwrap().clone();
+    assert!(told[0].about.parent.is_none() && told[3].about.run_id.as_ref() == Some(run.id()));
+    let asked = &told[1].about;
+    assert_eq!((asked.plan_id.as_ref().unwrap().as_str(), asked.run_id.as_ref()), ("inner", Some(&inner)));
+    let parent = asked.parent.clone().unwrap();
+    assert_eq!(
+        (parent.plan_id, parent.run_id, parent.step_id.as_str()),
+        (Some(outer), run.id().clone(), "sub")
+    );
 }

@@ -253,6 +253,7 @@ fn regenerate(steps: &[&str]) -> RegenerateOrder {
         by: person(),
         steps: steps.iter().map(|&step| step.to_owned()).collect(),
         feedback: Some("use another tool".to_owned()),
+        any_tool: false,
         options: PlannerOptions::default(),
     }
 }
@@ -340,4 +341,55 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
     assert!(told.contains("it is locked") && told.contains("found it"), "{told}");
     let (review, _) = engine.load_review(&id).await.unwrap();
     assert_eq!(review.current().number, 1, "nothing is stored");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
+    let outside = r#"{"title": "T", "steps": [{"id": "s1", "tool": "r.look", "args": {}}]}"#;
+    let inside = r#"{"title": "T", "steps": [{"id": "s1", "tool": "r.read", "args": {}}]}"#;
+    let (world, model) = (World::new(), ScriptedModel::default());
+    let engine = engine(&world, &model);
+    let scoped = |scope: &[&str]| {
+        let mut plan = two_steps();
+        plan["toolsRequired"] = json!(scope);
+        document(plan)
+    };
+    let offered = || {
+        let asked = model.asked().last().unwrap().clone();
+        let schema = asked.schema.unwrap().schema.to_string();
+        let told = asked.messages.iter().map(text).collect::<String>();
+        (told.contains("r.look"), schema.contains("r.look"), schema.contains("r.read"))
+    };
+    let (before, _) = engine.propose(scoped(&["read"]), &person()).await.unwrap();
+    drop(model.clone().says(outside).says(inside));
+    let done = engine.regenerate(before.id(), regenerate(&[])).await.unwrap();
+    assert_eq!(done.planning.rounds, 2, "what is outside the scope goes back");
+    let first = &model.asked()[0];
+    assert!(!first.messages.iter().any(|message| text(message).contains("r.look")));
+    assert!(offered().2);
+    assert_eq!(done.review.current().document.tools_required, ["read"]);
+
+    // Whoever says so gets all of them, and what is used is in the scope from then on.
+    drop(model.clone().says(outside));
+    let order = RegenerateOrder { any_tool: true, ..regenerate(&[]) };
+    let done = engine.regenerate(before.id(), order).await.unwrap();
+    assert_eq!(offered(), (true, true, true));
+    assert_eq!(done.review.current().document.tools_required, ["read", "r.look"]);
+
+    // A scope that nobody wrote down narrows nothing.
+    let (open, _) = engine.propose(scoped(&[]), &person()).await.unwrap();
+    drop(model.clone().says(outside));
+    let done = engine.regenerate(open.id(), regenerate(&[])).await.unwrap();
+    assert!(offered().0 && done.review.current().document.tools_required.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_any_tool_of_the_scope_nobody_is_asked() {
+    let (world, model) = (World::new(), ScriptedModel::default());
+    let engine = engine(&world, &model);
+    let plan = json!({"id": "p", "goal": "look", "toolsRequired": ["gone.tool"], "steps": []});
+    let (review, _) = engine.take_in(document(plan), &person(), true, None).await.unwrap();
+    let refused = engine.regenerate(review.id(), regenerate(&[])).await;
+    assert!(matches!(refused, Err(CreateError::NothingInScope(_))), "{refused:?}");
+    assert!(model.asked().is_empty());
 }

@@ -272,6 +272,11 @@ async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
     assert_eq!(continuation.again.iter().map(ToString::to_string).collect::<Vec<_>>(), ["b"]);
     assert!(engine.go_on(run.id(), options()).await.is_err());
     assert_eq!(world.called(), ["a", "b"]);
+    // Nothing but the run tells it from a plan that is over, and it is found all the same.
+    let info = world.store.info(&StreamName::Plan(run.plan().id().clone())).await.unwrap().unwrap();
+    assert_eq!(info.status.status, "opened");
+    assert_eq!(engine.may_wait().await.unwrap().plans, std::slice::from_ref(&info));
+    assert_eq!(engine.may_stand("proposed").await.unwrap(), [info]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,46 +5,46 @@ use crate::wire::Page;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use planwright_core::id::PlanId;
+use planwright_core::time::Timestamp;
 use planwright_engine::port::StreamInfo;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use std::cmp::Reverse;
 
 /// The most things on one page.
 const MAX_LIMIT: usize = 200;
 const DEFAULT_LIMIT: usize = 50;
 
 /// Which page.
-#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PageParams {
     /// How many things at most.
-    #[param(minimum = 1, maximum = 200)]
     pub(crate) limit: Option<usize>,
     /// The `nextCursor` of the page before.
-    #[param(max_length = 256)]
     pub(crate) cursor: Option<String>,
 }
 
 /// The last thing of a page: when it came to be, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cursor(i64, String);
+pub(crate) struct Cursor(Timestamp, PlanId);
 
 impl Cursor {
-    fn of(info: &StreamInfo) -> Self {
-        Self(info.created_at.as_millis(), info.status.plan.to_string())
+    pub(crate) fn of(info: &StreamInfo) -> Self {
+        Self(info.created_at, info.status.plan.clone())
+    }
+
+    /// Where a store goes on.
+    pub(crate) fn place(&self) -> (Timestamp, &PlanId) {
+        (self.0, &self.1)
     }
 
     fn encode(&self) -> String {
-        BASE64_URL_SAFE_NO_PAD.encode(format!("{} {}", self.0, self.1))
+        BASE64_URL_SAFE_NO_PAD.encode(format!("{} {}", self.0.as_millis(), self.1))
     }
 
     fn decode(text: &str) -> Option<Self> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
         let text = String::from_utf8(bytes).ok()?;
         let (at, id) = text.split_once(' ')?;
-        id.parse::<PlanId>().ok()?;
-        Some(Self(at.parse().ok()?, id.to_owned()))
+        Some(Self(Timestamp::from_millis(at.parse().ok()?), id.parse().ok()?))
     }
 }
 
@@ -58,27 +58,30 @@ pub(crate) struct Filling<T> {
 }
 
 impl<T> Filling<T> {
-    /// The plans to look at, newest first, and a page to put them on.
-    pub(crate) fn begin(
-        params: &PageParams,
-        mut plans: Vec<StreamInfo>,
-    ) -> Result<(Self, Vec<StreamInfo>), Problem> {
+    /// An empty page, and the last thing of the one before.
+    pub(crate) fn open(params: &PageParams) -> Result<(Self, Option<Cursor>), Problem> {
         let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
             return Err(Problem::bad_request(format!("`limit` is between 1 and {MAX_LIMIT}")));
         }
         let bad = || Problem::bad_request("`cursor` is not one that this service gave");
         let after = params.cursor.as_deref().map(|text| Cursor::decode(text).ok_or_else(bad)).transpose()?;
-        plans.sort_by_cached_key(|info| {
-            (std::cmp::Reverse(info.created_at.as_millis()), info.status.plan.to_string())
-        });
+        Ok((Self { limit, items: Vec::new(), last: None, more: false }, after))
+    }
+
+    /// The plans to look at, newest first, and a page to put them on.
+    pub(crate) fn begin(
+        params: &PageParams,
+        mut plans: Vec<StreamInfo>,
+    ) -> Result<(Self, Vec<StreamInfo>), Problem> {
+        let (page, after) = Self::open(params)?;
+        plans.sort_by_cached_key(|info| (Reverse(info.created_at), info.status.plan.to_string()));
         if let Some(Cursor(at, id)) = &after {
             plans.retain(|info| {
-                let made = info.created_at.as_millis();
-                made < *at || made == *at && info.status.plan.as_str() > id.as_str()
+                info.created_at < *at || info.created_at == *at && info.status.plan.as_str() > id.as_str()
             });
         }
-        Ok((Self { limit, items: Vec::new(), last: None, more: false }, plans))
+        Ok((page, plans))
     }
 
     /// Puts what was made of a plan on the page. False once it is full: the plan is for the next one.
@@ -104,7 +107,6 @@ impl<T> Filling<T> {
 mod tests {
     use super::*;
     use planwright_core::journal::StreamName;
-    use planwright_core::time::Timestamp;
     use planwright_engine::port::StreamStatus;
 
     fn plan(name: &str, at: i64) -> StreamInfo {

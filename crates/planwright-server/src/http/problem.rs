@@ -281,10 +281,11 @@ impl From<ReviewRefusal> for Problem {
         match refusal {
             ReviewRefusal::Decision(refusal) => refusal.into(),
             ReviewRefusal::Deleted => Self::caused(StatusCode::NOT_FOUND, &refusal),
-            ReviewRefusal::FourEyes(_) | ReviewRefusal::PolicyAsks(_) => {
-                Self::caused(StatusCode::FORBIDDEN, &refusal)
-            }
+            ReviewRefusal::FourEyes(_)
+            | ReviewRefusal::PolicyAsks(_)
+            | ReviewRefusal::MayNotRevoke { .. } => Self::caused(StatusCode::FORBIDDEN, &refusal),
             ReviewRefusal::NothingToDecide(_)
+            | ReviewRefusal::NothingToRevoke(_)
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
             | ReviewRefusal::Changed { .. }
@@ -306,6 +307,8 @@ impl From<ReviewRefusal> for Problem {
             ReviewRefusal::Comment(refusal) => refusal.into(),
             ReviewRefusal::Expired { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
+            ReviewRefusal::Revoked { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
+                .hint("somebody who may has to look at the plan and approve it again"),
             ReviewRefusal::NotEnough { .. } => {
                 Self::caused(StatusCode::CONFLICT, &refusal).hint("somebody else has to approve it too")
             }
@@ -414,6 +417,9 @@ impl From<CreateError> for Problem {
             }
             CreateError::Prompt(_) => Self::fault(&error),
             CreateError::NoSuchStep(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
+            CreateError::NothingInScope(_) => {
+                Self::caused(StatusCode::CONFLICT, &error).hint("`anyTool` plans with all tools")
+            }
             CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => {
                 Self::caused(StatusCode::CONFLICT, &error)
             }

@@ -2,17 +2,15 @@
 
 use super::figures::name;
 use planwright_engine::Engine;
-use planwright_engine::port::{StoreError, StreamInfo};
+use planwright_engine::port::StreamCounts;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 /// Counts older than this are counted again.
 const FRESH: Duration = Duration::from_secs(10);
-/// Runs are counted of so many plans, those that changed last.
-const PLANS_LOOKED_AT: usize = 1000;
 
-type ByStatus = BTreeMap<String, u32>;
+type ByStatus = BTreeMap<String, u64>;
 
 /// Remembers what was shown: a status that nothing has any more is shown as 0.
 #[derive(Debug, Default)]
@@ -25,16 +23,20 @@ impl Counts {
         if known.as_ref().is_some_and(|(at, ..)| at.elapsed() < FRESH) {
             return;
         }
-        let Ok((mut plans, mut runs)) = count(engine).await else { return };
+        let Ok(StreamCounts { mut plans, mut runs }) = engine.store().counts().await else { return };
+        // The review of a plan that was opened says no more than that it was proposed.
+        if let Some(opened) = plans.remove("opened") {
+            *plans.entry("proposed".to_owned()).or_default() += opened;
+        }
         if let Some((_, shown_plans, shown_runs)) = known.take() {
             keep_shown(&mut plans, shown_plans);
             keep_shown(&mut runs, shown_runs);
         }
         for (status, count) in &plans {
-            metrics::gauge!(name::PLANS, "review" => status.clone()).set(f64::from(*count));
+            metrics::gauge!(name::PLANS, "review" => status.clone()).set(as_float(*count));
         }
         for (status, count) in &runs {
-            metrics::gauge!(name::RUNS, "status" => status.clone()).set(f64::from(*count));
+            metrics::gauge!(name::RUNS, "status" => status.clone()).set(as_float(*count));
         }
         *known = Some((Instant::now(), plans, runs));
     }
@@ -46,17 +48,7 @@ fn keep_shown(counts: &mut ByStatus, shown: ByStatus) {
     }
 }
 
-async fn count(engine: &Engine) -> Result<(ByStatus, ByStatus), StoreError> {
-    let (mut of_plans, mut of_runs) = (ByStatus::new(), ByStatus::new());
-    let plans = engine.store().plans().await?;
-    let add = |counts: &mut ByStatus, info: &StreamInfo| {
-        *counts.entry(info.status.status.clone()).or_default() += 1;
-    };
-    for (number, plan) in plans.iter().enumerate() {
-        add(&mut of_plans, plan);
-        if number < PLANS_LOOKED_AT {
-            engine.store().runs(&plan.status.plan).await?.iter().for_each(|run| add(&mut of_runs, run));
-        }
-    }
-    Ok((of_plans, of_runs))
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a float, and nobody has so many plans")]
+fn as_float(count: u64) -> f64 {
+    count as f64
 }

@@ -99,9 +99,9 @@ fn describe() {
     describe_histogram!(name::REQUESTS, Unit::Seconds, "Requests, by method, route and status.");
     describe_gauge!(name::REQUESTS_OPEN, "Requests that have not been answered yet.");
     describe_histogram!(name::CALLS, Unit::Seconds, "Calls of tools, by tool and what came of them.");
-    describe_counter!(name::RUNS_BEGUN, "Runs that this process started or took over.");
-    describe_counter!(name::RUNS_ENDED, "Runs that ended in this process, by status.");
-    describe_gauge!(name::RUNS_EXECUTING, "Runs that this process executes now.");
+    describe_counter!(name::RUNS_BEGUN, "Runs that this process started or took over, without child runs.");
+    describe_counter!(name::RUNS_ENDED, "Runs that ended in this process, by status, without child runs.");
+    describe_gauge!(name::RUNS_EXECUTING, "Runs that this process executes now, without child runs.");
     describe_counter!(name::STEPS, "What happened to steps.");
     describe_gauge!(name::CALLS_OPEN, "Calls that have not come back.");
     describe_histogram!(name::COMMITS, Unit::Seconds, "How long a commit of a run took.");

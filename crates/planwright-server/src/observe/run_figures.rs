@@ -13,24 +13,35 @@ use std::time::Duration;
 /// Calls of one run that have not come back.
 type Calls = BTreeMap<(StepId, AttemptNo), (String, Timestamp)>;
 
+/// A run that this process executes.
+struct Executing {
+    /// People started it. A child run is the work of a step, and no run of its own in the figures.
+    counted: bool,
+    calls: Calls,
+}
+
 #[derive(Default)]
 pub(super) struct RunFigures {
-    calls: Mutex<BTreeMap<RunId, Calls>>,
+    runs: Mutex<BTreeMap<RunId, Executing>>,
 }
 
 impl Observer for RunFigures {
     fn executing(&self, run: &Run) {
-        metrics::counter!(name::RUNS_BEGUN).increment(1);
-        metrics::gauge!(name::RUNS_EXECUTING).increment(1.0);
-        self.calls().insert(run.id().clone(), Calls::new());
+        let counted = run.start().parent.is_none();
+        if counted {
+            metrics::counter!(name::RUNS_BEGUN).increment(1);
+            metrics::gauge!(name::RUNS_EXECUTING).increment(1.0);
+        }
+        self.runs().insert(run.id().clone(), Executing { counted, calls: Calls::new() });
     }
 
     fn left(&self, run: &RunId) {
-        metrics::gauge!(name::RUNS_EXECUTING).decrement(1.0);
-        if let Some(open) = self.calls().remove(run) {
-            metrics::gauge!(name::CALLS_OPEN)
-                .decrement(f64::from(u32::try_from(open.len()).unwrap_or(u32::MAX)));
+        let Some(left) = self.runs().remove(run) else { return };
+        if left.counted {
+            metrics::gauge!(name::RUNS_EXECUTING).decrement(1.0);
         }
+        metrics::gauge!(name::CALLS_OPEN)
+            .decrement(f64::from(u32::try_from(left.calls.len()).unwrap_or(u32::MAX)));
     }
 
     fn committed(&self, took: Duration) {
@@ -41,8 +52,8 @@ impl Observer for RunFigures {
         use RunEvent as E;
         if let E::AttemptStarted { step, attempt, tool, .. } = &entry.event {
             metrics::gauge!(name::CALLS_OPEN).increment(1.0);
-            if let Some(calls) = self.calls().get_mut(run.id()) {
-                calls.insert((step.clone(), *attempt), (tool_label(&tool.to_string()), entry.at));
+            if let Some(executing) = self.runs().get_mut(run.id()) {
+                executing.calls.insert((step.clone(), *attempt), (tool_label(&tool.to_string()), entry.at));
             }
         }
         let ended = |step: &StepId, attempt: AttemptNo, outcome: &'static str| {
@@ -86,7 +97,9 @@ impl Observer for RunFigures {
             E::ApprovalDenied { .. } => "denied",
             E::StepUndone { .. } => "undone",
             E::RunCompleted { .. } | E::RunFailed { .. } | E::RunCancelled { .. } => {
-                metrics::counter!(name::RUNS_ENDED, "status" => run.status()).increment(1);
+                if run.start().parent.is_none() {
+                    metrics::counter!(name::RUNS_ENDED, "status" => run.status()).increment(1);
+                }
                 return;
             }
             _ => return,
@@ -96,12 +109,12 @@ impl Observer for RunFigures {
 }
 
 impl RunFigures {
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<RunId, Calls>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Executing>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn call_ended(&self, run: &RunId, call: (StepId, AttemptNo), at: Timestamp, outcome: &'static str) {
-        let begun = self.calls().get_mut(run).and_then(|calls| calls.remove(&call));
+        let begun = self.runs().get_mut(run).and_then(|executing| executing.calls.remove(&call));
         if let Some((tool, begun)) = begun {
             metrics::gauge!(name::CALLS_OPEN).decrement(1.0);
             let took = at.since(begun);

@@ -9,17 +9,21 @@ use planwright_core::review::Review;
 use planwright_core::run::RunEvent;
 use planwright_engine::port::{StoreError, StreamInfo};
 use planwright_engine::{Candidate, Engine, LoadError, Reapproval, ReviewError};
+use std::collections::{HashMap, HashSet};
 
 impl RunLine {
     /// The runs of a plan, oldest first, then those that belong to other runs.
     pub async fn all(engine: &Engine, review: &Review) -> Result<Vec<Self>, StoreError> {
         let infos = engine.store().runs(review.id()).await?;
+        let statuses: HashMap<&StreamName, &String> =
+            infos.iter().map(|info| (&info.stream, &info.status.status)).collect();
+        let opened: HashSet<&RunId> = review.runs().iter().map(|opened| &opened.run).collect();
         let lines = review.runs().iter().map(|opened| {
-            let info = infos.iter().find(|info| info.stream == StreamName::Run(opened.run.clone()));
+            let status = statuses.get(&StreamName::Run(opened.run.clone()));
             Self {
                 id: opened.run.to_string(),
                 version: opened.version,
-                status: info.map_or_else(|| "unknown".to_owned(), |info| info.status.status.clone()),
+                status: status.map_or_else(|| "unknown".to_owned(), |status| (*status).clone()),
                 started_at: opened.at.to_string(),
                 undoes: None,
                 parent: None,
@@ -28,7 +32,7 @@ impl RunLine {
         let mut lines: Vec<Self> = lines.collect();
         for info in &infos {
             if let StreamName::Run(id) = &info.stream
-                && !lines.iter().any(|known| known.id == id.as_str())
+                && !opened.contains(id)
             {
                 lines.push(Self::belonging(engine, id, info).await?);
             }

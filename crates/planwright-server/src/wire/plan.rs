@@ -54,7 +54,7 @@ pub struct ApprovalLine {
     #[schema(value_type = super::PrincipalShape)]
     pub by: Principal,
     pub at: String,
-    /// `open`, `used`, `expired`, `taken_back`, or `superseded` by a version that does something else.
+    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does something else.
     pub state: &'static str,
     pub required: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +68,8 @@ impl ApprovalLine {
         let terms = &approval.terms;
         let state = if approval.taken_back {
             "taken_back"
+        } else if approval.revoked.is_some() {
+            "revoked"
         } else if approval.spent_by.len() >= terms.uses() as usize {
             "used"
         } else if approval.superseded {

@@ -59,7 +59,7 @@ impl VersionLine {
             approved: review
                 .approvals()
                 .iter()
-                .any(|approval| approval.version == version.number && !approval.taken_back),
+                .any(|approval| approval.version == version.number && !approval.is_void()),
             current: version.number == review.current().number,
         };
         review.versions().iter().map(line).collect()

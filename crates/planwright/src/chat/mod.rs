@@ -10,7 +10,6 @@ mod person;
 mod screen;
 mod session;
 mod slash;
-mod spent;
 mod watcher;
 mod words;
 

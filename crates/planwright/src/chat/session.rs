@@ -7,7 +7,6 @@ use super::maker::Planner;
 use super::person::Person;
 use super::screen::Screen;
 use super::slash::{self, Next};
-use super::spent::recall;
 use super::watcher::Watcher;
 use crate::execution::Interrupts;
 use crate::exit::{Exit, Failure};
@@ -107,7 +106,7 @@ impl Session {
             names,
         };
         if let Some((conversation, _)) = conversation {
-            recall(&session.talk, &conversation.run, &session.spending).await?;
+            session.talk.engine.recall_spending(&conversation.run, &session.spending).await?;
             session.conversation = Some(conversation);
         }
         Ok(session)

@@ -2,6 +2,7 @@
 
 use crate::changes;
 use crate::command::resume::existing;
+use crate::command::revoke::{self, GIVEN, RevocationFlags};
 use crate::exit::{Exit, Failure};
 use crate::late::LateFlags;
 use crate::plan_source::{load, parse_id};
@@ -36,6 +37,11 @@ pub(crate) struct Args {
     plan: String,
     #[command(flatten)]
     shown: ShownFlags,
+    /// Take your approval of the plan back, if no run has used it yet.
+    #[arg(long, conflicts_with_all = GIVEN)]
+    revoke: bool,
+    #[command(flatten)]
+    revocation: RevocationFlags,
     /// Approve this step of the run, instead of the plan; `step/step` for a step of a sub-plan.
     #[arg(long)]
     step: Option<String>,
@@ -65,6 +71,10 @@ impl ShownFlags {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(existing(setting))?;
+    if args.revoke {
+        revoke::approval(&app, &parse_id(&args.plan)?, &args.revocation).await?;
+        return Ok(Exit::Done);
+    }
     match &args.step {
         Some(step) => approve_step(&app, step, args).await?,
         None => {

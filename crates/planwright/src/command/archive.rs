@@ -7,7 +7,6 @@ use crate::projections::project;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::id::PlanId;
 use planwright_core::policy::Span;
-use planwright_core::review::ReviewState;
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -55,20 +54,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// The plans that are over and were not touched for so long.
 async fn old(app: &App, span: Span) -> Result<Vec<PlanId>, Failure> {
-    let (now, mut ids) = (app.now(), Vec::new());
-    for info in app.engine.store().plans().await? {
-        let word = info.status.status.as_str();
-        let gone = word == "archived" || word == ReviewState::Deleted.as_str();
-        if gone || now.since(info.updated_at) < span.as_duration() {
-            continue;
-        }
-        let runs = app.engine.store().runs(&info.status.plan).await?;
-        if runs.iter().any(|run| now.since(run.updated_at) < span.as_duration()) {
-            continue;
-        }
-        let (review, _) = app.engine.load_review(&info.status.plan).await?;
+    let (since, mut ids) = (app.now().minus(span.as_duration()), Vec::new());
+    for plan in app.engine.may_be_over_since(since).await? {
+        let (review, _) = app.engine.load_review(&plan).await?;
         if app.engine.status(&review).await?.is_over() {
-            ids.push(info.status.plan);
+            ids.push(plan);
         }
     }
     Ok(ids)

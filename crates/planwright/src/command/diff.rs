@@ -63,7 +63,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// The version that was last agreed to before this one, else the one before it.
 fn compared_with(review: &Review, to: u32) -> u32 {
-    let agreed = review.approvals().iter().rev().filter(|approval| !approval.taken_back);
+    let agreed = review.approvals().iter().rev().filter(|approval| !approval.is_void());
     let agreed = agreed.map(|approval| approval.version).find(|&version| version < to);
     agreed.unwrap_or_else(|| to.saturating_sub(1).max(1))
 }

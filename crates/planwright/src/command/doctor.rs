@@ -7,11 +7,13 @@ use crate::printer::{GREEN, Printer, RED, YELLOW, line};
 use crate::servers::Servers;
 use crate::wire_up::{Access, App, Setting, Workspace};
 use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::id::PlanId;
 use planwright_core::review::ReviewState;
 use planwright_engine::Redaction;
 use planwright_engine::port::Model as _;
 use planwright_engine::with_causes;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -68,6 +70,7 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) ->
                 secrets(&mut diagnosis, &setting).await;
                 servers(&mut diagnosis, &setting);
                 models(&mut diagnosis, &setting);
+                executors(&mut diagnosis, &setting);
                 exit = store(&mut diagnosis, &setting).await;
             }
         }
@@ -194,6 +197,19 @@ fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
     diagnosis.note("models", Verdict::Ok, message, None);
 }
 
+/// Which programs may work on agent steps. Most workspaces have none.
+fn executors(diagnosis: &mut Diagnosis, setting: &Setting) {
+    for executor in setting.executors() {
+        match executor.obstacle() {
+            None => diagnosis.note("executors", Verdict::Ok, executor.name, None),
+            Some(obstacle) => {
+                let hint = format!("planwright executors trust {}", executor.name);
+                diagnosis.note("executors", Verdict::Warn, obstacle, Some(hint));
+            }
+        }
+    }
+}
+
 /// Looks at the store and says with which exit code its failure ends.
 async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
     diagnosis.note("SQLite", Verdict::Ok, SqliteStore::sqlite_version(), None);
@@ -230,12 +246,14 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
 
 /// Runs that go on in the journal, but in no process.
 async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
+    let runs = app.engine.store().runs_in(&["executing", "stalled"]).await?;
+    let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
     let mut left = Vec::new();
-    for info in app.engine.store().plans().await? {
-        if info.status.status == ReviewState::Deleted.as_str() {
+    for plan in plans {
+        let (review, _) = app.engine.load_review(&plan).await?;
+        if review.state() == ReviewState::Deleted {
             continue;
         }
-        let (review, _) = app.engine.load_review(&info.status.plan).await?;
         if crate::standing::standing(app, &review).await?.note.is_some() {
             left.push(review.id().to_string());
         }

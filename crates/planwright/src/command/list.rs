@@ -5,9 +5,8 @@ use crate::printer::{DIM, line};
 use crate::standing::standing;
 use crate::tending::tend;
 use crate::wire_up::{Access, Setting};
-use planwright_core::plan::Document;
 use planwright_core::review::ReviewState;
-use planwright_engine::chat::is_conversation;
+use planwright_engine::chat::is_listed;
 use planwright_server::wire::PlanLine;
 
 #[derive(Debug, clap::Args)]
@@ -24,12 +23,9 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether a plan is listed for what it is.
-    fn wants(&self, document: &Document) -> bool {
-        match &self.label {
-            Some(wanted) => document.steps.iter().any(|step| step.labels.iter().any(|label| label == wanted)),
-            None => self.all || !is_conversation(document),
-        }
+    /// Whether plans that stand there are listed. The others are not even read.
+    fn shows(&self, word: &str) -> bool {
+        self.all || word != ReviewState::Deleted.as_str() && (word == "archived") == self.archived
     }
 }
 
@@ -38,6 +34,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     tend(&app).await;
     let (printer, mut lines, mut notes, mut damaged) = (setting.printer, Vec::new(), Vec::new(), false);
     for info in app.engine.store().plans().await? {
+        if !args.shows(&info.status.status) {
+            continue;
+        }
         // One damaged plan does not hide the others.
         let review = match app.engine.load_review(&info.status.plan).await {
             Ok((review, _)) => review,
@@ -47,13 +46,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 continue;
             }
         };
-        if review.state() == ReviewState::Deleted && !args.all {
-            continue;
-        }
-        if review.is_archived() != args.archived && !args.all {
-            continue;
-        }
-        if !args.wants(&review.current().document) {
+        if !is_listed(&review.current().document, args.label.as_deref(), args.all) {
             continue;
         }
         let standing = standing(&app, &review).await?;

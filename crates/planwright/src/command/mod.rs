@@ -15,6 +15,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod edit;
+pub(crate) mod executors;
 pub(crate) mod export;
 pub(crate) mod fail;
 pub(crate) mod fork;
@@ -34,6 +35,7 @@ pub(crate) mod request_changes;
 pub(crate) mod resolve;
 pub(crate) mod restore;
 pub(crate) mod resume;
+pub(crate) mod revoke;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod secrets;
@@ -142,6 +144,7 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Verify(args) => verify::run(&setting, &args).await,
         Command::Delete(args) => delete::run(&setting, &args).await,
         Command::Secrets(args) => secrets::run(&setting, &args).await,
+        Command::Executors(args) => executors::run(&setting, &args),
         Command::Models(args) => models::run(&setting, &args).await,
         Command::Webhooks(args) => webhooks::run(&setting, &args).await,
         Command::Tools(args) => tools::run(&setting, &args).await,

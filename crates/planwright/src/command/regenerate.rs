@@ -12,7 +12,7 @@ use planwright_engine::RegenerateOrder;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Open comments, rejections and requests for changes are told to the planner. Steps that are not asked \
-                        about stay exactly as they are."
+                        about stay exactly as they are. A plan that lists its tools is written again with those only."
 )]
 pub(crate) struct Args {
     #[arg(value_name = "ID")]
@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// What should be different. It is kept with the version.
     #[arg(long, value_name = "TEXT")]
     feedback: Option<String>,
+    /// Plan with tools outside the plan's `toolsRequired` too. Those that are used are added to it.
+    #[arg(long)]
+    any_tool: bool,
     #[command(flatten)]
     planner: PlannerFlags,
 }
@@ -37,6 +40,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         by: user(),
         steps: args.steps.iter().map(|step| step.trim().to_owned()).collect(),
         feedback: args.feedback.clone().filter(|text| !text.trim().is_empty()),
+        any_tool: args.any_tool,
         options: args.planner.options()?,
     };
     let watching = Watching::begin(app.printer(), &mut order.options);

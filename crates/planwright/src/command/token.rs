@@ -1,5 +1,6 @@
 //! `token`: who may use the service.
 
+use crate::command::revoke;
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, DIM, line};
 use crate::wire_up::{Access, App, Setting, user};
@@ -7,7 +8,9 @@ use clap::ValueEnum;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::policy::{Role, Span};
 use planwright_core::principal::{Principal, PrincipalKind};
+use planwright_engine::Sweep;
 use planwright_engine::access::{self, Grant, GrantError, Minted};
+use planwright_engine::crash;
 use planwright_engine::port::{Token, TokenId, Tokens as _};
 use planwright_server::wire::{NewTokenWire, TokenLine};
 use serde_json::json;
@@ -18,7 +21,7 @@ pub(crate) enum Command {
     Create(CreateArgs),
     /// List the tokens, never what they are.
     List,
-    /// Take a token back: it opens nothing from this moment on.
+    /// Take a token back: it opens nothing from this moment on, and what was approved with it and not used is void.
     Revoke {
         #[arg(value_name = "ID")]
         id: String,
@@ -154,16 +157,27 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
 
 async fn revoke(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
     let app = setting.open(Access::Write)?;
-    let roles = &app.engine.policy().roles;
-    let revoked = access::revoke(store(&app)?, roles, &user(), id, app.now()).await?;
+    let (roles, tokens) = (&app.engine.policy().roles, store(&app)?);
+    let of = access::find(tokens, id).await?.principal;
+    let revoked = access::revoke(tokens, roles, &user(), id, app.now()).await?;
+    crash::point("token: revoked");
+    // Also for a token that was revoked before: whoever died in between is not left half done.
+    let swept = revoke::sweep(&app, &Sweep::of(of, user())).await.map_err(|failure| Failure {
+        message: format!("the token is revoked, but what it approved is not: {}", failure.message),
+        hint: Some(format!("planwright token revoke {} again goes on with it", id.0)),
+        ..failure
+    })?;
     let printer = app.printer();
     if printer.json {
-        printer.document(&json!({ "id": id.0, "revoked": revoked }))?;
-    } else if revoked {
-        printer.data(&format!("{}  revoked", line(&id.0)))?;
-    } else {
-        printer.data(&format!("{}  was not valid any more", line(&id.0)))?;
+        let (plans, runs) = revoke::documents(&swept);
+        printer.document(&json!({
+            "id": id.0, "revoked": revoked, "approvalsRevoked": plans, "runsExecuting": runs,
+        }))?;
+        return Ok(Exit::Done);
     }
+    let word = if revoked { "revoked" } else { "was not valid any more" };
+    printer.data(&format!("{}  {word}", line(&id.0)))?;
+    revoke::tell(&app, &swept);
     Ok(Exit::Done)
 }
 

@@ -1,7 +1,7 @@
 //! Agent steps at the command line: programs that work on them, and what they may do.
 
 use crate::provider::{Provider, Reply};
-use crate::workbench::{Bench, wait_until};
+use crate::workbench::{Bench, said, wait_until};
 use serde_json::{Value, json};
 
 /// A workspace with an executor that is this shell script.
@@ -152,6 +152,56 @@ fn an_executor_that_a_project_brings_needs_trust_and_one_that_is_not_there_is_na
     std::fs::remove_file(bench.path("planwright.toml")).unwrap();
     bench.run(&["run", "p", "--yes"]).ends(0);
     assert_eq!(bench.read("ran"), "never\n");
+}
+
+#[test]
+fn trust_in_an_executor_is_bound_to_its_launch_line() {
+    let bench = bench("echo x >> ran\n");
+    let file = plan(&bench, &["demo.echo"]);
+    // Inside the workspace trust would be a word of the project.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let kept = elsewhere.path().join("trust.json");
+    let ran = |args: &[&str]| said(bench.command(args).env("PLANWRIGHT_TRUST_FILE", &kept).output().unwrap());
+    let trusted = || {
+        let listed = ran(&["executors", "--json"]).ends(0).json();
+        assert_eq!(listed.as_array().unwrap().len(), 1);
+        assert_eq!((&listed[0]["name"], &listed[0]["command"][1]), (&json!("worker"), &json!("worker.sh")));
+        listed[0]["trusted"].as_bool().unwrap()
+    };
+    assert!(!trusted());
+    let said = ran(&["run", &file, "--yes"]).complains(3, "needs the executor `worker`");
+    assert!(said.err.contains("planwright executors trust worker"), "{said:#?}");
+    ran(&["executors", "trust", "worker"]).complains(3, "a person has to see this");
+    ran(&["executors", "trust", "wroker"]).complains(2, "no file describes an executor `wroker`");
+    let said = ran(&["executors", "trust", "worker", "--yes"]).ends(0);
+    for words in ["command     \"sh\"", "`worker.sh` is a file of this project", "digest      sha256:"] {
+        assert!(said.err.contains(words), "{words:?} is not in {}", said.err);
+    }
+    assert!(said.out.contains("worker  trusted  sha256:"), "{}", said.out);
+    assert!(trusted());
+    ran(&["run", "p", "--yes"]).ends(0);
+    assert_eq!(bench.read("ran"), "x\n");
+    // More patience needs no trust, another launch line does.
+    let config = bench.read("planwright.toml");
+    bench.write("planwright.toml", &config.replace("= 60", "= 61"));
+    assert!(trusted());
+    bench.write("planwright.toml", &config.replace("worker.sh\"", "worker.sh\", \"--more\""));
+    let said = ran(&["executors", "list"]).ends(0);
+    assert!(said.out.contains("untrusted") && said.out.contains("launch line changed"), "{}", said.out);
+    ran(&["run", "p", "--yes"]).complains(3, "needs the executor `worker`");
+    assert_eq!(bench.read("ran"), "x\n");
+    bench.write("planwright.toml", &config);
+    ran(&["executors", "untrust", "worker"]).ends(0);
+    assert!(!trusted());
+    // What the user wrote down needs no more words, and wins over what a project says under the same name.
+    bench.write(
+        ".config/planwright/planwright.toml",
+        "[executors.worker]\ncommand = [\"sh\", \"worker.sh\"]\n",
+    );
+    assert!(trusted());
+    ran(&["executors", "untrust", "worker"]).complains(2, "your own planwright.toml");
+    let script = ran(&["completions", "bash"]).ends(0).out;
+    assert!(script.contains("executors") && script.contains("untrust"));
 }
 
 #[test]

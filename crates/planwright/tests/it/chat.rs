@@ -1,6 +1,7 @@
 //! Talking with a model that can use the tools.
 
 use crate::provider::{Provider, Reply};
+use crate::service::Served;
 use crate::workbench::{Bench, Said, Terminal, said, wait_until};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -115,6 +116,45 @@ fn what_changes_something_waits_for_a_person_and_is_done_once() {
 }
 
 #[test]
+fn the_service_leaves_conversations_out_but_not_what_they_wait_for() {
+    let (bench, _provider) = bench([Reply::text("Hello."), append("once")]);
+    chat(&bench, &[], "hi\n").ends(0);
+    let idle = conversation(&bench).unwrap();
+    chat(&bench, &[], "note it\n").ends(4);
+    bench.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]));
+    bench.run(&["import", "p.json"]).ends(0);
+    let token = ["token", "create", "--role", "viewer", "--kind", "person", "--name", "ada", "--json"];
+    let bearer = format!("Bearer {}", bench.run(&token).ends(0).json()["token"].as_str().unwrap());
+    let served = Served::start(bench.command(&["serve", "--listen", ":0", "--json"]));
+    let listed = |path: &str| {
+        let answer = served.get(path, &[("authorization", bearer.as_str())]);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let page: Value = serde_json::from_str(&answer.body).unwrap();
+        page["items"].as_array().unwrap().clone()
+    };
+    let ids = |path: &str| {
+        let plans = listed(path);
+        plans.iter().map(|plan| plan["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("/plan"), ["p"]);
+    assert_eq!(ids("/plan?status=waiting"), [""; 0]);
+    assert_eq!(ids("/plan?all=true").len(), 3);
+    let chats = ids("/plan?label=chat");
+    assert!(chats.len() == 2 && chats.contains(&idle), "{chats:?}");
+    assert_eq!(ids("/plan?label=chat&limit=1").len(), 1);
+    let kinds = |path: &str| {
+        let waiting = listed(path);
+        let kinds = waiting.iter().map(|item| item["kind"].as_str().unwrap().to_owned());
+        kinds.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    // The call that the model wants is there; whose turn it is in the other conversation is not.
+    assert_eq!(kinds("/approvals"), ["plan", "step"]);
+    let call = listed("/approvals").into_iter().find(|item| item["kind"] == "step").unwrap();
+    assert!(call["planId"] != idle.as_str() && call["step"] == "call", "{call}");
+    assert_eq!(kinds("/approvals?all=true"), ["input", "plan", "step"]);
+}
+
+#[test]
 fn a_person_is_shown_the_call_and_says_yes_or_no() {
     for (answer, effects, told) in
         [("y\n", "once\n", "Result of"), ("n\n", "", "said no"), ("\n", "", "said no")]
@@ -219,6 +259,61 @@ fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
     assert_eq!(terminal.ends(), Some(0));
     let messages = provider.asked()[1].body["messages"].clone();
     assert!(messages.to_string().contains("[interrupted by the user]"), "{messages}");
+}
+
+#[test]
+fn an_answer_that_is_interrupted_counts_against_the_budget() {
+    let endless = Reply::text("Once upon a time there was").hanging(2);
+    let (bench, provider) = configured(Provider::scripted([endless]), "[chat]\nmax_tokens = 30\n");
+    let mut terminal = Terminal::start(&bench, &["chat", "--no-tools"]);
+    terminal.wait_for("› ");
+    terminal.types("tell me a story\n");
+    wait_until("the question", || provider.asked().len() == 1);
+    terminal.interrupt();
+    terminal.wait_for("interrupting");
+    wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
+    terminal.types("go on\n");
+    terminal.wait_for("the budget of 30 tokens is used up");
+    terminal.types("/quit\n");
+    assert_eq!(terminal.ends(), Some(0));
+    assert!(terminal.seen().contains("estimated"), "{}", terminal.seen());
+    // It is in the journal, so whoever comes back has spent it too.
+    let id = conversation(&bench).unwrap();
+    let said = chat(&bench, &["--resume", &id], "and now?\n");
+    assert!(said.err.contains("budget of 30 tokens is used up"), "{}", said.err);
+    assert_eq!(provider.asked().len(), 1);
+}
+
+#[test]
+fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
+    let plan = json!({ "title": "Read it", "steps": [
+        { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
+        { "id": "s2", "title": "rest", "tool": "demo.sleep", "args": { "ms": 600_000 }, "dependsOn": ["s1"] },
+    ] });
+    let wanted = Reply::calls([("planwright__plan_create_and_execute", json!({ "goal": "read it" }))]);
+    let provider = Provider::scripted([wanted, Reply::json(plan), Reply::text("Enough.")]);
+    let (bench, provider) = configured(provider, "[chat]\nmax_calls = 2\n");
+    bench.write("note.txt", "buy milk");
+    let mut command = bench.command(&["chat", "--plan-tools"]);
+    let mut killed =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut typing = killed.stdin.take().unwrap();
+    typing.write_all(b"read it\n").unwrap();
+    let resting = |entry: &Value| entry["kind"] == "attempt_started" && entry["step"] == "s2";
+    wait_until("the second step", || {
+        let plans = bench.run(&["list", "--json"]).ends(0).json();
+        plans[0]["id"].as_str().is_some_and(|plan| bench.log(plan).iter().any(resting))
+    });
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    drop(typing);
+    // Two calls were made, and the second would be made again: there is nothing left for that.
+    let id = conversation(&bench).unwrap();
+    let said = chat(&bench, &["--resume", &id], "").ends(0);
+    assert_eq!(said.out, "Enough.\n", "{}", said.err);
+    let told = last_message(&provider, 2)["content"].as_str().unwrap().to_owned();
+    assert!(told.contains("Guard blocked: the budget of 2 calls is used up"), "{told}");
+    assert!(said.err.contains("360 tokens") && said.err.contains("2 calls of 2"), "{}", said.err);
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod provider;
 mod reflection;
 mod resume;
 mod review_life;
+mod revocations;
 mod secrets;
 mod servers;
 mod service;

@@ -1,5 +1,6 @@
 //! Webhooks against a real receiver, which checks the signatures with code of its own.
 
+use crate::provider::{Provider, Reply};
 use crate::service::Served;
 use crate::workbench::{Bench, Running, Said, echo, said, wait_until};
 use serde_json::{Value, json};
@@ -145,6 +146,74 @@ fn endpoints_are_told_in_order_and_signed_and_do_not_disturb_each_other() {
 
     let metrics = served.get("/metrics", &[]);
     assert_eq!(metrics.status, 401);
+}
+
+#[test]
+fn calls_of_an_executor_are_no_runs_in_notices_and_figures() {
+    let bench = Bench::new();
+    let receiver = Receiver::start(&bench);
+    let append = json!({ "path": "effects.txt", "content": "once" });
+    let provider = Provider::scripted([
+        Reply::calls([("demo__echo", json!({ "value": 1 }))]),
+        Reply::calls([("local__append_file", append)]),
+        Reply::text("Done."),
+    ]);
+    let url = format!("http://127.0.0.1:{}/ok", receiver.port);
+    let cloud = format!("http://127.0.0.1:{}/cloud", receiver.port);
+    let config = [
+        "[serve]\nmetrics_public = true\n".to_owned(),
+        endpoint("ok", &url, ""),
+        endpoint("cloud", &cloud, "format = \"cloudevents\"\nevents = [\"run.*\", \"approval.requested\"]"),
+        provider.config(),
+    ];
+    bench.write("planwright.toml", &config.join("\n"));
+    let plan = bench
+        .document(json!({ "id": "p", "title": "P", "toolsRequired": ["demo.echo", "append_file"],
+        "steps": [{ "id": "work", "agent": { "instruction": "note it" } }] }));
+    bench.run(&["import", &plan]).ends(0);
+    let token = ["token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json"];
+    let bearer = format!("Bearer {}", bench.run(&token).ends(0).json()["token"].as_str().unwrap());
+    let served = serve(&bench);
+    settled(&served, 2);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let post = |path: &str, body: &Value| {
+        let answer = served.ask("POST", path, &headers, &body.to_string());
+        assert!(answer.status < 300, "{path}: {answer:?}");
+    };
+    post("/plan/p/approve", &json!({ "decision": "approve", "version": 1 }));
+    post("/plan/p/run", &json!({}));
+    let asked = || {
+        let told = received(&bench, "/ok");
+        told.into_iter().find(|request| request["body"]["type"] == "approval.requested")
+    };
+    wait_until("the call that waits", || asked().is_some());
+    let asked = asked().unwrap()["body"]["data"].clone();
+    assert_eq!((&asked["planId"], &asked["stepId"]), (&json!("p"), &json!("call")));
+    let parent = &asked["parent"];
+    assert_eq!((&parent["planId"], &parent["stepId"]), (&json!("p"), &json!("work")));
+    assert_ne!(parent["runId"], asked["runId"]);
+    post("/plan/p/steps/work:call/approve", &json!({ "decision": "approve", "digest": asked["digest"] }));
+    let ended = |path: &str| {
+        let told = received(&bench, path);
+        told.iter().any(|request| request["body"]["type"].as_str().unwrap().contains("run.ended"))
+    };
+    wait_until("run.ended", || ended("/ok") && ended("/cloud"));
+    let told = received(&bench, "/ok");
+    assert_eq!(
+        kinds(&told),
+        ["approval.decided", "run.started", "approval.requested", "approval.decided", "run.ended"]
+    );
+    assert_eq!(
+        (&told[4]["body"]["data"]["runId"], &told[4]["body"]["data"]["parent"]),
+        (&parent["runId"], &Value::Null)
+    );
+    let cloud = received(&bench, "/cloud");
+    let named = |word: &str| format!("dev.planwright.{word}.v1");
+    assert_eq!(kinds(&cloud), ["run.started", "approval.requested", "run.ended"].map(named));
+    assert_eq!(cloud[1]["body"]["data"]["parent"], *parent);
+    let counted = |words: &str| served.get("/metrics", &[]).body.contains(words);
+    wait_until("the run is left", || counted("planwright_runs_executing 0\n"));
+    assert!(counted("planwright_runs_ended_total{status=\"completed\"} 1\n"));
 }
 
 #[test]

@@ -43,6 +43,38 @@ fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
 }
 
 #[test]
+fn the_inbox_is_paged_and_what_is_over_takes_no_place_in_it() {
+    let service = Service::new();
+    for number in 0..3 {
+        let (over, gate, fresh) =
+            (format!("over-{number}"), format!("gate-{number}"), format!("fresh-{number}"));
+        service.plan(&over, json!([echo("a", 1, &[])]));
+        service.plan(&gate, gated());
+        for id in [&over, &gate] {
+            service.approve(id);
+            service.run(id);
+        }
+        service.wait_for(&over, "completed");
+        service.wait_for(&gate, "waiting");
+        service.plan(&fresh, json!([echo("a", 1, &[])]));
+    }
+    let (mut seen, mut path) = (Vec::new(), "/approvals?limit=2".to_owned());
+    loop {
+        let page = service.get(&path).ends(200).json();
+        for item in page["items"].as_array().unwrap() {
+            seen.push(format!("{} {}", item["kind"].as_str().unwrap(), item["planId"].as_str().unwrap()));
+        }
+        let Some(cursor) = page["nextCursor"].as_str() else { break };
+        path = format!("/approvals?limit=2&cursor={cursor}");
+        // What comes meanwhile is newer than all that is still to be shown.
+        service.plan(&format!("late-{}", seen.len()), json!([]));
+    }
+    let expected =
+        ["plan fresh-2", "step gate-2", "plan fresh-1", "step gate-1", "plan fresh-0", "step gate-0"];
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn a_rejected_step_is_never_called_its_dependants_are_blocked_and_the_reason_is_kept() {
     let (service, run) = waiting();
     let no = json!({ "decision": "reject", "version": 1, "reason": "not on a Friday" });

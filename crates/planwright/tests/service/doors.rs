@@ -42,6 +42,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("POST /plan/{id}/request-changes", "approve"),
     ("POST /plan/{id}/restore", "propose"),
     ("POST /plan/{id}/resume", "run"),
+    ("POST /plan/{id}/revoke-approval", "approve"),
     ("POST /plan/{id}/run", "run"),
     ("GET /plan/{id}/runs", "read"),
     ("GET /plan/{id}/runs/{run}", "read"),

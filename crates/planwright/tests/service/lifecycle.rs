@@ -238,9 +238,36 @@ fn pages_hold_every_plan_once() {
         let Some(cursor) = page["nextCursor"].as_str() else { break };
         path = format!("/plan?limit=3&cursor={cursor}");
     }
+    assert!(seen.iter().rev().is_sorted(), "the newest first: {seen:?}");
     seen.sort();
     assert_eq!(seen, ["p0", "p1", "p2", "p3", "p4", "p5", "p6"]);
     for bad in ["limit=0", "limit=201", "limit=x", "cursor=x", "nosuch=1"] {
         assert_eq!(service.get(&format!("/plan?{bad}")).status, 400, "{bad}");
     }
+}
+
+fn listed(service: &Service, status: &str) -> Vec<String> {
+    let page = service.get(&format!("/plan?status={status}")).ends(200).json();
+    page["items"].as_array().unwrap().iter().map(|plan| plan["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn plans_are_listed_where_they_stand_whatever_became_of_them() {
+    let service = Service::new();
+    for id in ["over", "away", "gone", "again"] {
+        service.plan(id, json!([echo("a", 1, &[])]));
+        service.approve(id);
+        service.run(id);
+        service.wait_for(id, "completed");
+    }
+    service.bench.run(&["archive", "away"]).ends(0);
+    service.request("DELETE", "/plan/gone").send().ends(204);
+    service.plan("again", json!([echo("a", 2, &[])]));
+    service.plan("fresh", json!([echo("a", 1, &[])]));
+    assert_eq!(listed(&service, "completed"), ["away", "over"]);
+    assert_eq!(listed(&service, "proposed"), ["fresh", "again"]);
+    assert_eq!(listed(&service, "deleted"), ["gone"]);
+    assert!(listed(&service, "executing").is_empty() && listed(&service, "nosuch").is_empty());
+    let page = service.get("/plan").ends(200).json();
+    assert_eq!(page["items"].as_array().unwrap().len(), 4, "{page}");
 }

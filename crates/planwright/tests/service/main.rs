@@ -14,6 +14,7 @@ mod planning;
 mod provider;
 mod reflection;
 mod repeat;
+mod revocations;
 mod shutdown;
 mod tls;
 mod tried;

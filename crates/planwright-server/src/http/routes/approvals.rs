@@ -9,37 +9,58 @@ use crate::wire::{AskedCallWire, Page, Waiting, WrittenCall};
 use axum::Json;
 use axum::extract::State;
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::journal::StreamName;
 use planwright_core::plan::StepIx;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::{Run, StepState};
+use planwright_engine::MayWait;
+use planwright_engine::chat::listens;
+use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::IntoParams;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
     Routes::default().routes(routes!(list_approvals))
 }
 
+/// Which page, and of what.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct InboxParams {
+    /// How many things at most.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<usize>,
+    /// The `nextCursor` of the page before.
+    #[param(max_length = 256)]
+    cursor: Option<String>,
+    /// Conversations too in which it is the person's turn to say something.
+    #[serde(default)]
+    all: bool,
+}
+
 /// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an unknown outcome.
+///
+/// That holds for the calls of conversations as well. A conversation that only waits for what the person at its terminal
+/// says next is left out unless `all` is asked for.
 #[utoipa::path(get, path = "/approvals", operation_id = "listApprovals", tag = "decisions",
-    params(PageParams),
+    params(InboxParams),
     responses((status = 200, description = "What waits, the newest plans first.", body = Page<Waiting>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_approvals(
     State(http): State<Http>,
-    Params(params): Params<PageParams>,
+    Params(InboxParams { limit, cursor, all }): Params<InboxParams>,
 ) -> Answer<Json<Page<Waiting>>> {
-    let plans = http.service.engine.store().plans().await?;
-    let (mut page, plans) = Filling::begin(&params, plans)?;
+    let MayWait { plans, runs } = http.service.engine.may_wait().await?;
+    let (mut page, plans) = Filling::begin(&PageParams { limit, cursor }, plans)?;
     for info in &plans {
-        if !may_wait(&info.status.status) {
-            continue;
-        }
+        let plan = &info.status.plan;
         // One damaged plan does not hide the others.
-        let waiting = match waiting(&http, &info.status.plan).await {
+        let runs = runs.get(plan).map_or(&[][..], Vec::as_slice);
+        let waiting = match waiting(&http, plan, runs, all).await {
             Ok(waiting) => waiting,
             Err(problem) => {
-                tracing::error!(plan = %info.status.plan, problem = problem.detail, "a plan cannot be looked at");
+                tracing::error!(%plan, problem = problem.detail, "a plan cannot be looked at");
                 Vec::new()
             }
         };
@@ -50,12 +71,7 @@ async fn list_approvals(
     Ok(Json(page.finish()))
 }
 
-/// Whether anything of a plan in this state can wait for a person; saves reading those that cannot.
-fn may_wait(state: &str) -> bool {
-    !matches!(state, "deleted" | "archived" | "draft")
-}
-
-async fn waiting(http: &Http, plan: &PlanId) -> Answer<Vec<Waiting>> {
+async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId], all: bool) -> Answer<Vec<Waiting>> {
     let engine = &http.service.engine;
     let (review, _) = engine.load_review(plan).await?;
     let mut waiting = Vec::new();
@@ -63,11 +79,10 @@ async fn waiting(http: &Http, plan: &PlanId) -> Answer<Vec<Waiting>> {
     if matches!(status.as_str(), "proposed" | "needs_review") && review.state() != ReviewState::Deleted {
         waiting.push(of_plan(http, &review).await?);
     }
-    for info in engine.store().runs(plan).await? {
-        if let StreamName::Run(run) = &info.stream
-            && matches!(info.status.status.as_str(), "waiting" | "executing" | "paused")
-        {
-            of_run(http, &review, run, &mut waiting).await?;
+    for run in runs {
+        let (run, _) = engine.load_run(run, &review).await?;
+        for ix in run.waiting().filter(|&ix| all || !listens(&run, ix)) {
+            waiting.extend(of_step(http, &review, &run, ix).await?);
         }
     }
     Ok(waiting)
@@ -101,14 +116,6 @@ fn empty(review: &Review, version: u32, digest: String) -> Waiting {
         questions: Vec::new(),
         reason: None,
     }
-}
-
-async fn of_run(http: &Http, review: &Review, id: &RunId, waiting: &mut Vec<Waiting>) -> Result<(), Problem> {
-    let (run, _) = http.service.engine.load_run(id, review).await?;
-    for ix in run.waiting() {
-        waiting.extend(of_step(http, review, &run, ix).await?);
-    }
-    Ok(())
 }
 
 fn written(run: &Run, ix: StepIx) -> WrittenCall {

@@ -9,6 +9,7 @@ use crate::http::state::Http;
 use crate::wire::PlanDecided;
 use axum::Json;
 use axum::extract::State;
+use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::policy::LateChoice;
 use planwright_core::review::Review;
@@ -175,16 +176,26 @@ pub(super) async fn decided(
     variables: &Map<String, Value>,
     trace_id: String,
 ) -> Answer<Json<PlanDecided>> {
-    let engine = &http.service.engine;
     http.service.write_files(review.id()).await;
-    let candidate = engine.candidate(review, variables).await?;
+    let candidate = http.service.engine.candidate(review, variables).await?;
+    standing(http, review, &candidate.digest, trace_id).await
+}
+
+/// Where the plan stands with those who decide about this digest.
+pub(super) async fn standing(
+    http: &Http,
+    review: &Review,
+    digest: &Digest,
+    trace_id: String,
+) -> Answer<Json<PlanDecided>> {
+    let engine = &http.service.engine;
     let now = engine.environment().clock.now();
     Ok(Json(PlanDecided {
         id: review.id().to_string(),
         version: review.current().number,
         status: engine.status(review).await?.as_str().to_owned(),
-        digest: candidate.digest.to_string(),
-        approvals: review.given_approvals(&candidate.digest, now).len(),
+        digest: digest.to_string(),
+        approvals: review.given_approvals(digest, now).len(),
         required: engine.policy().approval.required() as usize,
         trace_id,
     }))

@@ -8,6 +8,7 @@ mod docs;
 mod health;
 mod planner;
 mod plans;
+mod revocations;
 mod runs;
 mod session;
 mod stats;
@@ -30,6 +31,7 @@ pub(super) fn all() -> Routes {
         .merge(plans::routes())
         .merge(planner::routes())
         .merge(decisions::routes())
+        .merge(revocations::routes())
         .merge(runs::routes())
         .merge(steps::routes())
         .merge(versions::routes())

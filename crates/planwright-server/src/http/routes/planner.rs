@@ -60,6 +60,8 @@ struct RegeneratePlan {
     /// A configured model by name; the planner's own when absent.
     #[schema(max_length = 200)]
     model: Option<String>,
+    /// Plan with tools outside the plan's `toolsRequired` too. Those that are used are added to it.
+    any_tool: bool,
 }
 
 /// The next version, and what changed.
@@ -81,7 +83,7 @@ struct RegeneratedPlan {
 /// Has a model write a plan, or some of its steps, again: the result is its next version.
 ///
 /// Open comments, rejections and requests for changes are told to the model. Steps that are not named stay exactly as
-/// they are.
+/// they are. A plan that lists its tools is written again with those only, unless `anyTool` is said.
 #[utoipa::path(post, path = "/plan/{id}/regenerate", operation_id = "regeneratePlan", tag = "versions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = Option<RegeneratePlan>,
@@ -94,7 +96,7 @@ async fn regenerate_plan(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-    OptionalBody(RegeneratePlan { steps, feedback, model }): OptionalBody<RegeneratePlan>,
+    OptionalBody(RegeneratePlan { steps, feedback, model, any_tool }): OptionalBody<RegeneratePlan>,
 ) -> Answer<Json<RegeneratedPlan>> {
     super::decisions::check_reason(feedback.as_deref().unwrap_or_default())?;
     if steps.len() > MAX_NAMED {
@@ -105,6 +107,7 @@ async fn regenerate_plan(
         by: caller.principal,
         steps,
         feedback: feedback.filter(|text| !text.trim().is_empty()),
+        any_tool,
         options: PlannerOptions { model, ..options(&http) },
     };
     let done = patiently(http.service.engine.regenerate(&id, order)).await?;

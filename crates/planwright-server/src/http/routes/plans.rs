@@ -2,7 +2,7 @@
 
 use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
 use crate::http::caller::{Caller, Trace};
-use crate::http::page::{Filling, PageParams};
+use crate::http::page::{Cursor, Filling, PageParams};
 use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
@@ -16,6 +16,8 @@ use http::header::{ETAG, LOCATION};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_engine::chat::is_listed;
+use planwright_engine::port::StreamInfo;
 use planwright_engine::{Editing, LoadError, ReviewError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -112,6 +114,9 @@ async fn refuse_known(http: &Http, id: &PlanId) -> Result<(), Problem> {
     }
 }
 
+/// Plans are taken from the store so many at a time.
+const LOOKED_AT: usize = 100;
+
 /// Which plans.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -125,23 +130,53 @@ struct ListParams {
     cursor: Option<String>,
     /// Only plans that stand there, as `proposed` or `executing`.
     status: Option<String>,
+    /// Only plans with this label on one of their steps. Conversations are labelled `chat`.
+    label: Option<String>,
+    /// Deleted plans and conversations too.
+    #[serde(default)]
+    all: bool,
 }
 
-/// Lists plans, the newest first.
+/// Lists plans, the newest first. Conversations are left out unless they are asked for.
 #[utoipa::path(get, path = "/plan", operation_id = "listPlans", tag = "plans",
     params(ListParams),
     responses((status = 200, description = "A page of plans.", body = Page<PlanLine>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_plans(
     State(http): State<Http>,
-    Params(ListParams { limit, cursor, status }): Params<ListParams>,
+    Params(params): Params<ListParams>,
 ) -> Answer<Json<Page<PlanLine>>> {
     let engine = &http.service.engine;
-    let params = PageParams { limit, cursor };
-    let (mut page, plans) = Filling::begin(&params, engine.store().plans().await?)?;
-    for info in &plans {
+    let which = PageParams { limit: params.limit, cursor: params.cursor.clone() };
+    if let Some(wanted) = &params.status {
+        let (mut page, plans) = Filling::begin(&which, engine.may_stand(wanted).await?)?;
+        put_lines(&http, &plans, &params, &mut page).await;
+        return Ok(Json(page.finish()));
+    }
+    let (mut page, mut after) = Filling::open(&which)?;
+    loop {
+        let plans = engine.store().plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT).await?;
+        after = plans.last().map(Cursor::of);
+        if !put_lines(&http, &plans, &params, &mut page).await || plans.len() < LOOKED_AT {
+            return Ok(Json(page.finish()));
+        }
+    }
+}
+
+/// Puts these plans on the page. False once it is full.
+async fn put_lines(
+    http: &Http,
+    plans: &[StreamInfo],
+    wanted: &ListParams,
+    page: &mut Filling<PlanLine>,
+) -> bool {
+    for info in plans {
+        let deleted = info.status.status == ReviewState::Deleted.as_str();
+        if deleted && wanted.status.is_none() && !wanted.all {
+            continue;
+        }
         // One damaged plan does not hide the others.
-        let line = match line(&http, &info.status.plan, status.as_deref()).await {
+        let line = match line(http, &info.status.plan, wanted).await {
             Ok(line) => line,
             Err(error) => {
                 tracing::error!(plan = %info.status.plan, %error, "a plan cannot be listed");
@@ -149,18 +184,21 @@ async fn list_plans(
             }
         };
         if !page.put(info, line.into_iter().collect()) {
-            break;
+            return false;
         }
     }
-    Ok(Json(page.finish()))
+    true
 }
 
-async fn line(http: &Http, plan: &PlanId, wanted: Option<&str>) -> Result<Option<PlanLine>, LoadError> {
+async fn line(http: &Http, plan: &PlanId, wanted: &ListParams) -> Result<Option<PlanLine>, LoadError> {
     let (review, _) = http.service.engine.load_review(plan).await?;
+    if !is_listed(&review.current().document, wanted.label.as_deref(), wanted.all) {
+        return Ok(None);
+    }
     let status = http.service.engine.status(&review).await?;
-    let shown = match wanted {
+    let shown = match &wanted.status {
         Some(wanted) => status.as_str() == wanted,
-        None => review.state() != ReviewState::Deleted,
+        None => wanted.all || review.state() != ReviewState::Deleted,
     };
     Ok(shown.then(|| PlanLine::new(&review, status.as_str())))
 }

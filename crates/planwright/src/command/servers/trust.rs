@@ -2,7 +2,7 @@
 
 use super::find;
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, Printer, YELLOW, line};
+use crate::printer::{BOLD, Printer, line};
 use crate::servers::{Launch, Listed, Source, Verdict};
 use crate::trusting;
 use crate::wire_up::Setting;
@@ -79,20 +79,7 @@ fn show(printer: Printer, server: &Listed, workspace: &Path) {
     for name in headers.keys() {
         printer.talk(&format!("{}{}", label("header"), line(name)));
     }
-    let own = command.iter().chain(args).filter(|word| is_of_project(workspace, cwd.as_deref(), word));
-    for word in own {
-        let file = line(word);
-        printer.talk(&format!(
-            "{} `{file}` is a file of this project: who can change it decides what runs",
-            printer.err(YELLOW, "!")
-        ));
-    }
+    let directory = Path::new(cwd.as_deref().unwrap_or("."));
+    trusting::warn_of_own_files(printer, workspace, directory, command.iter().chain(args));
     printer.talk(&format!("{}{}", label("digest"), server.digest));
-}
-
-/// Whether a word of the launch line names a file of the workspace.
-fn is_of_project(workspace: &Path, cwd: Option<&str>, word: &str) -> bool {
-    let from = workspace.join(cwd.unwrap_or("."));
-    let looks_like_a_path = word.contains('/') || word.contains('.');
-    looks_like_a_path && from.join(word).is_file() && from.join(word).starts_with(workspace)
 }

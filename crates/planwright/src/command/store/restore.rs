@@ -1,13 +1,14 @@
 //! `store restore`.
 
 use super::{at_length, options};
+use crate::command::revoke;
 use crate::exit::{Exit, Failure};
 use crate::printer::line;
 use crate::wire_up::{Access, App, Setting, Workspace, user};
 use planwright_adapters::sqlite::{Options, Restore, Restored, read_manifest, restore};
 use planwright_engine::memory::SystemClock;
 use planwright_engine::port::Clock as _;
-use planwright_engine::{CommandError, RunCommand};
+use planwright_engine::{CommandError, RunCommand, Sweep, Swept};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -46,7 +47,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let restored = at_length(setting.printer, move |tell| restore(&what, tell)).await?;
     let app = setting.open(Access::Write)?;
     let paused = pause_all(&app).await?;
-    tell(&app, &restored, &paused)?;
+    let swept = match args.keep_tokens {
+        true => Swept::default(),
+        false => revoke::sweep(&app, &Sweep::after_restore()).await?,
+    };
+    tell(&app, &restored, &paused, &swept)?;
     Ok(Exit::Done)
 }
 
@@ -77,7 +82,7 @@ async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
     Ok(paused)
 }
 
-fn tell(app: &App, restored: &Restored, paused: &[String]) -> Result<(), Failure> {
+fn tell(app: &App, restored: &Restored, paused: &[String], swept: &Swept) -> Result<(), Failure> {
     let printer = app.printer();
     let Restored { manifest, tokens_revoked, commands_refused } = restored;
     if printer.json {
@@ -85,6 +90,7 @@ fn tell(app: &App, restored: &Restored, paused: &[String]) -> Result<(), Failure
             "store": app.setting.workspace.database, "createdAt": manifest.created_at,
             "encrypted": manifest.encrypted, "streams": manifest.streams, "entries": manifest.entries,
             "runsPaused": paused, "tokensRevoked": tokens_revoked, "commandsRefused": commands_refused,
+            "approvalsRevoked": revoke::documents(swept).0,
         }));
     }
     printer.data(&format!(
@@ -98,6 +104,10 @@ fn tell(app: &App, restored: &Restored, paused: &[String]) -> Result<(), Failure
     if *tokens_revoked > 0 {
         printer
             .talk(&format!("{tokens_revoked} tokens were revoked: planwright token create makes new ones"));
+    }
+    let plans: Vec<String> = swept.plans.iter().map(|review| review.id().to_string()).collect();
+    if !plans.is_empty() {
+        printer.talk(&format!("approved with such a token, and to be approved again: {}", plans.join(", ")));
     }
     Ok(())
 }

@@ -4,16 +4,16 @@
 //! processes at once, notes it once: every entry is decided by the core from the journal, and appended under the head
 //! it was decided from.
 
+mod runs;
+mod words;
+
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review};
 use crate::plans::ReviewError;
-use crate::port::{AcquireError, AppendError, StreamInfo};
-use crate::undo::load_any_run;
+use crate::port::{AppendError, StreamInfo};
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::journal::StreamName;
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_core::review::{Command, Review, ReviewEvent, ReviewState};
-use planwright_core::run::{Command as RunCommand, RunEvent, RunState};
 use planwright_core::time::Timestamp;
 use std::fmt;
 use std::time::Duration;
@@ -121,9 +121,16 @@ impl Tended {
     }
 }
 
+/// The words of plans that can be over. Whether one is, the core knows.
+const OVER: [&str; 5] = ["opened", "rejected", "needs_review", "changes_requested", "expired"];
+
 /// The rule that puts plans away and deletes them.
 fn retention() -> Principal {
     Principal { kind: PrincipalKind::Policy, name: "retention".to_owned() }
+}
+
+fn not_noted(plan: &PlanId, error: &ReviewError) {
+    tracing::warn!(%plan, %error, "what is due could not be noted");
 }
 
 fn days(days: u32) -> Duration {
@@ -132,52 +139,78 @@ fn days(days: u32) -> Duration {
 
 impl Engine {
     /// Notes everything that is due. What cannot be read or written is left for the next time; one damaged plan does
-    /// not keep the others from being looked at.
+    /// not keep the others from being looked at. Only plans and runs that something can be due for are looked at.
     pub async fn tend(&self) -> Result<Tended, LoadError> {
         let mut tended = Tended::default();
-        for info in self.env.store.plans().await? {
-            let plan = info.status.plan.clone();
-            if info.status.status == ReviewState::Deleted.as_str() {
-                continue;
-            }
-            if let Err(error) = self.tend_plan(&info, &mut tended).await {
-                tracing::warn!(%plan, %error, "what is due could not be noted");
-            }
-        }
+        self.correct_words().await?;
+        self.tend_runs(&mut tended).await?;
+        self.tend_waiting(&mut tended).await?;
+        self.put_away(&mut tended).await?;
         Ok(tended)
     }
 
-    async fn tend_plan(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
-        let (plan, now, keeping) = (&info.status.plan, self.env.clock.now(), self.env.keeping);
-        let runs = self.env.store.runs(plan).await.map_err(LoadError::from)?;
-        for run in &runs {
-            self.tend_run(run, tended).await?;
-        }
-        let latest = runs.iter().map(|run| run.updated_at).max();
-        let touched_at = latest.map_or(info.updated_at, |at| at.max(info.updated_at));
-        match info.status.status.as_str() {
-            "archived" => {
-                if due(touched_at, keeping.delete_after_days, now, tended) {
-                    self.delete_archived(plan, tended).await?;
-                }
-            }
-            "approved" => {
-                let expired = self.expire_approvals(plan, tended).await?;
-                if !expired && due(info.updated_at, keeping.stale_after_days, now, tended) {
-                    self.expire(plan, tended).await?;
-                }
-            }
-            word => {
-                // Only what waits expires; what is over is put away. The core knows which it is.
-                if word == "proposed" && due(info.updated_at, keeping.stale_after_days, now, tended) {
-                    self.expire(plan, tended).await?;
-                }
-                if due(touched_at, keeping.archive_after_days, now, tended) {
-                    self.archive_ended(plan, tended).await?;
-                }
+    /// Plans that wait for somebody, and approvals that wait for being used, are not waited for without end.
+    async fn tend_waiting(&self, tended: &mut Tended) -> Result<(), LoadError> {
+        for info in self.env.store.plans_in(&["proposed", "approved"], None).await? {
+            if let Err(error) = self.expire_waiting(&info, tended).await {
+                not_noted(&info.status.plan, &error);
             }
         }
         Ok(())
+    }
+
+    async fn expire_waiting(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
+        let (plan, now) = (&info.status.plan, self.env.clock.now());
+        let approved = info.status.status == ReviewState::Approved.as_str();
+        if approved && self.expire_approvals(plan, tended).await? {
+            return Ok(());
+        }
+        if due(info.updated_at, self.env.keeping.stale_after_days, now, tended) {
+            self.expire(plan, tended).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts away what has been over for long, and deletes what has been in the archive for long.
+    async fn put_away(&self, tended: &mut Tended) -> Result<(), LoadError> {
+        let Keeping { archive_after_days, delete_after_days, .. } = self.env.keeping;
+        for plan in self.untouched(&OVER, archive_after_days).await? {
+            if let Err(error) = self.archive_ended(&plan, tended).await {
+                not_noted(&plan, &error);
+            }
+        }
+        for plan in self.untouched(&["archived"], delete_after_days).await? {
+            if let Err(error) = self.delete_archived(&plan, tended).await {
+                not_noted(&plan, &error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn untouched(&self, words: &[&str], after_days: u32) -> Result<Vec<PlanId>, LoadError> {
+        if after_days == 0 {
+            return Ok(Vec::new());
+        }
+        self.untouched_since(words, self.env.clock.now().minus(days(after_days))).await
+    }
+
+    /// The plans that may be over and that nothing happened to since then, neither to them nor to their runs.
+    pub async fn may_be_over_since(&self, since: Timestamp) -> Result<Vec<PlanId>, LoadError> {
+        self.correct_words().await?;
+        self.untouched_since(&OVER, since).await
+    }
+
+    async fn untouched_since(&self, words: &[&str], since: Timestamp) -> Result<Vec<PlanId>, LoadError> {
+        let mut plans = Vec::new();
+        for info in self.env.store.plans_in(words, Some(since)).await? {
+            let plan = info.status.plan;
+            match self.env.store.runs(&plan).await {
+                Ok(runs) if runs.iter().all(|run| run.updated_at <= since) => plans.push(plan),
+                Ok(_) => {}
+                Err(error) => not_noted(&plan, &LoadError::from(error).into()),
+            }
+        }
+        Ok(plans)
     }
 
     async fn expire(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
@@ -249,113 +282,6 @@ impl Engine {
             Ok(review) => Ok(Some(review)),
             Err(ReviewError::Append(AppendError::Conflict { .. })) => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    async fn tend_run(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
-        let StreamName::Run(run) = &info.stream else { return Ok(()) };
-        let now = self.env.clock.now();
-        match info.status.status.as_str() {
-            "executing" => {
-                let at = info.updated_at.plus(self.env.keeping.stalled_after);
-                if self.active.get(run).is_some() {
-                    return Ok(());
-                }
-                if at > now {
-                    tended.wait_for(at);
-                    return Ok(());
-                }
-                self.note_stalled(run, info, tended).await
-            }
-            "waiting" => {
-                let Some(span) = self.env.policy.approval.step_expires_after else { return Ok(()) };
-                let at = info.updated_at.plus(span.as_duration());
-                if at > now {
-                    tended.wait_for(at);
-                    return Ok(());
-                }
-                self.note_expired_steps(run, info, tended).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Nobody owns the run, and nothing was written for too long.
-    async fn note_stalled(
-        &self,
-        run: &RunId,
-        info: &StreamInfo,
-        tended: &mut Tended,
-    ) -> Result<(), ReviewError> {
-        if self.env.store.lease(run).await.map_err(LoadError::from)?.is_some() {
-            return Ok(());
-        }
-        let (stalled, _) = load_any_run(&self.env, run).await?;
-        let commands = match stalled.state() {
-            RunState::Running => vec![RunCommand::Stall { since: info.updated_at }],
-            // It was ending anyway, and ends now.
-            RunState::Stopping { .. } | RunState::Cancelling => vec![RunCommand::Recover, RunCommand::Settle],
-            RunState::Paused
-            | RunState::Stalled { .. }
-            | RunState::Completed
-            | RunState::Failed { .. }
-            | RunState::GivenUp
-            | RunState::Adjusted { .. }
-            | RunState::Cancelled => return Ok(()),
-        };
-        let noted = self.write_due(run, &commands).await?;
-        if noted.iter().any(|event| matches!(event, RunEvent::RunStalled { .. })) {
-            tended.notices.push(Notice::RunStalled {
-                plan: info.status.plan.clone(),
-                run: run.clone(),
-                since: info.updated_at,
-                completed: stalled.completed_steps(),
-                steps: stalled.plan().indices().len(),
-            });
-        }
-        Ok(())
-    }
-
-    async fn note_expired_steps(
-        &self,
-        run: &RunId,
-        info: &StreamInfo,
-        tended: &mut Tended,
-    ) -> Result<(), ReviewError> {
-        let noted = self.write_due(run, &[RunCommand::Tick, RunCommand::Settle]).await?;
-        for event in noted {
-            if let RunEvent::StepFailed { step, .. } = event {
-                let (plan, run, step) = (info.status.plan.clone(), run.clone(), step.to_string());
-                tended.notices.push(Notice::StepExpired { plan, run, step });
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes what these commands come to into a run that nobody executes.
-    async fn write_due(&self, run: &RunId, commands: &[RunCommand]) -> Result<Vec<RunEvent>, ReviewError> {
-        let (current, _) = load_any_run(&self.env, run).await?;
-        let now = self.env.clock.now();
-        // Taking a run over leaves a trace; nothing is taken for nothing.
-        if !commands.iter().any(|command| {
-            matches!(command, RunCommand::Recover | RunCommand::Settle)
-                && matches!(current.state(), RunState::Stopping { .. } | RunState::Cancelling)
-                || current.decide(command, now).is_ok_and(|events| !events.is_empty())
-        }) {
-            return Ok(Vec::new());
-        }
-        let lease = match self.env.store.acquire(run, &self.env.owner, self.env.lease_ttl).await {
-            Ok(lease) => lease,
-            Err(AcquireError::Held { .. } | AcquireError::NoSuchRun(_)) => return Ok(Vec::new()),
-            Err(AcquireError::Store(error)) => return Err(LoadError::from(error).into()),
-        };
-        match self.write_commands(run, &lease, commands).await {
-            Ok(events) => Ok(events),
-            Err(error) => {
-                self.env.store.release(&lease).await.map_err(LoadError::from)?;
-                tracing::debug!(%run, %error, "nothing was noted");
-                Ok(Vec::new())
-            }
         }
     }
 }

@@ -1,0 +1,78 @@
+//! Which plans are worth reading: the store knows where each plan and run stands, and what cannot matter is not read.
+
+use crate::engine::Engine;
+use crate::port::{StoreError, StreamInfo};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::StreamName;
+use planwright_core::review::PlanStatus;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The plans of which something may wait for a person, in no order, and their runs that may, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MayWait {
+    pub plans: Vec<StreamInfo>,
+    pub runs: BTreeMap<PlanId, Vec<RunId>>,
+}
+
+impl Engine {
+    /// Everything that may wait for a person. Whether it does, its journal says.
+    pub async fn may_wait(&self) -> Result<MayWait, StoreError> {
+        let store = &self.env.store;
+        let mut found = MayWait::default();
+        // What was adjusted without a new version waits for consent like a plan that was proposed.
+        let (mut adjusted, mut of_runs) = (BTreeSet::new(), BTreeSet::new());
+        for info in store.runs_in(&["waiting", "executing", "paused", "adjusted"]).await? {
+            let StreamName::Run(run) = info.stream else { continue };
+            if info.status.status == "adjusted" {
+                adjusted.insert(info.status.plan);
+            } else {
+                of_runs.insert(info.status.plan.clone());
+                found.runs.entry(info.status.plan).or_default().push(run);
+            }
+        }
+        found.plans = store.plans_in(&["proposed", "needs_review"], None).await?;
+        for info in &found.plans {
+            of_runs.remove(&info.status.plan);
+            adjusted.remove(&info.status.plan);
+        }
+        for plan in of_runs.union(&adjusted) {
+            let Some(info) = store.info(&StreamName::Plan(plan.clone())).await? else { continue };
+            let waits = match info.status.status.as_str() {
+                "deleted" | "archived" | "draft" => false,
+                word => of_runs.contains(plan) || word == "opened",
+            };
+            if waits {
+                found.plans.push(info);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The plans that may stand at this word, in no order. Whether they do, their journals say.
+    pub async fn may_stand(&self, word: &str) -> Result<Vec<StreamInfo>, StoreError> {
+        let store = &self.env.store;
+        let of_run = if word == "proposed" { "adjusted" } else { word };
+        let runs = store.runs_in(&[of_run]).await?;
+        let with_run: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
+        if PlanStatus::means_executing(word) {
+            // A run that goes on is shown whatever was decided about its plan meanwhile.
+            let mut plans = Vec::new();
+            for plan in with_run {
+                plans.extend(store.info(&StreamName::Plan(plan)).await?);
+            }
+            return Ok(plans);
+        }
+        // Only what is over is in the archive, and there the word no longer tells how it ended. Earlier releases kept
+        // what was opened as `proposed`.
+        let words =
+            [word, "opened", "proposed", if PlanStatus::means_over(word) { "archived" } else { word }];
+        let mut plans = store.plans_in(&words, None).await?;
+        let kept = |info: &StreamInfo| match info.status.status.as_str() {
+            found if found == word => true,
+            "opened" | "proposed" => with_run.contains(&info.status.plan),
+            _ => true,
+        };
+        plans.retain(kept);
+        Ok(plans)
+    }
+}
