@@ -242,7 +242,8 @@ impl Life {
                     continue;
                 };
                 let answered = self.engine.command(&id, command.clone()).await;
-                self.stage.tell(format!("{command:?} ({})", answered.is_ok()));
+                let words = answered.map_or_else(|error| error.to_string(), |()| "yes".to_owned());
+                self.stage.tell(format!("{command:?}: {words}"));
             }
         }
     }
