@@ -57,10 +57,14 @@ const PROVE: &[Step] = &[
     },
 ];
 
-/// Runs every check in order and stops at the first that fails. The tests need servers that others wrote.
+/// Runs every check in order and stops at the first that fails. The tests need servers that others wrote; those are
+/// installed meanwhile: that waits for the network, and building for the processor.
 pub(crate) fn run() -> Result<()> {
-    crate::peers::install()?;
-    CHECK.iter().try_for_each(Step::run)?;
+    std::thread::scope(|scope| {
+        let peers = scope.spawn(crate::peers::install);
+        CHECK.iter().try_for_each(Step::run)?;
+        peers.join().map_err(|_| anyhow::anyhow!("the installation of the peers panicked"))?
+    })?;
     crate::lanes::run()
 }
 
