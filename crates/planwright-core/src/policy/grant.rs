@@ -5,7 +5,7 @@ use crate::plan::printable;
 use crate::principal::{Principal, PrincipalKind};
 
 /// The longest name of somebody who is given access, in characters.
-const MAX_NAME: usize = 64;
+pub const MAX_PRINCIPAL_NAME: usize = 64;
 
 /// Why access is not given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum GrantRefusal {
     NeverAdministers,
     #[error("policy is a rule of the operator: nobody can act as it")]
     NotAPrincipal,
-    #[error("`{}` is no name: 1 to {MAX_NAME} visible characters, none of them a space at an end", printable(.0))]
+    #[error("`{}` is no name: 1 to {MAX_PRINCIPAL_NAME} visible characters, none of them a space at an end", printable(.0))]
     Name(String),
 }
 
@@ -47,7 +47,10 @@ impl Roles {
         }
         // The name is what approvals show: nothing in it may be hidden or pass for another one.
         let length = to.name.chars().count();
-        if !(1..=MAX_NAME).contains(&length) || printable(&to.name) != to.name || to.name.trim() != to.name {
+        if !(1..=MAX_PRINCIPAL_NAME).contains(&length)
+            || printable(&to.name) != to.name
+            || to.name.trim() != to.name
+        {
             return Err(GrantRefusal::Name(to.name.clone()));
         }
         Ok(())

@@ -20,7 +20,7 @@ pub use document::{
     Adjusting, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict,
 };
 pub use duration::{ParseSpanError, Span};
-pub use grant::GrantRefusal;
+pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
 pub use judge::{Judgement, Noticed, Subject};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{FoldedName, ParsePatternError, ToolPattern};

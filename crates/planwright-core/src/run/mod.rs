@@ -32,7 +32,7 @@ pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
 pub use event::{Fork, Parent, Resolution, RunEvent, StepError};
 pub use fork::{ReusedResult, continued, reusable_results};
-pub use guard::GuardBlock;
+pub use guard::{GUARD_BLOCKED, GuardBlock};
 pub use instances::{Instance, Loop};
 pub use look::{Look, LookedAt};
 pub use preview::{PLACEHOLDER, Preview, PreviewStep, known_args, preview};

@@ -163,28 +163,10 @@ fn nothing(model: String) -> ModelUse {
 
 #[cfg(test)]
 mod tests {
+    use super::super::endless::Endless;
     use super::*;
     use crate::memory::ScriptedModel;
     use planwright_core::model::Message;
-
-    /// Says half of something and goes on for ever.
-    #[derive(Debug)]
-    struct Endless;
-
-    impl Model for Endless {
-        fn models(&self) -> Vec<ModelInfo> {
-            ScriptedModel::default().models()
-        }
-
-        fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
-            ScriptedModel::default().resolve(role, model)
-        }
-
-        fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-            request.told.tell("Once upon");
-            Box::pin(std::future::pending())
-        }
-    }
 
     fn request() -> ModelRequest {
         ModelRequest::new(ModelRole::Executor, vec![Message::user("Tell me a story.")])
@@ -195,7 +177,7 @@ mod tests {
         let heard: Arc<Mutex<String>> = Arc::default();
         let hearing = Arc::clone(&heard);
         let sink = TextSink::new(move |piece| hearing.lock().unwrap().push_str(piece));
-        let model = ChatModel::new(Arc::new(Endless), None, sink);
+        let model = ChatModel::new(Arc::new(Endless { says: "Once upon", gives_up: None }), None, sink);
         let asked = request();
         let unwanted = asked.cancelled.clone();
         let (answer, ()) = tokio::join!(model.ask(asked), async {

@@ -7,6 +7,7 @@ use crate::port::{
     Tools,
 };
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
+use planwright_core::run::GUARD_BLOCKED;
 use planwright_core::tool::Catalog;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +36,7 @@ impl Tools for CountedTools {
             Ok(()) => self.inner.call(call),
             Err(reason) => {
                 let message = format!("Guard blocked: {reason}");
-                let blocked = CallError::Failed { code: "guard_blocked".into(), message, retryable: false };
+                let blocked = CallError::Failed { code: GUARD_BLOCKED.into(), message, retryable: false };
                 Box::pin(std::future::ready(Err(blocked)))
             }
         }
@@ -138,34 +139,17 @@ impl Drop for Counting {
 
 #[cfg(test)]
 mod tests {
+    use super::super::endless::Endless;
     use super::*;
     use crate::memory::ScriptedModel;
     use planwright_core::model::Message;
 
-    /// Says half of something and goes on for ever, or gives up.
-    #[derive(Debug)]
-    struct Endless(Option<ModelError>);
-
-    impl Model for Endless {
-        fn models(&self) -> Vec<ModelInfo> {
-            ScriptedModel::default().models()
-        }
-
-        fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
-            ScriptedModel::default().resolve(role, model)
-        }
-
-        fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-            request.told.tell("Once upon a time");
-            match self.0.clone() {
-                Some(error) => Box::pin(std::future::ready(Err(error))),
-                None => Box::pin(std::future::pending()),
-            }
-        }
-    }
-
     fn request() -> ModelRequest {
         ModelRequest::new(ModelRole::Chat, vec![Message::user("Tell me a long story.")])
+    }
+
+    fn endless(gives_up: Option<ModelError>) -> Endless {
+        Endless { says: "Once upon a time", gives_up }
     }
 
     fn counted(inner: impl Model + 'static) -> (CountedModel, Spending) {
@@ -177,7 +161,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_nobody_waits_for_has_still_been_given() {
-        let (model, spending) = counted(Endless(None));
+        let (model, spending) = counted(endless(None));
         drop(model.ask(request()));
         assert_eq!(spending.tokens(), ESTIMATE);
         // That was all there is.
@@ -189,7 +173,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_breaks_off_is_counted_and_a_provider_that_is_not_there_is_not() {
         let gone = || ModelError::Unavailable { model: "m".into(), message: "it broke off".into() };
-        let (model, spending) = counted(Endless(Some(gone())));
+        let (model, spending) = counted(endless(Some(gone())));
         model.ask(request()).await.unwrap_err();
         assert_eq!(spending.tokens(), ESTIMATE);
         let (model, spending) = counted(ScriptedModel::default().then(Err(gone())));

@@ -5,6 +5,8 @@ mod beside;
 mod chat_model;
 mod conversation;
 mod counted;
+#[cfg(test)]
+mod endless;
 mod recall;
 mod spending;
 mod tools;

@@ -10,13 +10,10 @@ use crate::plan_tools::{PLAN_TOOLS_SERVER, PlanTool, plans_by_trace, trace_of_ca
 use planwright_core::id::{PlanId, RunId, StepId, split_instance};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::model::ModelUse;
-use planwright_core::run::{AgentCall, CallFate, Parent, RunEvent, StoredValue};
+use planwright_core::run::{AgentCall, CallFate, GUARD_BLOCKED, Parent, RunEvent, StoredValue};
 use planwright_core::trace::TraceId;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The code of a call that a budget did not let out.
-const BLOCKED: &str = "guard_blocked";
 
 impl Engine {
     /// Counts the calls and tokens of a conversation so far, those of the plans it had made, and those of their runs.
@@ -181,7 +178,7 @@ impl Noted {
                 self.plans.insert(step);
             }
             RunEvent::AttemptStarted { .. } => self.calls += 1,
-            RunEvent::AttemptFailed { error, .. } if error.code == BLOCKED => {
+            RunEvent::AttemptFailed { error, .. } if error.code == GUARD_BLOCKED => {
                 self.calls = self.calls.saturating_sub(1);
             }
             _ => {}

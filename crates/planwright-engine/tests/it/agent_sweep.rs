@@ -10,6 +10,7 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
 use planwright_core::run::{Reflection, Resolution, Run, RunEvent, RunState, Shown, StepState, StoredValue};
+use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
     BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, OwnerId, Store as _,
 };
@@ -27,17 +28,11 @@ struct Sober;
 
 impl Model for Sober {
     fn models(&self) -> Vec<ModelInfo> {
-        vec![ModelInfo {
-            name: "sober/model".to_owned(),
-            roles: ModelRole::ALL.to_vec(),
-            endpoint: "memory".to_owned(),
-            key: None,
-            context_tokens: None,
-        }]
+        ScriptedModel::default().models()
     }
 
-    fn resolve(&self, _: ModelRole, _: Option<&str>) -> Result<ModelInfo, ModelError> {
-        Ok(self.models().remove(0))
+    fn resolve(&self, role: ModelRole, _: Option<&str>) -> Result<ModelInfo, ModelError> {
+        ScriptedModel::default().resolve(role, None)
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
@@ -51,7 +46,7 @@ impl Model for Sober {
             _ => ("all done".to_owned(), Vec::new()),
         };
         let usage = TokenUsage { input: 1, output: 1, ..TokenUsage::default() };
-        let used = ModelUse { role: request.role, model: "sober/model".to_owned(), usage, cost: None };
+        let used = ModelUse { role: request.role, model: ScriptedModel::NAME.to_owned(), usage, cost: None };
         Box::pin(std::future::ready(Ok(ModelAnswer { text, calls, used, cut: false })))
     }
 }

@@ -241,17 +241,22 @@ fn a_provider_that_fails_ends_no_conversation() {
     assert_eq!(bench.status(&id), "waiting");
 }
 
-#[test]
-fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
-    let endless = Reply::text("Once upon a time there was").hanging(2);
-    let (bench, provider) = bench([endless, Reply::text("Of course.")]);
-    let mut terminal = Terminal::start(&bench, &["chat"]);
+/// Asks for a story, interrupts it, and waits until the person is asked again.
+fn interrupt_a_story(terminal: &mut Terminal, provider: &Provider) {
     terminal.wait_for("› ");
     terminal.types("tell me a story\n");
     wait_until("the question", || provider.asked().len() == 1);
     terminal.interrupt();
     terminal.wait_for("interrupting");
     wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
+}
+
+#[test]
+fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
+    let endless = Reply::text("Once upon a time there was").hanging(2);
+    let (bench, provider) = bench([endless, Reply::text("Of course.")]);
+    let mut terminal = Terminal::start(&bench, &["chat"]);
+    interrupt_a_story(&mut terminal, &provider);
     terminal.types("stop\n");
     wait_until("the answer", || provider.asked().len() == 2);
     wait_until("the prompt", || terminal.seen().matches("› ").count() >= 3);
@@ -266,12 +271,7 @@ fn an_answer_that_is_interrupted_counts_against_the_budget() {
     let endless = Reply::text("Once upon a time there was").hanging(2);
     let (bench, provider) = configured(Provider::scripted([endless]), "[chat]\nmax_tokens = 30\n");
     let mut terminal = Terminal::start(&bench, &["chat", "--no-tools"]);
-    terminal.wait_for("› ");
-    terminal.types("tell me a story\n");
-    wait_until("the question", || provider.asked().len() == 1);
-    terminal.interrupt();
-    terminal.wait_for("interrupting");
-    wait_until("the prompt", || terminal.seen().matches("› ").count() >= 2);
+    interrupt_a_story(&mut terminal, &provider);
     terminal.types("go on\n");
     terminal.wait_for("the budget of 30 tokens is used up");
     terminal.types("/quit\n");

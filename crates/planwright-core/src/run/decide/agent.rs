@@ -6,7 +6,7 @@ use crate::id::AttemptNo;
 use crate::model::ModelUse;
 use crate::plan::{Agent, StepIx};
 use crate::policy::Verdict;
-use crate::run::guard::Usage;
+use crate::run::guard::{GUARD_BLOCKED, Usage};
 use crate::run::scope::Scope;
 use crate::run::{
     AgentCall, AgentWork, CallFate, GuardBlock, Refusal, Run, RunEvent, RunState, StepError, StoredValue,
@@ -181,5 +181,5 @@ impl Run {
 
 /// What a step says that a guard stopped.
 pub(super) fn blocked(block: &GuardBlock) -> StepError {
-    StepError::new("guard_blocked", format!("Guard blocked: {block}"))
+    StepError::new(GUARD_BLOCKED, format!("Guard blocked: {block}"))
 }

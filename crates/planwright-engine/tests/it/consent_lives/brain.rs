@@ -4,28 +4,21 @@ use super::author::{WORDS, args, good_args};
 use super::dice::Dice;
 use super::stage::Stage;
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage, WantedCall};
+use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest};
 use serde_json::{Value, json};
 use std::time::Duration;
-
-const NAME: &str = "senseless/model";
 
 /// Names that an executor may come up with. Some are in scope, some outside of it, some are no tools.
 const NAMES: [&str; 8] = ["r.read", "r.look", "r.look", "w.write", "w.write", "w.erase", "read", "made.up"];
 
 impl Model for Stage {
     fn models(&self) -> Vec<ModelInfo> {
-        vec![ModelInfo {
-            name: NAME.to_owned(),
-            roles: ModelRole::ALL.to_vec(),
-            endpoint: "memory".to_owned(),
-            key: None,
-            context_tokens: None,
-        }]
+        ScriptedModel::default().models()
     }
 
-    fn resolve(&self, _: ModelRole, _: Option<&str>) -> Result<ModelInfo, ModelError> {
-        Ok(self.models().remove(0))
+    fn resolve(&self, role: ModelRole, _: Option<&str>) -> Result<ModelInfo, ModelError> {
+        ScriptedModel::default().resolve(role, None)
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
@@ -36,9 +29,10 @@ impl Model for Stage {
         };
         self.perhaps_flip(8);
         let usage = TokenUsage { input: 1, output: 1, ..TokenUsage::default() };
-        let used = ModelUse { role: request.role, model: NAME.to_owned(), usage, cost: None };
+        let used = ModelUse { role: request.role, model: ScriptedModel::NAME.to_owned(), usage, cost: None };
         let answer = answered.map(|(text, calls)| ModelAnswer { text, calls, used, cut: false });
-        let down = || ModelError::Unavailable { model: NAME.to_owned(), message: "down".to_owned() };
+        let down =
+            || ModelError::Unavailable { model: ScriptedModel::NAME.to_owned(), message: "down".to_owned() };
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
             answer.ok_or_else(down)

@@ -10,7 +10,7 @@ use crate::wire::PlanDecided;
 use axum::Json;
 use axum::extract::State;
 use planwright_core::id::PlanId;
-use planwright_core::policy::Action;
+use planwright_core::policy::{Action, MAX_PRINCIPAL_NAME};
 use planwright_core::principal::Principal;
 use serde::Deserialize;
 use serde_json::Map;
@@ -20,9 +20,6 @@ use utoipa_axum::routes;
 pub(super) fn routes() -> Routes {
     Routes::default().routes(routes!(revoke_approval))
 }
-
-/// The most characters of a name.
-const MAX_NAME: usize = 64;
 
 /// Whose approvals, and why.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -67,8 +64,8 @@ async fn revoke_approval(
 
 fn whose(caller: &Caller, of: Option<String>) -> Answer<Principal> {
     let Some(name) = of else { return Ok(caller.principal.clone()) };
-    if !(1..=MAX_NAME).contains(&name.chars().count()) {
-        return Err(Problem::bad_request(format!("`of` is a name of 1 to {MAX_NAME} characters")));
+    if !(1..=MAX_PRINCIPAL_NAME).contains(&name.chars().count()) {
+        return Err(Problem::bad_request(format!("`of` is a name of 1 to {MAX_PRINCIPAL_NAME} characters")));
     }
     Ok(Principal::person(name))
 }
