@@ -86,8 +86,7 @@ impl Drop for Owners {
                 drop(std::fs::remove_file(path));
             }
         }
-        // Succeeds for the last one to leave.
-        drop(std::fs::remove_dir(&self.directory));
+        // The directory stays: whoever comes at this moment is about to put a file into it.
     }
 }
 
@@ -154,7 +153,7 @@ mod tests {
         assert!(is_alive(&path, &owner("a")));
         drop(owners);
         assert!(!is_alive(&path, &owner("a")));
-        assert!(!path.exists());
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
     }
 
     #[test]
@@ -177,6 +176,22 @@ mod tests {
         owners.hold(&owner("alive")).unwrap();
         assert!(!path.join("dead").exists());
         assert!(path.join("alive").exists());
+    }
+
+    #[test]
+    fn the_last_to_leave_does_not_disturb_whoever_comes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("owners");
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c"] {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..2_000 {
+                        Owners::new(path.clone()).hold(&owner(name)).unwrap();
+                    }
+                });
+            }
+        });
     }
 
     #[test]

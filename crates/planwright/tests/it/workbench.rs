@@ -173,12 +173,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.child.is_some() && !self.is_over() {
-            let child = self.child.as_mut().unwrap();
-            drop(child.kill());
+        let Some(mut child) = self.child.take() else { return };
+        drop(child.kill());
+        if std::thread::panicking() {
+            tell_of(child);
+        } else {
             drop(child.wait());
         }
     }
+}
+
+/// A test that waited in vain for something a command should have done wants to know what that command said.
+#[expect(clippy::print_stderr, reason = "the test failed, and this belongs to what it shows")]
+fn tell_of(child: Child) {
+    eprintln!("meanwhile: {:#?}", child.wait_with_output().map(said));
 }
 
 #[track_caller]
