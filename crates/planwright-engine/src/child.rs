@@ -1,7 +1,7 @@
 //! The runs of sub-plans. A child run has a journal of its own and an id that follows from its place in the parent:
 //! whoever makes the step again finds the run it began and goes on with it, instead of beginning another.
 
-use crate::dispatch::{read_value, store_value};
+use crate::dispatch::{First, read_value, store_value};
 use crate::engine::Engine;
 use crate::port::{AcquireError, BoxFuture, Lease};
 use crate::remote::RunCommand;
@@ -16,7 +16,7 @@ use planwright_core::policy::LateChoice;
 use planwright_core::principal::Principal;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    Answer, Command, Consent, Parent, Run, RunEvent, RunState, StepError, StepState, StoredValue,
+    Answer, Consent, Parent, Run, RunEvent, RunState, StepError, StepState, StoredValue,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -168,7 +168,7 @@ impl Engine {
         }
         run.know_subplans(order.subplan.plan.subplans().clone());
         let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
-        let first = if stands { vec![Command::Resume { by: order.by.clone() }] } else { Vec::new() };
+        let first = if stands { First::Resume(order.by.clone()) } else { First::Nothing };
         Ok(Begun::Executing(self.execute(run, head, lease, options(order), first, None)))
     }
 

@@ -83,6 +83,18 @@ impl From<Shown> for ShownText {
 }
 
 impl RunCommand {
+    /// Whether it answers what a run waits for.
+    pub(crate) fn is_decision(&self) -> bool {
+        match self {
+            Self::Approve { .. } | Self::Deny { .. } | Self::Resolve { .. } | Self::GiveInput { .. } => true,
+            Self::LeaveOut { .. }
+            | Self::Pause { .. }
+            | Self::Resume { .. }
+            | Self::Cancel { .. }
+            | Self::GiveUp { .. } => false,
+        }
+    }
+
     pub(crate) fn into_command(self) -> Command {
         match self {
             Self::Approve { step, by, assurance, shown } => {

@@ -1,6 +1,7 @@
 //! Going on with runs that have not ended.
 
 use crate::chat::is_conversation;
+use crate::dispatch::{First, Request, Verdict};
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review, load_run};
 use crate::port::Lease;
@@ -14,6 +15,7 @@ use planwright_core::plan::Subplans;
 use planwright_core::policy::Action;
 use planwright_core::review::Review;
 use planwright_core::run::{Command, Run, RunState, StepState};
+use tokio::sync::oneshot;
 
 /// A run that was taken over, and everything that executing it needs.
 struct Taken {
@@ -62,7 +64,7 @@ impl Engine {
         self.permit(&options.by, Action::Run)?;
         let Taken { run, head, lease, mirror } = self.take_over(run, review).await?;
         let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
-        let first = if stands { vec![Command::Resume { by: options.by.clone() }] } else { Vec::new() };
+        let first = if stands { First::Resume(options.by.clone()) } else { First::Nothing };
         Ok(self.execute(run, head, lease, options, first, mirror))
     }
 
@@ -76,20 +78,38 @@ impl Engine {
             "adjusted" => return self.carry_on_adjusted(id).await,
             _ => return Ok(Continued::Nothing),
         }
+        let executing = self.execute_again(id, First::Nothing).await?;
+        Ok(executing.map_or(Continued::Nothing, Continued::Executing))
+    }
+
+    /// Gives a decision to a run that waits for it and goes on with the run: what was decided and what follows from it
+    /// are one commit. `None` if the run does not go on by itself; then nothing was done.
+    pub(crate) async fn carry_on_with(
+        &self,
+        id: &RunId,
+        decision: Command,
+    ) -> Result<Option<(RunHandle, oneshot::Receiver<Verdict>)>, StartRunError> {
+        let (reply, verdict) = oneshot::channel();
+        let handle = self.execute_again(id, First::Decide(Request::here(decision, reply))).await?;
+        Ok(handle.map(|handle| (handle, verdict)))
+    }
+
+    /// Executes a run that nobody executes, unless only a person can say that it goes on.
+    async fn execute_again(&self, id: &RunId, first: First) -> Result<Option<RunHandle>, StartRunError> {
         let plan = crate::journal::plan_of_run(&*self.env.store, id).await?;
         let (review, _) = load_review(&*self.env.store, &plan).await?;
         let (run, _) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
         if !can_go_on(&run) {
-            return Ok(Continued::Nothing);
+            return Ok(None);
         }
         let options = RunOptions::new(run.start().by.clone());
         let Taken { run, head, lease, mirror } = self.take_over(run, &review).await?;
         // Somebody may have paused or ended it just now.
         if !can_go_on(&run) {
             self.env.store.release(&lease).await.map_err(LoadError::from)?;
-            return Ok(Continued::Nothing);
+            return Ok(None);
         }
-        Ok(Continued::Executing(self.execute(run, head, lease, options, Vec::new(), mirror)))
+        Ok(Some(self.execute(run, head, lease, options, first, mirror)))
     }
 
     /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to it.

@@ -1,7 +1,7 @@
 //! Starting, resuming and forking runs.
 
 use crate::agent::Unmanned;
-use crate::dispatch::{Ended, RunLoop, Setup};
+use crate::dispatch::{Ended, First, RunLoop, Setup};
 use crate::engine::Engine;
 use crate::history;
 use crate::journal::{LoadError, load_review, load_run};
@@ -20,8 +20,8 @@ use planwright_core::policy::{Action, MatchedRule};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Command, Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
-    priorities, reusable_results,
+    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool, priorities,
+    reusable_results,
 };
 use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -339,7 +339,7 @@ impl Engine {
             self.env.store.release(&lease).await.map_err(LoadError::from)?;
             return Ok(RunHandle::of_queued(run));
         }
-        Ok(self.execute(run, head, lease, options, Vec::new(), mirror))
+        Ok(self.execute(run, head, lease, options, First::Nothing, mirror))
     }
 
     /// The append that records the consent given with the order to run, the review after it, and where that ends.
@@ -437,7 +437,7 @@ impl Engine {
         head: Head,
         lease: Lease,
         options: RunOptions,
-        first: Vec<Command>,
+        first: First,
         mirror: Option<Mirror>,
     ) -> RunHandle {
         let (sender, inbox) = mpsc::channel(64);

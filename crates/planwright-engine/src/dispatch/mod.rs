@@ -17,7 +17,7 @@ pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
 pub(crate) use masking::mask_event;
 pub use run_loop::RunError;
-pub(crate) use run_loop::{Ended, Request, RunLoop, Setup};
+pub(crate) use run_loop::{Ended, First, Request, RunLoop, Setup, Verdict};
 pub(crate) use schedule::call_digest;
 pub(crate) use values::{LargeValues, LoadValueError, RunValues};
 pub use values::{read_value, store_value};

@@ -22,6 +22,7 @@ use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
+use planwright_core::principal::Principal;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,8 +38,18 @@ pub(crate) struct Request {
     pub(crate) reply: Reply,
 }
 
+/// What a run is told before it does anything.
+#[derive(Debug)]
+pub(crate) enum First {
+    Nothing,
+    /// It stood still, and somebody says that it goes on.
+    Resume(Principal),
+    /// A decision that it waited for. It is durable together with what follows from it.
+    Decide(Request),
+}
+
 /// What a command came to.
-type Verdict = Result<(), Refusal>;
+pub(crate) type Verdict = Result<(), Refusal>;
 
 /// What was written down because of a command.
 type Decided = Result<Vec<RunEvent>, Refusal>;
@@ -205,7 +216,7 @@ impl RunLoop {
     }
 
     /// Executes the run until it ends or only a person can move it on.
-    pub(crate) async fn run(mut self, first: Vec<Command>) -> Result<Ended, RunError> {
+    pub(crate) async fn run(mut self, first: First) -> Result<Ended, RunError> {
         let worked = self.work(first).await;
         // Whatever is still in flight is not wanted any more; its tools are told, and get the time to stop.
         for flight in self.in_flight.values() {
@@ -216,13 +227,15 @@ impl RunLoop {
         worked.map(|()| Ended { run: self.run })
     }
 
-    async fn work(&mut self, first: Vec<Command>) -> Result<(), RunError> {
+    async fn work(&mut self, first: First) -> Result<(), RunError> {
         let (env, plan) = (Arc::clone(&self.env), Arc::clone(self.run.plan()));
         env.learn_secrets(&plan).await;
         self.execute(&Command::Recover, Cause::Recovery)?;
         self.execute(&Command::ResumeChildren, Cause::Recovery)?;
-        for command in &first {
-            self.execute(command, Cause::Command)?;
+        match first {
+            First::Nothing => {}
+            First::Resume(by) => drop(self.execute(&Command::Resume { by }, Cause::Command)?),
+            First::Decide(request) => self.accept(request)?,
         }
         let ttl = self.env.lease_ttl;
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + ttl / 3, ttl / 3);

@@ -3,8 +3,11 @@
 use super::crew::{Crew, Order};
 use super::files::DueFiles;
 use super::{follow, keep};
+use crate::command::CommandError;
+use crate::dispatch::Verdict;
 use crate::engine::Engine;
 use crate::port::PlanFiles;
+use crate::remote::RunCommand;
 use crate::run_handle::RunHandle;
 use crate::run_options::RunOptions;
 use crate::start::StartRunError;
@@ -114,6 +117,36 @@ impl Supervisor {
     /// for it.
     pub async fn adopt(&self, handle: RunHandle) {
         self.order(Order::Watch(handle, None)).await;
+    }
+
+    /// Gives a command to a run and waits until it is durable or refused. A run that was waiting for it goes on.
+    pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
+        if command.is_decision()
+            && let Some(verdict) = self.decide_and_go_on(run, &command).await
+        {
+            return Ok(verdict?);
+        }
+        self.engine.command(run, command).await?;
+        // The journal says so too; this is sooner.
+        self.go_on(run.clone()).await;
+        Ok(())
+    }
+
+    /// The short way for a run that nobody executes and that has a slot. `None`: it has to be the long one, which also
+    /// says what is in the way.
+    async fn decide_and_go_on(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
+        if self.stopping.is_cancelled() || self.engine.active.get(run).is_some() {
+            return None;
+        }
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        let (this, run, command) = (self.clone(), run.clone(), command.clone().into_command());
+        // Whatever becomes of whoever asked, a run that was taken is executed.
+        let deciding = tokio::spawn(async move {
+            let (handle, verdict) = this.engine.carry_on_with(&run, command).await.ok()??;
+            this.order(Order::Watch(handle, Some(slot))).await;
+            verdict.await.ok()
+        });
+        deciding.await.ok()?
     }
 
     /// Looks at a run again, because somebody may have decided something. The journal says so too: this is only sooner.

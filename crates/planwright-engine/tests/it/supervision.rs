@@ -27,11 +27,13 @@ async fn status(world: &World, run: &RunId) -> String {
     world.store.info(&StreamName::Run(run.clone())).await.unwrap().unwrap().status.status
 }
 
+fn approval(step: &str, version: u32) -> RunCommand {
+    let shown = ShownText::Version(version);
+    RunCommand::Approve { step: step.to_owned(), by: person(), assurance: Assurance::Terminal, shown }
+}
+
 async fn approve(engine: &Engine, run: &RunId, step: &str) {
-    let shown = ShownText::Version(1);
-    let command =
-        RunCommand::Approve { step: step.to_owned(), by: person(), assurance: Assurance::Terminal, shown };
-    engine.command(run, command).await.unwrap();
+    engine.command(run, approval(step, 1)).await.unwrap();
 }
 
 async fn approved_as(engine: &Engine, mut plan: Value, id: &str) -> PlanId {
@@ -82,6 +84,78 @@ async fn a_parked_run_leaves_memory_and_comes_back_when_a_person_decides() {
     after(1000).await;
     assert_eq!(status(&world, &run).await, "completed");
     assert_eq!(world.calls_of("write"), 1);
+}
+
+/// A run of `gated` that waits for its approval, and nobody executes it.
+async fn waiting(world: &World, supervisor: &Supervisor, engine: &Engine) -> RunId {
+    let plan = approved(engine, gated("p")).await;
+    let run = supervisor.start_run(&plan, options()).await.unwrap();
+    after(1000).await;
+    assert_eq!(status(world, &run).await, "waiting");
+    run
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_decides_and_what_follows_are_written_by_one_owner() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let run = waiting(&world, &supervisor, &engine).await;
+    supervisor.command(&run, approval("write", 1)).await.unwrap();
+    after(1000).await;
+    assert_eq!(status(&world, &run).await, "completed");
+    assert_eq!(world.calls_of("write"), 1);
+    let epochs: Vec<(u64, u64)> = entries(&*world.store, &run)
+        .into_iter()
+        .skip_while(|entry| !matches!(entry.event, RunEvent::ApprovalGranted { .. }))
+        .take(2)
+        .map(|entry| (entry.epoch, u64::from(matches!(entry.event, RunEvent::AttemptStarted { .. }))))
+        .collect();
+    // The first owner let go when the run began to wait; the one after it did both.
+    assert_eq!(epochs, [(2, 0), (2, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_is_refused_leaves_the_run_as_it_was() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let run = waiting(&world, &supervisor, &engine).await;
+    let before = entries(&*world.store, &run).len();
+    for wrong in [approval("write", 2), approval("look", 1), approval("nothing", 1)] {
+        supervisor.command(&run, wrong).await.unwrap_err();
+    }
+    after(1000).await;
+    assert_eq!(entries(&*world.store, &run).len(), before);
+    assert_eq!(supervisor.standing().executing, 0, "nobody holds it");
+    supervisor.command(&run, approval("write", 1)).await.unwrap();
+    after(1000).await;
+    assert_eq!((status(&world, &run).await.as_str(), world.calls_of("write")), ("completed", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_who_approve_at_once_one_does() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let run = waiting(&world, &supervisor, &engine).await;
+    let deciding = (0..8).map(|_| supervisor.command(&run, approval("write", 1)));
+    let decided = futures::future::join_all(deciding).await;
+    assert_eq!(decided.iter().filter(|decided| decided.is_ok()).count(), 1, "{decided:?}");
+    after(1000).await;
+    assert_eq!((status(&world, &run).await.as_str(), world.calls_of("write")), ("completed", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_not_lifted_by_a_decision() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let supervisor = supervise(&engine);
+    let run = waiting(&world, &supervisor, &engine).await;
+    engine.command(&run, RunCommand::Pause { by: person() }).await.unwrap();
+    supervisor.command(&run, approval("write", 1)).await.unwrap();
+    after(60_000).await;
+    assert_eq!((status(&world, &run).await.as_str(), world.calls_of("write")), ("paused", 0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -288,8 +288,7 @@ async fn resume_run(
         Ok(handle) => http.supervisor.adopt(handle).await,
         // A paused run has an owner for as long as its last calls are in flight: the owner goes on with it.
         Err(StartRunError::Acquire(AcquireError::Held { .. })) => {
-            engine.command(&run, RunCommand::Resume { by: caller.principal }).await?;
-            http.supervisor.go_on(run.clone()).await;
+            http.supervisor.command(&run, RunCommand::Resume { by: caller.principal }).await?;
         }
         Err(error) => return Err(error.into()),
     }

@@ -72,9 +72,7 @@ async fn decide(
 ) -> Answer<Json<StepDecided>> {
     let Target { review, run, step } = target;
     let engine = &http.service.engine;
-    engine.command(run.id(), command).await?;
-    // The journal says so too; this is sooner.
-    http.supervisor.go_on(run.id().clone()).await;
+    http.supervisor.command(run.id(), command).await?;
     let (run, _) = engine.load_run(run.id(), &review).await?;
     http.supervisor.files_are_due(review.id());
     Ok(Json(StepDecided {
