@@ -8,7 +8,7 @@ use serde_json::json;
 fn ctrl_c_pauses_cleanly_and_resume_goes_on() {
     for signal in [Signal::INT, Signal::TERM] {
         let bench = Bench::new();
-        let plan = bench.plan("p", json!([sleep("a", 700, &[]), effect("b", &["a"])]));
+        let plan = bench.plan("p", json!([sleep("a", 4_000, &[]), effect("b", &["a"])]));
         let running = bench.start(&["run", &plan, "--yes", "--json"]);
         bench.wait_for("p", "attempt_started", "a");
         running.signal(signal);
@@ -57,7 +57,7 @@ fn ctrl_c_ends_a_run_that_waits_for_a_person() {
 #[test]
 fn another_process_pauses_and_cancels() {
     let bench = Bench::new();
-    let plan = bench.plan("p", json!([sleep("a", 500, &[]), sleep("b", 60_000, &["a"])]));
+    let plan = bench.plan("p", json!([sleep("a", 5_000, &[]), sleep("b", 60_000, &["a"])]));
     let running = bench.start(&["run", &plan, "--json"]);
     bench.wait_for("p", "attempt_started", "a");
     bench.run(&["resume", "p"]).complains(3, "another process executes");

@@ -15,7 +15,7 @@ fn after_a_crash_only_what_was_not_done_runs() {
     let bench = Bench::new();
     let plan = bench.plan(
         "p",
-        json!([effect("a", &[]), effect("b", &["a"]), sleep("c", 1_000, &["b"]), effect("d", &["c"])]),
+        json!([effect("a", &[]), effect("b", &["a"]), sleep("c", 4_000, &["b"]), effect("d", &["c"])]),
     );
     crash_during(&bench, &plan, "p", "c");
     assert_eq!(bench.status("p"), "executing");
@@ -32,7 +32,7 @@ fn after_a_crash_only_what_was_not_done_runs() {
 /// A sleep that the operator calls unsafe.
 fn unsafe_sleep(bench: &Bench) -> String {
     bench.write("planwright.toml", "[tools.\"demo.sleep\"]\nclass = \"unsafe\"\n");
-    bench.plan("p", json!([sleep("wire", 2_000, &[]), effect("after", &["wire"])]))
+    bench.plan("p", json!([sleep("wire", 4_000, &[]), effect("after", &["wire"])]))
 }
 
 fn unknown(bench: &Bench) {
@@ -124,7 +124,7 @@ fn a_plan_that_goes_on_is_not_started_twice_or_deleted() {
 #[test]
 fn a_resumed_run_keeps_the_variables_it_was_approved_with() {
     let bench = Bench::new();
-    let steps = json!([sleep("a", 1_000, &[]), echo("b", "${n}", &["a"])]);
+    let steps = json!([sleep("a", 4_000, &[]), echo("b", "${n}", &["a"])]);
     let plan = bench.document(json!({ "id": "p", "variables": { "n": 1 }, "steps": steps }));
     let running = bench.start(&["run", &plan, "--var", "n=2"]);
     bench.wait_for("p", "attempt_started", "a");

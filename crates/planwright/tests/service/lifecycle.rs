@@ -191,7 +191,7 @@ fn a_run_is_paused_resumed_forked_and_its_steps_skipped() {
     let service = Service::new();
     let mut gate = echo("b", 2, &["a"]);
     gate["approvalRequired"] = json!(true);
-    service.plan("p", json!([sleep("a", 300, &[]), gate, echo("c", "${b}", &["b"]), echo("d", 4, &["b"])]));
+    service.plan("p", json!([sleep("a", 3_000, &[]), gate, echo("c", "${b}", &["b"]), echo("d", 4, &["b"])]));
     service.approve("p");
     let run = service.run("p");
     service.request("POST", "/plan/p/pause").send().ends(202);

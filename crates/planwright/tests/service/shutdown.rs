@@ -7,7 +7,7 @@ use serde_json::json;
 #[test]
 fn a_run_in_flight_finishes_its_call_and_goes_on_at_the_next_start() {
     let mut service = Service::new();
-    service.plan("p", json!([sleep("a", 1_000, &[]), effect("b", &["a"]), echo("c", 3, &["b"])]));
+    service.plan("p", json!([sleep("a", 4_000, &[]), effect("b", &["a"]), echo("c", 3, &["b"])]));
     service.approve("p");
     let run = service.run("p");
     service.bench.wait_for("p", "attempt_started", "a");
@@ -25,7 +25,7 @@ fn a_run_in_flight_finishes_its_call_and_goes_on_at_the_next_start() {
 #[test]
 fn a_service_that_was_killed_goes_on_where_it_was() {
     let mut service = Service::new();
-    service.plan("p", json!([echo("a", 1, &[]), sleep("b", 700, &["a"]), effect("c", &["b"])]));
+    service.plan("p", json!([echo("a", 1, &[]), sleep("b", 4_000, &["a"]), effect("c", &["b"])]));
     service.approve("p");
     service.run("p");
     service.bench.wait_for("p", "attempt_started", "b");
@@ -52,7 +52,7 @@ fn an_approval_at_the_command_line_reaches_a_run_of_the_service() {
 #[test]
 fn while_it_stops_it_is_not_ready() {
     let mut service = Service::new();
-    service.plan("p", json!([sleep("a", 1_500, &[])]));
+    service.plan("p", json!([sleep("a", 4_000, &[])]));
     service.run("p");
     service.bench.wait_for("p", "attempt_started", "a");
     assert_eq!(service.bare("GET", "/readyz").send().ends(200).json()["ready"], true);

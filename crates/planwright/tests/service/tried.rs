@@ -13,7 +13,7 @@ const UNHURRIED: &str = "[serve]\nrequests_per_second = 100000\nburst = 100000\n
 
 /// How often each operation is tried with data of its own.
 fn examples() -> String {
-    std::env::var("PLANWRIGHT_TRIES").unwrap_or_else(|_| "190".to_owned())
+    std::env::var("PLANWRIGHT_TRIES").unwrap_or_else(|_| "172".to_owned())
 }
 
 /// The same data every time, so that a change is blamed for what it broke; with `PLANWRIGHT_TRY_SEED=new` other data.
