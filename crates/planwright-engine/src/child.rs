@@ -167,8 +167,7 @@ impl Engine {
             return Ok(Begun::Ended(Box::new(run)));
         }
         run.know_subplans(order.subplan.plan.subplans().clone());
-        let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
-        let first = if stands { First::Resume(order.by.clone()) } else { First::Nothing };
+        let first = First::going_on(&run, &order.by);
         Ok(Begun::Executing(self.execute(run, head, lease, options(order), first, None)))
     }
 

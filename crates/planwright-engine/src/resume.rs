@@ -63,8 +63,7 @@ impl Engine {
         }
         self.permit(&options.by, Action::Run)?;
         let Taken { run, head, lease, mirror } = self.take_over(run, review).await?;
-        let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
-        let first = if stands { First::Resume(options.by.clone()) } else { First::Nothing };
+        let first = First::going_on(&run, &options.by);
         Ok(self.execute(run, head, lease, options, first, mirror))
     }
 

@@ -48,6 +48,14 @@ pub(crate) enum First {
     Decide(Request),
 }
 
+impl First {
+    /// That the run goes on, if it stood still.
+    pub(crate) fn going_on(run: &Run, by: &Principal) -> Self {
+        let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
+        if stands { Self::Resume(by.clone()) } else { Self::Nothing }
+    }
+}
+
 /// What a command came to.
 pub(crate) type Verdict = Result<(), Refusal>;
 

@@ -1,5 +1,6 @@
 //! Runs in the background: what was going on goes on, what people decide is carried out, a shutdown loses nothing.
 
+use crate::faults::FaultyStore;
 use crate::world::{World, after, approved, chain, document, entries, options, person};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
@@ -71,14 +72,7 @@ async fn what_was_executing_when_the_last_process_died_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_parked_run_leaves_memory_and_comes_back_when_a_person_decides() {
-    let world = World::new();
-    let engine = world.engine("one");
-    let supervisor = supervise(&engine);
-    let plan = approved(&engine, gated("p")).await;
-    let run = supervisor.start_run(&plan, options()).await.unwrap();
-    after(1000).await;
-    assert_eq!(status(&world, &run).await, "waiting");
-    assert_eq!(supervisor.standing().executing, 0, "a parked run is not in memory");
+    let (world, _, _supervisor, run) = waiting().await;
     // Another process records the decision.
     approve(&world.engine("two"), &run, "write").await;
     after(1000).await;
@@ -87,40 +81,47 @@ async fn a_parked_run_leaves_memory_and_comes_back_when_a_person_decides() {
 }
 
 /// A run of `gated` that waits for its approval, and nobody executes it.
-async fn waiting(world: &World, supervisor: &Supervisor, engine: &Engine) -> RunId {
+async fn waiting() -> (World, Engine, Supervisor, RunId) {
+    let world = World::new();
+    let engine = world.engine("one");
+    let (supervisor, run) = park(&world, &engine).await;
+    (world, engine, supervisor, run)
+}
+
+async fn park(world: &World, engine: &Engine) -> (Supervisor, RunId) {
+    let supervisor = supervise(engine);
     let plan = approved(engine, gated("p")).await;
     let run = supervisor.start_run(&plan, options()).await.unwrap();
     after(1000).await;
     assert_eq!(status(world, &run).await, "waiting");
-    run
+    assert_eq!(supervisor.standing().executing, 0, "a parked run is not in memory");
+    (supervisor, run)
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_person_decides_and_what_follows_are_written_by_one_owner() {
+async fn what_a_person_decides_and_what_follows_are_one_commit() {
     let world = World::new();
-    let engine = world.engine("one");
-    let supervisor = supervise(&engine);
-    let run = waiting(&world, &supervisor, &engine).await;
-    supervisor.command(&run, approval("write", 1)).await.unwrap();
-    after(1000).await;
-    assert_eq!(status(&world, &run).await, "completed");
-    assert_eq!(world.calls_of("write"), 1);
-    let epochs: Vec<(u64, u64)> = entries(&*world.store, &run)
-        .into_iter()
-        .skip_while(|entry| !matches!(entry.event, RunEvent::ApprovalGranted { .. }))
-        .take(2)
-        .map(|entry| (entry.epoch, u64::from(matches!(entry.event, RunEvent::AttemptStarted { .. }))))
-        .collect();
-    // The first owner let go when the run began to wait; the one after it did both.
-    assert_eq!(epochs, [(2, 0), (2, 1)]);
+    let counting = FaultyStore::new(&world);
+    park(&world, &counting.engine(&world, "one")).await;
+    let commits_before = counting.appends();
+    for written in [false, true] {
+        let world = World::new();
+        let dying = FaultyStore::failing(&world, commits_before + 1, written);
+        let (supervisor, run) = park(&world, &dying.engine(&world, "one")).await;
+        supervisor.command(&run, approval("write", 1)).await.unwrap_err();
+        let entries = entries(&*world.store, &run);
+        let count = |is: fn(&RunEvent) -> bool| entries.iter().filter(|entry| is(&entry.event)).count();
+        assert_eq!(count(|event| matches!(event, RunEvent::ApprovalGranted { .. })), usize::from(written));
+        // The look came before the store died.
+        assert_eq!(count(|event| matches!(event, RunEvent::AttemptStarted { .. })), 1 + usize::from(written));
+        after(1000).await;
+        assert_eq!(world.calls_of("write"), 0, "nothing is called before its start is known to be durable");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_is_refused_leaves_the_run_as_it_was() {
-    let world = World::new();
-    let engine = world.engine("one");
-    let supervisor = supervise(&engine);
-    let run = waiting(&world, &supervisor, &engine).await;
+    let (world, _, supervisor, run) = waiting().await;
     let before = entries(&*world.store, &run).len();
     for wrong in [approval("write", 2), approval("look", 1), approval("nothing", 1)] {
         supervisor.command(&run, wrong).await.unwrap_err();
@@ -135,10 +136,7 @@ async fn a_decision_that_is_refused_leaves_the_run_as_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn of_many_who_approve_at_once_one_does() {
-    let world = World::new();
-    let engine = world.engine("one");
-    let supervisor = supervise(&engine);
-    let run = waiting(&world, &supervisor, &engine).await;
+    let (world, _, supervisor, run) = waiting().await;
     let deciding = (0..8).map(|_| supervisor.command(&run, approval("write", 1)));
     let decided = futures::future::join_all(deciding).await;
     assert_eq!(decided.iter().filter(|decided| decided.is_ok()).count(), 1, "{decided:?}");
@@ -148,10 +146,7 @@ async fn of_many_who_approve_at_once_one_does() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_not_lifted_by_a_decision() {
-    let world = World::new();
-    let engine = world.engine("one");
-    let supervisor = supervise(&engine);
-    let run = waiting(&world, &supervisor, &engine).await;
+    let (world, engine, supervisor, run) = waiting().await;
     engine.command(&run, RunCommand::Pause { by: person() }).await.unwrap();
     supervisor.command(&run, approval("write", 1)).await.unwrap();
     after(60_000).await;
@@ -160,18 +155,13 @@ async fn a_pause_is_not_lifted_by_a_decision() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_not_lifted_by_the_supervisor() {
-    let world = World::new();
-    let engine = world.engine("one");
-    let supervisor = supervise(&engine);
-    let plan = approved(&engine, gated("p")).await;
-    let run = supervisor.start_run(&plan, options()).await.unwrap();
-    after(1000).await;
+    let (world, engine, supervisor, run) = waiting().await;
     engine.command(&run, RunCommand::Pause { by: person() }).await.unwrap();
     approve(&engine, &run, "write").await;
     supervisor.go_on(run.clone()).await;
     after(60_000).await;
     assert_eq!(status(&world, &run).await, "paused");
-    let handle = engine.resume(&plan, options()).await.unwrap();
+    let handle = engine.resume_run(&run, options()).await.unwrap();
     supervisor.adopt(handle).await;
     after(1000).await;
     assert_eq!(status(&world, &run).await, "completed");
