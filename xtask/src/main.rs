@@ -1,5 +1,10 @@
-//! What developers run: `check` is what CI runs, `prove` the same proofs for longer, `bench` measures.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to the terminal")]
+//! What developers run: `check` is what CI runs, `prove` the same proofs for longer, `bench`
+//! measures.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool talks to the terminal"
+)]
 
 mod bench;
 mod check;

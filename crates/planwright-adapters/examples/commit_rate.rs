@@ -51,7 +51,10 @@ async fn main() -> Result<(), Failure> {
         println!("  store               {plain:>7.0}/s  {:.2}", plain / bare);
         println!("  store, with keys    {keyed:>7.0}/s  {:.2}", keyed / bare);
     }
-    println!("{RUNS_AT_ONCE} runs at once   {:>7.0}/s", many(&store).await?);
+    println!(
+        "{RUNS_AT_ONCE} runs at once   {:>7.0}/s",
+        many(&store).await?
+    );
     Ok(())
 }
 
@@ -87,8 +90,14 @@ struct Chain {
 
 impl Chain {
     fn new(name: &str, keyed: bool) -> Result<Self, StoreError> {
-        let stream = name.parse().map_err(|error| StoreError::Failed(format!("{error}")))?;
-        Ok(Self { stream, head: Head::EMPTY, keyed })
+        let stream = name
+            .parse()
+            .map_err(|error| StoreError::Failed(format!("{error}")))?;
+        Ok(Self {
+            stream,
+            head: Head::EMPTY,
+            keyed,
+        })
     }
 
     async fn grow(&mut self, store: &SqliteStore, commits: u32) -> Result<(), AppendError> {
@@ -99,12 +108,21 @@ impl Chain {
             let record = Record::after(self.head, &self.stream, at, 1, key, vec![b'x'; BODY_BYTES]);
             let expected = std::mem::replace(&mut self.head, record.head());
             let lease = match seq {
-                0 => LeaseRule::Open { owner: OwnerId("measure".to_owned()), ttl: Duration::from_secs(60) },
+                0 => LeaseRule::Open {
+                    owner: OwnerId("measure".to_owned()),
+                    ttl: Duration::from_secs(60),
+                },
                 _ => LeaseRule::Held { epoch: 1 },
             };
             let stream = self.stream.clone();
-            let append =
-                Append { stream, expected, records: vec![record], lease, status: None, answers: Vec::new() };
+            let append = Append {
+                stream,
+                expected,
+                records: vec![record],
+                lease,
+                status: None,
+                answers: Vec::new(),
+            };
             store.append(vec![append]).await?;
         }
         Ok(())
@@ -118,7 +136,9 @@ async fn many(store: &Arc<SqliteStore>) -> Result<f64, Failure> {
         .map(|number| {
             let store = Arc::clone(store);
             tokio::spawn(async move {
-                Chain::new(&format!("run/many-{number}"), true)?.grow(&store, COMMITS_AT_ONCE).await
+                Chain::new(&format!("run/many-{number}"), true)?
+                    .grow(&store, COMMITS_AT_ONCE)
+                    .await
             })
         })
         .collect();

@@ -1,7 +1,8 @@
 //! Which hosts may be asked, and which addresses they may have.
 //!
-//! A name is resolved once, and the addresses that were checked are the ones connected to. Otherwise a name could mean a
-//! public address while it is checked and this machine when it is used.
+//! A name is resolved once, and the addresses that were checked are the ones connected to.
+//! Otherwise a name could mean a public address while it is checked and this machine when it is
+//! used.
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url, redirect};
@@ -32,11 +33,17 @@ pub(crate) enum Refused {
 /// What refused a request on its way, if that is why it gave no answer.
 pub(crate) fn refused(error: &reqwest::Error) -> Option<&Refused> {
     let first: &(dyn Error + 'static) = error;
-    std::iter::successors(Some(first), |error| (*error).source()).find_map(|error| error.downcast_ref())
+    std::iter::successors(Some(first), |error| (*error).source())
+        .find_map(|error| error.downcast_ref())
 }
 
-/// A client that connects to nothing but what was checked, with certificates or without any encryption.
-pub(crate) fn client(range: Range, tls: bool, timeout: Option<Duration>) -> reqwest::Result<Client> {
+/// A client that connects to nothing but what was checked, with certificates or without any
+/// encryption.
+pub(crate) fn client(
+    range: Range,
+    tls: bool,
+    timeout: Option<Duration>,
+) -> reqwest::Result<Client> {
     crate::tls::install_provider();
     let mut client = Client::builder()
         .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")))
@@ -49,14 +56,24 @@ pub(crate) fn client(range: Range, tls: bool, timeout: Option<Duration>) -> reqw
     if let Some(timeout) = timeout {
         client = client.timeout(timeout);
     }
-    if tls { client.https_only(true).build() } else { client.tls_certs_only([]).build() }
+    if tls {
+        client.https_only(true).build()
+    } else {
+        client.tls_certs_only([]).build()
+    }
 }
 
-/// Why a request gave no answer, down to the first cause. The outermost message repeats the URL, so it is left out.
+/// Why a request gave no answer, down to the first cause. The outermost message repeats the URL, so
+/// it is left out.
 pub(crate) fn why(error: &reqwest::Error) -> String {
-    let causes: Vec<String> =
-        std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string).collect();
-    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+    let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
+        .map(ToString::to_string)
+        .collect();
+    if causes.is_empty() {
+        error.to_string()
+    } else {
+        causes.join(": ")
+    }
 }
 
 /// How far a permitted host may reach.
@@ -95,12 +112,17 @@ impl AllowList {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Refused::Credentials);
         }
-        // The parser has brought every spelling of an address, such as `0x7f.1`, into its usual form.
+        // The parser has brought every spelling of an address, such as `0x7f.1`, into its usual
+        // form.
         let host = url.host_str().ok_or(Refused::NoHost)?;
         let port = url.port_or_known_default().unwrap_or_default();
         let with_port = format!("{host}:{port}");
         let bare = host.trim_matches(['[', ']']);
-        if self.hosts.iter().any(|entry| [host, bare, &with_port].contains(&entry.as_str())) {
+        if self
+            .hosts
+            .iter()
+            .any(|entry| [host, bare, &with_port].contains(&entry.as_str()))
+        {
             return Ok(Range::Private);
         }
         if !self.any_public {
@@ -113,8 +135,9 @@ impl AllowList {
     }
 }
 
-/// Decides about a URL that the operator wrote, by its text: public addresses over https, or also private ones and plain
-/// http if that was allowed. Link-local addresses are never asked: that is where clouds keep credentials.
+/// Decides about a URL that the operator wrote, by its text: public addresses over https, or also
+/// private ones and plain http if that was allowed. Link-local addresses are never asked: that is
+/// where clouds keep credentials.
 pub(crate) fn check_target(url: &Url, private: bool) -> Result<Range, Refused> {
     match (url.scheme(), private) {
         ("https", _) | ("http", true) => {}
@@ -124,8 +147,15 @@ pub(crate) fn check_target(url: &Url, private: bool) -> Result<Range, Refused> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Refused::Credentials);
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(Refused::NoHost)?;
-    let range = if private { Range::Private } else { Range::Public };
+    let host = url
+        .host_str()
+        .filter(|host| !host.is_empty())
+        .ok_or(Refused::NoHost)?;
+    let range = if private {
+        Range::Private
+    } else {
+        Range::Public
+    };
     match host.trim_matches(['[', ']']).parse() {
         Ok(address) if !is_permitted(address, range) => Err(Refused::NotPublic(host.to_owned())),
         Ok(_) | Err(_) => Ok(range),
@@ -140,9 +170,12 @@ impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let range = self.0;
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let permitted: Vec<SocketAddr> =
-                found.into_iter().filter(|address| is_permitted(address.ip(), range)).collect();
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let permitted: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|address| is_permitted(address.ip(), range))
+                .collect();
             if permitted.is_empty() {
                 return Err(Refused::NotPublic(name.as_str().to_owned()).into());
             }
@@ -151,8 +184,8 @@ impl Resolve for CheckedResolver {
     }
 }
 
-/// A name never leads to a link-local address, even if the name is listed: that is where clouds keep credentials. Such
-/// an address can be listed itself.
+/// A name never leads to a link-local address, even if the name is listed: that is where clouds
+/// keep credentials. Such an address can be listed itself.
 fn is_permitted(address: IpAddr, range: Range) -> bool {
     match range {
         Range::Public => is_public(address),
@@ -187,7 +220,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || a == 198 && (18..20).contains(&b))
 }
 
-/// Global unicast is `2000::/3`; what translates to or tunnels IPv4 could name any IPv4 address, so it is left out.
+/// Global unicast is `2000::/3`; what translates to or tunnels IPv4 could name any IPv4 address, so
+/// it is left out.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let global = a & 0xe000 == 0x2000;
@@ -285,8 +319,14 @@ mod tests {
     #[test]
     fn no_spelling_of_a_private_address_passes() {
         for url in NOT_PUBLIC {
-            assert!(matches!(check(&[], url), Err(Refused::NotPublic(_))), "{url} passed");
-            assert!(matches!(check(&["*"], url), Err(Refused::NotPublic(_))), "{url} passed with *");
+            assert!(
+                matches!(check(&[], url), Err(Refused::NotPublic(_))),
+                "{url} passed"
+            );
+            assert!(
+                matches!(check(&["*"], url), Err(Refused::NotPublic(_))),
+                "{url} passed with *"
+            );
             assert!(
                 matches!(check(&["example.com"], url), Err(Refused::NotListed(_))),
                 "{url} passed the list"
@@ -296,40 +336,82 @@ mod tests {
 
     #[test]
     fn public_addresses_and_names_pass_an_empty_list() {
-        for url in ["https://93.184.216.34/", "http://[2606:4700::1111]/", "https://example.com/a?b=c"] {
+        for url in [
+            "https://93.184.216.34/",
+            "http://[2606:4700::1111]/",
+            "https://example.com/a?b=c",
+        ] {
             assert_eq!(check(&[], url), Ok(Range::Public), "{url}");
         }
     }
 
     #[test]
     fn a_list_is_exhaustive_and_exact() {
-        assert_eq!(check(&["example.com"], "https://EXAMPLE.com/"), Ok(Range::Private));
-        assert_eq!(check(&["Example.com:8080"], "http://example.com:8080/"), Ok(Range::Private));
-        assert_eq!(check(&["example.com:443"], "https://example.com/"), Ok(Range::Private));
+        assert_eq!(
+            check(&["example.com"], "https://EXAMPLE.com/"),
+            Ok(Range::Private)
+        );
+        assert_eq!(
+            check(&["Example.com:8080"], "http://example.com:8080/"),
+            Ok(Range::Private)
+        );
+        assert_eq!(
+            check(&["example.com:443"], "https://example.com/"),
+            Ok(Range::Private)
+        );
         assert_eq!(check(&["::1"], "http://[::1]:8080/"), Ok(Range::Private));
-        assert_eq!(check(&["[::1]:8080"], "http://[::1]:8080/"), Ok(Range::Private));
-        assert_eq!(check(&["localhost", "*"], "https://example.org/"), Ok(Range::Public));
-        for url in ["http://example.com/", "https://example.com.evil.org/", "https://sub.example.com/"] {
-            assert!(matches!(check(&["example.com:443"], url), Err(Refused::NotListed(_))), "{url} passed");
+        assert_eq!(
+            check(&["[::1]:8080"], "http://[::1]:8080/"),
+            Ok(Range::Private)
+        );
+        assert_eq!(
+            check(&["localhost", "*"], "https://example.org/"),
+            Ok(Range::Public)
+        );
+        for url in [
+            "http://example.com/",
+            "https://example.com.evil.org/",
+            "https://sub.example.com/",
+        ] {
+            assert!(
+                matches!(check(&["example.com:443"], url), Err(Refused::NotListed(_))),
+                "{url} passed"
+            );
         }
     }
 
     #[test]
     fn other_schemes_and_credentials_are_refused() {
-        for url in ["ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "data:text/plain,x"]
-        {
+        for url in [
+            "ftp://example.com/",
+            "file:///etc/passwd",
+            "gopher://example.com/",
+            "data:text/plain,x",
+        ] {
             assert_eq!(check(&[], url), Err(Refused::Scheme), "{url}");
         }
-        assert_eq!(check(&[], "http://user:word@example.com/"), Err(Refused::Credentials));
-        assert_eq!(check(&[], "http://example.com@127.0.0.1/"), Err(Refused::Credentials));
+        assert_eq!(
+            check(&[], "http://user:word@example.com/"),
+            Err(Refused::Credentials)
+        );
+        assert_eq!(
+            check(&[], "http://example.com@127.0.0.1/"),
+            Err(Refused::Credentials)
+        );
     }
 
     #[test]
     fn a_listed_name_still_does_not_lead_to_a_link_local_address() {
         assert!(is_permitted("127.0.0.1".parse().unwrap(), Range::Private));
         assert!(is_permitted("10.1.2.3".parse().unwrap(), Range::Private));
-        assert!(!is_permitted("169.254.169.254".parse().unwrap(), Range::Private));
-        assert!(!is_permitted("::ffff:169.254.169.254".parse().unwrap(), Range::Private));
+        assert!(!is_permitted(
+            "169.254.169.254".parse().unwrap(),
+            Range::Private
+        ));
+        assert!(!is_permitted(
+            "::ffff:169.254.169.254".parse().unwrap(),
+            Range::Private
+        ));
         assert!(!is_permitted("fe80::1".parse().unwrap(), Range::Private));
         assert!(!is_permitted("127.0.0.1".parse().unwrap(), Range::Public));
     }
@@ -339,7 +421,10 @@ mod tests {
         assert!(NOT_PUBLIC.len() >= 60);
         for url in NOT_PUBLIC {
             let url = Url::parse(&url.replace("http://", "https://")).unwrap();
-            assert!(matches!(check_target(&url, false), Err(Refused::NotPublic(_))), "{url} passed");
+            assert!(
+                matches!(check_target(&url, false), Err(Refused::NotPublic(_))),
+                "{url} passed"
+            );
         }
     }
 
@@ -347,9 +432,18 @@ mod tests {
     fn a_target_is_encrypted_and_public_unless_that_was_allowed() {
         let check = |url: &str, private| check_target(&Url::parse(url).unwrap(), private);
         assert_eq!(check("https://example.com/hook", false), Ok(Range::Public));
-        assert_eq!(check("http://example.com/hook", false), Err(Refused::Unencrypted));
-        assert_eq!(check("http://127.0.0.1:8080/hook", true), Ok(Range::Private));
-        assert_eq!(check("https://me:word@example.com/", false), Err(Refused::Credentials));
+        assert_eq!(
+            check("http://example.com/hook", false),
+            Err(Refused::Unencrypted)
+        );
+        assert_eq!(
+            check("http://127.0.0.1:8080/hook", true),
+            Ok(Range::Private)
+        );
+        assert_eq!(
+            check("https://me:word@example.com/", false),
+            Err(Refused::Credentials)
+        );
         assert_eq!(check("ftp://example.com/", true), Err(Refused::Scheme));
         for url in [
             "https://169.254.169.254/",
@@ -357,7 +451,10 @@ mod tests {
             "http://[::ffff:a9fe:a9fe]/",
             "http://224.0.0.1/",
         ] {
-            assert!(matches!(check(url, true), Err(Refused::NotPublic(_))), "{url}");
+            assert!(
+                matches!(check(url, true), Err(Refused::NotPublic(_))),
+                "{url}"
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Tools that live in this process, behind the engine's one door.
 //!
-//! A [`Toolbox`] holds any number of in-process servers. It builds the catalog once, applies what the operator decided
-//! about each tool, and stands between the engine and the tool: a call that does not fit the tool's input schema is not
-//! made, and a tool that panics fails its call and nothing else. It knows nothing of servers in other processes.
+//! A [`Toolbox`] holds any number of in-process servers. It builds the catalog once, applies what
+//! the operator decided about each tool, and stands between the engine and the tool: a call that
+//! does not fit the tool's input schema is not made, and a tool that panics fails its call and
+//! nothing else. It knows nothing of servers in other processes.
 
 use futures::{FutureExt as _, future};
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition, ToolName};
@@ -27,7 +28,8 @@ pub trait InProcessServer: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// Makes the call. The arguments fit the input schema, and the tool is one of [`Self::definitions`].
+    /// Makes the call. The arguments fit the input schema, and the tool is one of
+    /// [`Self::definitions`].
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome>;
 }
 
@@ -40,7 +42,8 @@ pub struct ToolboxOptions {
     pub key_arguments: BTreeMap<String, String>,
     /// How many calls a server takes at once.
     pub limits: BTreeMap<String, usize>,
-    /// Whether a server's calls that are not read-only run one at a time; they do unless this says no.
+    /// Whether a server's calls that are not read-only run one at a time; they do unless this says
+    /// no.
     pub serial_writes: BTreeMap<String, bool>,
 }
 
@@ -53,10 +56,13 @@ pub enum BuildToolboxError {
     BadServerName(String),
     #[error("there are two tools named `{0}`")]
     DuplicateTool(ToolName),
-    /// A decision about a tool that does not exist protects nobody, so a misspelt one must not pass.
+    /// A decision about a tool that does not exist protects nobody, so a misspelt one must not
+    /// pass.
     #[error("the settings name a tool `{0}` that its server does not have")]
     UnknownTool(String),
-    #[error("`{tool}` takes its idempotency key as `{argument}`, which its input schema does not have")]
+    #[error(
+        "`{tool}` takes its idempotency key as `{argument}`, which its input schema does not have"
+    )]
     UnknownKeyArgument { tool: String, argument: String },
 }
 
@@ -89,11 +95,17 @@ impl Toolbox {
                 return Err(BuildToolboxError::DuplicateServer(server.name().to_owned()));
             }
             disabled.extend(
-                server.disabled().into_iter().map(|(tool, how)| (format!("{}.{tool}", server.name()), how)),
+                server
+                    .disabled()
+                    .into_iter()
+                    .map(|(tool, how)| (format!("{}.{tool}", server.name()), how)),
             );
             for definition in server.definitions() {
                 let tool = decided(definition, &options)?;
-                if owners.insert(tool.name.clone(), Arc::clone(&server)).is_some() {
+                if owners
+                    .insert(tool.name.clone(), Arc::clone(&server))
+                    .is_some()
+                {
                     return Err(BuildToolboxError::DuplicateTool(tool.name));
                 }
                 known.push(tool);
@@ -105,18 +117,33 @@ impl Toolbox {
         let routes = catalog
             .iter()
             .map(|tool| {
-                let server =
-                    owners.remove(&tool.name).expect("each tool of the catalog was put there with its owner");
-                (tool.name.clone(), Route { tool: Arc::clone(tool), server })
+                let server = owners
+                    .remove(&tool.name)
+                    .expect("each tool of the catalog was put there with its owner");
+                (
+                    tool.name.clone(),
+                    Route {
+                        tool: Arc::clone(tool),
+                        server,
+                    },
+                )
             })
             .collect();
-        Ok(Self { catalog, routes, disabled, options })
+        Ok(Self {
+            catalog,
+            routes,
+            disabled,
+            options,
+        })
     }
 
-    /// Tools that exist but are turned off, each with how to turn it on. They are not in the catalog; this is for
-    /// telling a person more than "unknown tool".
+    /// Tools that exist but are turned off, each with how to turn it on. They are not in the
+    /// catalog; this is for telling a person more than "unknown tool".
     pub fn disabled(&self) -> Vec<(String, &'static str)> {
-        self.disabled.iter().map(|(tool, how)| (tool.clone(), *how)).collect()
+        self.disabled
+            .iter()
+            .map(|(tool, how)| (tool.clone(), *how))
+            .collect()
     }
 
     fn unavailable(&self, tool: &ToolName) -> CallError {
@@ -141,11 +168,11 @@ impl Tools for Toolbox {
         }
         // A tool may panic while it makes its future as well as while the future runs.
         match catch_unwind(AssertUnwindSafe(|| route.server.call(call))) {
-            Ok(future) => Box::pin(
-                AssertUnwindSafe(future)
-                    .catch_unwind()
-                    .map(|outcome| outcome.unwrap_or_else(|payload| Err(panicked(payload.as_ref())))),
-            ),
+            Ok(future) => {
+                Box::pin(AssertUnwindSafe(future).catch_unwind().map(|outcome| {
+                    outcome.unwrap_or_else(|payload| Err(panicked(payload.as_ref())))
+                }))
+            }
             Err(payload) => Box::pin(future::ready(Err(panicked(payload.as_ref())))),
         }
     }
@@ -155,25 +182,44 @@ impl Tools for Toolbox {
     }
 
     fn serial_writes(&self, server: &str) -> bool {
-        self.options.serial_writes.get(server).copied().unwrap_or(true)
+        self.options
+            .serial_writes
+            .get(server)
+            .copied()
+            .unwrap_or(true)
     }
 }
 
-/// The tool with the operator's decisions. These servers are part of the program, so their annotations are believed.
-fn decided(definition: ToolDefinition, options: &ToolboxOptions) -> Result<KnownTool, BuildToolboxError> {
+/// The tool with the operator's decisions. These servers are part of the program, so their
+/// annotations are believed.
+fn decided(
+    definition: ToolDefinition,
+    options: &ToolboxOptions,
+) -> Result<KnownTool, BuildToolboxError> {
     let name = definition.tool_name().to_string();
-    let class = options.classes.get(&name).copied().unwrap_or_else(|| definition.annotated_class());
+    let class = options
+        .classes
+        .get(&name)
+        .copied()
+        .unwrap_or_else(|| definition.annotated_class());
     let mut tool = KnownTool::new(definition, class);
     if let Some(argument) = options.key_arguments.get(&name) {
-        if tool.definition.input_schema["properties"].get(argument).is_none() {
-            return Err(BuildToolboxError::UnknownKeyArgument { tool: name, argument: argument.clone() });
+        if tool.definition.input_schema["properties"]
+            .get(argument)
+            .is_none()
+        {
+            return Err(BuildToolboxError::UnknownKeyArgument {
+                tool: name,
+                argument: argument.clone(),
+            });
         }
         tool.key_argument = Some(argument.clone());
     }
     Ok(tool)
 }
 
-/// Settings may speak of servers that are not in this toolbox, but not of tools that a server here does not have.
+/// Settings may speak of servers that are not in this toolbox, but not of tools that a server here
+/// does not have.
 fn check_names(
     options: &ToolboxOptions,
     servers: &BTreeSet<&'static str>,
@@ -194,11 +240,14 @@ fn check_names(
     Ok(())
 }
 
-/// Checks the arguments once more, right before they leave: what was checked when the plan was loaded may have been a
-/// reference then. The findings name places and rules but no values, since a value may be a secret.
+/// Checks the arguments once more, right before they leave: what was checked when the plan was
+/// loaded may have been a reference then. The findings name places and rules but no values, since a
+/// value may be a secret.
 pub(crate) fn check_args(tool: &KnownTool, call: &mut Call) -> Result<(), CallError> {
     const SHOWN: usize = 5;
-    let validator = tool.input_validator().map_err(|problem| invalid_args(&tool.name, problem))?;
+    let validator = tool
+        .input_validator()
+        .map_err(|problem| invalid_args(&tool.name, problem))?;
     let args = Value::Object(std::mem::take(&mut call.args));
     if !validator.is_valid(&args) {
         let findings: Vec<String> = validator

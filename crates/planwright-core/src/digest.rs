@@ -61,7 +61,8 @@ impl Digest {
     }
 }
 
-/// Takes a digest over parts that come one by one. The same as [`Digest::of_parts`] over all of them.
+/// Takes a digest over parts that come one by one. The same as [`Digest::of_parts`] over all of
+/// them.
 #[derive(Default)]
 pub struct DigestWriter(Sha256);
 
@@ -84,7 +85,8 @@ impl fmt::Debug for DigestWriter {
 
 /// RFC 8785 bytes of a JSON value.
 pub fn canonical_json(value: &Value) -> Vec<u8> {
-    serde_json_canonicalizer::to_vec(value).expect("a JSON value has only string keys and finite numbers")
+    serde_json_canonicalizer::to_vec(value)
+        .expect("a JSON value has only string keys and finite numbers")
 }
 
 impl fmt::Display for Digest {
@@ -103,14 +105,18 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hex = text.strip_prefix("sha256:").ok_or(ParseDigestError)?.as_bytes();
+        let hex = text
+            .strip_prefix("sha256:")
+            .ok_or(ParseDigestError)?
+            .as_bytes();
         if hex.len() != 64 {
             return Err(ParseDigestError);
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
             let digit = |b: u8| char::from(b).to_digit(16).ok_or(ParseDigestError);
-            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).expect("two hex digits fit a byte");
+            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?)
+                .expect("two hex digits fit a byte");
         }
         Ok(Self(bytes))
     }
@@ -147,11 +153,17 @@ mod tests {
     #[test]
     fn key_order_does_not_change_a_digest() {
         let one: Value = serde_json::from_str(r#"{"b":1,"a":[1.0,2]}"#).unwrap();
-        assert_eq!(Digest::of_json(&one), Digest::of_json(&json!({"a":[1,2],"b":1})));
+        assert_eq!(
+            Digest::of_json(&one),
+            Digest::of_json(&json!({"a":[1,2],"b":1}))
+        );
     }
 
     #[test]
     fn parts_are_separated() {
-        assert_ne!(Digest::of_parts(&[b"ab", b"c"]), Digest::of_parts(&[b"a", b"bc"]));
+        assert_ne!(
+            Digest::of_parts(&[b"ab", b"c"]),
+            Digest::of_parts(&[b"a", b"bc"])
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The names of things. An id that exists is valid: it can be a file name, a URL segment and a log field.
+//! The names of things. An id that exists is valid: it can be a file name, a URL segment and a log
+//! field.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -21,8 +22,11 @@ pub enum ParseIdError {
 }
 
 fn check(text: &str, inside: &[char], start_underscore: bool) -> Result<(), ParseIdError> {
-    let (may_start, may_contain) =
-        if start_underscore { (" or `_`", ", `_` and `-`") } else { ("", ", `.`, `_` and `-`") };
+    let (may_start, may_contain) = if start_underscore {
+        (" or `_`", ", `_` and `-`")
+    } else {
+        ("", ", `.`, `_` and `-`")
+    };
     let first = text.chars().next().ok_or(ParseIdError::Empty)?;
     let length = text.chars().count();
     if length > MAX_LEN {
@@ -31,7 +35,10 @@ fn check(text: &str, inside: &[char], start_underscore: bool) -> Result<(), Pars
     if !(first.is_ascii_alphanumeric() || start_underscore && first == '_') {
         return Err(ParseIdError::BadStart(first, may_start));
     }
-    if let Some(bad) = text.chars().find(|c| !c.is_ascii_alphanumeric() && !inside.contains(c)) {
+    if let Some(bad) = text
+        .chars()
+        .find(|c| !c.is_ascii_alphanumeric() && !inside.contains(c))
+    {
         return Err(ParseIdError::BadCharacter(bad, may_contain));
     }
     if text.ends_with('.') {
@@ -135,8 +142,8 @@ impl CommentId {
 }
 
 impl StepId {
-    /// What a journal may name: a step of the plan, or one of the instances that a run made of it. Authors cannot
-    /// write the latter, so the two never meet.
+    /// What a journal may name: a step of the plan, or one of the instances that a run made of it.
+    /// Authors cannot write the latter, so the two never meet.
     fn read(text: &str) -> Result<Self, ParseIdError> {
         match split_instance(text) {
             Some((step, index)) => Ok(step.parse::<Self>()?.instance(index)),
@@ -151,7 +158,8 @@ impl StepId {
     }
 }
 
-/// The step and the element's number in `step[3]`. Written in one way only: no sign, no leading zeros.
+/// The step and the element's number in `step[3]`. Written in one way only: no sign, no leading
+/// zeros.
 pub fn split_instance(text: &str) -> Option<(&str, u32)> {
     let (step, digits) = text.strip_suffix(']')?.split_once('[')?;
     let index: u32 = digits.parse().ok()?;
@@ -159,27 +167,39 @@ pub fn split_instance(text: &str) -> Option<(&str, u32)> {
 }
 
 /// Reads the id of a step as authors may write it.
-pub(crate) fn written_step_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepId, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+pub(crate) fn written_step_id<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<StepId, D::Error> {
+    String::deserialize(deserializer)?
+        .parse()
+        .map_err(serde::de::Error::custom)
 }
 
 /// Reads ids of steps as authors may write them.
 pub(crate) mod written_step_ids {
     use super::{Deserialize as _, Deserializer, StepId, Written};
 
-    pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StepId>, D::Error> {
+    pub(crate) fn optional<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<StepId>, D::Error> {
         Ok(Option::<Written>::deserialize(deserializer)?.map(|written| written.0))
     }
 
-    pub(crate) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<StepId>, D::Error> {
-        Ok(Vec::<Written>::deserialize(deserializer)?.into_iter().map(|written| written.0).collect())
+    pub(crate) fn list<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<StepId>, D::Error> {
+        Ok(Vec::<Written>::deserialize(deserializer)?
+            .into_iter()
+            .map(|written| written.0)
+            .collect())
     }
 }
 
 #[derive(Deserialize)]
 struct Written(#[serde(deserialize_with = "written_step_id")] StepId);
 
-/// The lower-case base32 alphabet of RFC 4648: no character is mistaken for another in a path or a URL.
+/// The lower-case base32 alphabet of RFC 4648: no character is mistaken for another in a path or a
+/// URL.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 fn mint(prefix: &str, entropy: u64, characters: u32) -> String {
@@ -210,11 +230,24 @@ mod tests {
 
     #[test]
     fn hostile_plan_ids_are_rejected() {
-        for bad in ["", "../escaped", "a/../../b", "a\0", ".hidden", "-flag", "a b", "é", "trailing.", "a\\b"]
-        {
+        for bad in [
+            "",
+            "../escaped",
+            "a/../../b",
+            "a\0",
+            ".hidden",
+            "-flag",
+            "a b",
+            "é",
+            "trailing.",
+            "a\\b",
+        ] {
             assert!(bad.parse::<PlanId>().is_err(), "{bad:?} was accepted");
         }
-        assert_eq!("x".repeat(65).parse::<PlanId>(), Err(ParseIdError::TooLong(65)));
+        assert_eq!(
+            "x".repeat(65).parse::<PlanId>(),
+            Err(ParseIdError::TooLong(65))
+        );
         for good in ["PLAN-a1b2c3d4", "refactor-auth-001", "1", "a.b_c-d"] {
             assert!(good.parse::<PlanId>().is_ok(), "{good:?} was rejected");
         }
@@ -233,11 +266,24 @@ mod tests {
         assert_eq!(step.instance(12).as_str(), "fetch[12]");
         assert_eq!(split_instance("fetch[12]"), Some(("fetch", 12)));
         assert!("fetch[12]".parse::<StepId>().is_err());
-        assert_eq!(serde_json::from_str::<StepId>("\"fetch[12]\"").unwrap(), step.instance(12));
-        for bad in
-            ["fetch[01]", "fetch[-1]", "fetch[+1]", "fetch[]", "fetch[1", "fetch[1][2]", "[1]", "../x[1]"]
-        {
-            assert!(serde_json::from_value::<StepId>(bad.into()).is_err(), "{bad:?} was read");
+        assert_eq!(
+            serde_json::from_str::<StepId>("\"fetch[12]\"").unwrap(),
+            step.instance(12)
+        );
+        for bad in [
+            "fetch[01]",
+            "fetch[-1]",
+            "fetch[+1]",
+            "fetch[]",
+            "fetch[1",
+            "fetch[1][2]",
+            "[1]",
+            "../x[1]",
+        ] {
+            assert!(
+                serde_json::from_value::<StepId>(bad.into()).is_err(),
+                "{bad:?} was read"
+            );
         }
     }
 

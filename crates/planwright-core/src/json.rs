@@ -1,8 +1,9 @@
 //! Strict JSON: what a digest is taken over must mean one thing only.
 //!
-//! Two parsers that disagree about a plan would let one thing be approved and another be run. So everything on
-//! which parsers differ is refused: keys given twice, integers that a double cannot hold, broken UTF-8. Comments
-//! are the one kindness: people write them into plans, and they cannot change what a document means.
+//! Two parsers that disagree about a plan would let one thing be approved and another be run. So
+//! everything on which parsers differ is refused: keys given twice, integers that a double cannot
+//! hold, broken UTF-8. Comments are the one kindness: people write them into plans, and they cannot
+//! change what a document means.
 
 use jsonschema::{PatternOptions, Validator};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -28,11 +29,18 @@ pub struct ParseJsonError {
 pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
     let text = std::str::from_utf8(text).map_err(|error| {
         let (line, column) = position(&text[..error.valid_up_to()]);
-        refuse(line, column, "the text is not UTF-8", Some("save the file as UTF-8"))
+        refuse(
+            line,
+            column,
+            "the text is not UTF-8",
+            Some("save the file as UTF-8"),
+        )
     })?;
     let plain = blank_comments(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes())?;
     let mut deserializer = serde_json::Deserializer::from_slice(&plain);
-    let value = Strict.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let value = Strict
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -42,20 +50,33 @@ pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
 }
 
 fn refuse(line: usize, column: usize, message: &str, suggestion: Option<&str>) -> ParseJsonError {
-    ParseJsonError { line, column, message: message.to_owned(), suggestion: suggestion.map(str::to_owned) }
+    ParseJsonError {
+        line,
+        column,
+        message: message.to_owned(),
+        suggestion: suggestion.map(str::to_owned),
+    }
 }
 
 /// The line and column that follow `before`.
 fn position(before: &[u8]) -> (usize, usize) {
-    let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |newline| newline + 1);
+    let line_start = before
+        .iter()
+        .rposition(|&b| b == b'\n')
+        .map_or(0, |newline| newline + 1);
     let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
-    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    let column = String::from_utf8_lossy(&before[line_start..])
+        .chars()
+        .count()
+        + 1;
     (line, column)
 }
 
-/// Replaces comments by spaces, so that lines and columns stay right, and refuses integers that lose digits.
+/// Replaces comments by spaces, so that lines and columns stay right, and refuses integers that
+/// lose digits.
 ///
-/// The numbers are looked at here because serde_json has already rounded a long literal when it hands it over.
+/// The numbers are looked at here because serde_json has already rounded a long literal when it
+/// hands it over.
 fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
     let mut plain = text.to_vec();
     let mut at = 0;
@@ -63,7 +84,10 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
         let end = match &text[at..] {
             [b'"', ..] => end_of_string(text, at),
             [b'/', b'/', ..] => {
-                let end = text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n);
+                let end = text[at..]
+                    .iter()
+                    .position(|&b| b == b'\n')
+                    .map_or(text.len(), |n| at + n);
                 blank(&mut plain[at..end]);
                 end
             }
@@ -102,7 +126,8 @@ fn blank(comment: &mut [u8]) {
     }
 }
 
-/// The offset after the string that opens at `start`. An unclosed one is left for serde_json to report.
+/// The offset after the string that opens at `start`. An unclosed one is left for serde_json to
+/// report.
 fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < text.len() {
@@ -122,7 +147,10 @@ fn check_integer(text: &[u8], start: usize, end: usize) -> Result<(), ParseJsonE
         return Ok(());
     }
     let digits = std::str::from_utf8(digits).expect("ASCII digits are UTF-8");
-    let fits = digits.is_empty() || digits.parse::<u64>().is_ok_and(|number| number <= MAX_INTEGER);
+    let fits = digits.is_empty()
+        || digits
+            .parse::<u64>()
+            .is_ok_and(|number| number <= MAX_INTEGER);
     if fits {
         return Ok(());
     }
@@ -162,7 +190,9 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("the number is not finite"))
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("the number is not finite"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -189,7 +219,9 @@ impl<'de> Visitor<'de> for Strict {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key {key:?} is given twice")));
+                return Err(de::Error::custom(format_args!(
+                    "the key {key:?} is given twice"
+                )));
             }
             let value = entries.next_value_seed(Self)?;
             map.insert(key, value);
@@ -204,15 +236,16 @@ const MAX_SCHEMA_VALUES: usize = 50_000;
 
 /// Holds a value against a schema, and says the first thing that does not fit.
 pub fn check_schema(schema: &Value, value: &Value) -> Result<(), String> {
-    let validator = compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
+    let validator =
+        compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
     let checked = validator.validate(value);
     checked.map_err(|error| format!("at {}: {error}", error.instance_path()))
 }
 
 /// Compiles a JSON Schema. No reference is fetched from anywhere.
 ///
-/// The draft is the one its `$schema` names, 2020-12 when it names none. Patterns come from servers, so both
-/// their compiled size and their backtracking are bounded.
+/// The draft is the one its `$schema` names, 2020-12 when it names none. Patterns come from
+/// servers, so both their compiled size and their backtracking are bounded.
 pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
     let mut budget = MAX_SCHEMA_VALUES;
     if !fits(schema, MAX_SCHEMA_DEPTH, &mut budget) {
@@ -220,8 +253,10 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
             "the schema is too large: at most {MAX_SCHEMA_DEPTH} levels and {MAX_SCHEMA_VALUES} values are read"
         ));
     }
-    let patterns =
-        PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(100_000)
+        .size_limit(1 << 20)
+        .dfa_size_limit(1 << 20);
     jsonschema::options()
         .offline()
         .with_pattern_options(patterns)
@@ -231,12 +266,18 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
 
 /// Whether `value` nests at most `depth` levels and has at most `budget` values.
 pub(crate) fn fits(value: &Value, depth: usize, budget: &mut usize) -> bool {
-    let Some(rest) = budget.checked_sub(1) else { return false };
+    let Some(rest) = budget.checked_sub(1) else {
+        return false;
+    };
     *budget = rest;
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
-        Value::Array(list) => depth > 0 && list.iter().all(|element| fits(element, depth - 1, budget)),
-        Value::Object(map) => depth > 0 && map.values().all(|element| fits(element, depth - 1, budget)),
+        Value::Array(list) => {
+            depth > 0 && list.iter().all(|element| fits(element, depth - 1, budget))
+        }
+        Value::Object(map) => {
+            depth > 0 && map.values().all(|element| fits(element, depth - 1, budget))
+        }
     }
 }
 
@@ -257,7 +298,10 @@ mod tests {
     #[test]
     fn comments_are_spaces_and_stay_text_inside_strings() {
         let text = "{ // one\n \"a\": \"http://x /* y */\", /* two\n lines */ \"b\": [1] }";
-        assert_eq!(parse_strict(text.as_bytes()).unwrap(), json!({"a": "http://x /* y */", "b": [1]}));
+        assert_eq!(
+            parse_strict(text.as_bytes()).unwrap(),
+            json!({"a": "http://x /* y */", "b": [1]})
+        );
         let broken = error("{ /* é */ \"a\": 1,\n // é\n  ? }");
         assert_eq!((broken.line, broken.column), (3, 3));
         assert_eq!(error("[1, /* open").message, "the comment is never closed");
@@ -277,12 +321,21 @@ mod tests {
 
     #[test]
     fn integers_beyond_two_to_the_53_are_refused_where_they_stand() {
-        for good in
-            ["9007199254740992", "-9007199254740992", "1e300", "0.1", "-0", "\"99999999999999999999\""]
-        {
+        for good in [
+            "9007199254740992",
+            "-9007199254740992",
+            "1e300",
+            "0.1",
+            "-0",
+            "\"99999999999999999999\"",
+        ] {
             assert!(parse_strict(good.as_bytes()).is_ok(), "{good}");
         }
-        for bad in ["9007199254740993", "-9007199254740993", "99999999999999999999999999"] {
+        for bad in [
+            "9007199254740993",
+            "-9007199254740993",
+            "99999999999999999999999999",
+        ] {
             let refused = error(&format!("[1,\n  {bad}]"));
             assert_eq!((refused.line, refused.column), (2, 3), "{bad}");
             assert_eq!(refused.suggestion.as_deref(), Some("write it as a string"));
@@ -307,8 +360,7 @@ mod tests {
 
     #[test]
     fn schemas_of_both_drafts_are_honoured() {
-        let draft_7 =
-            json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]});
+        let draft_7 = json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]});
         assert!(!compile_schema(&draft_7).unwrap().is_valid(&json!([1])));
         let draft_2020 = json!({"prefixItems": [{"type": "string"}]});
         assert!(!compile_schema(&draft_2020).unwrap().is_valid(&json!([1])));

@@ -1,7 +1,8 @@
 //! What a plan is, what may happen to a run of it, and what that means.
 //!
-//! This crate is pure: no clock, randomness, environment, files or sockets. The time and fresh ids are handed in,
-//! so that the same journal always folds to the same state, live, after a crash and in a test.
+//! This crate is pure: no clock, randomness, environment, files or sockets. The time and fresh ids
+//! are handed in, so that the same journal always folds to the same state, live, after a crash and
+//! in a test.
 //!
 //! * [`plan`]: the document, its references, validation, digest and graph.
 //! * [`planning`]: what models that write plans are told, and how their answers are read.
@@ -12,7 +13,8 @@
 //! * [`stats`]: figures over all of it.
 //! * [`event`]: what the rest of the world is told about both.
 //! * [`tool`]: what is known about tools.
-//! * [`secret`]: texts that are sent but never written down, and how they are found again in what comes back.
+//! * [`secret`]: texts that are sent but never written down, and how they are found again in what
+//!   comes back.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod adjust;

@@ -44,20 +44,32 @@ pub enum Assurance {
 
 impl Principal {
     pub fn person(name: impl Into<String>) -> Self {
-        Self { kind: PrincipalKind::Person, name: name.into() }
+        Self {
+            kind: PrincipalKind::Person,
+            name: name.into(),
+        }
     }
 
     pub fn agent(name: impl Into<String>) -> Self {
-        Self { kind: PrincipalKind::Agent, name: name.into() }
+        Self {
+            kind: PrincipalKind::Agent,
+            name: name.into(),
+        }
     }
 
     pub fn service(name: impl Into<String>) -> Self {
-        Self { kind: PrincipalKind::Service, name: name.into() }
+        Self {
+            kind: PrincipalKind::Service,
+            name: name.into(),
+        }
     }
 
     /// The rule that lets plans of read-only tools run without being asked about.
     pub fn read_only_policy() -> Self {
-        Self { kind: PrincipalKind::Policy, name: "read-only".into() }
+        Self {
+            kind: PrincipalKind::Policy,
+            name: "read-only".into(),
+        }
     }
 
     /// Whoever looks at runs and proposes adjustments. It never approves.

@@ -19,18 +19,26 @@ impl Timestamp {
 
     /// Reads the date of an HTTP header, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
     pub fn from_http_date(text: &str) -> Option<Self> {
-        let zoned = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+        let zoned = jiff::fmt::rfc2822::DateTimeParser::new()
+            .parse_timestamp(text)
+            .ok()?;
         Some(Self(zoned.as_millisecond()))
     }
 
     /// The instant `duration` later; stays at the end of time instead of wrapping.
     pub fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// The instant `duration` earlier; stays at the beginning of time instead of wrapping.
     pub fn minus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// The time from `earlier` to this instant, zero if the clock went backwards.
@@ -91,6 +99,11 @@ mod tests {
     fn time_never_runs_backwards() {
         let at = Timestamp::from_millis(5);
         assert_eq!(at.since(Timestamp::from_millis(9)), Duration::ZERO);
-        assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::from_secs(1)).as_millis(), i64::MAX);
+        assert_eq!(
+            Timestamp::from_millis(i64::MAX)
+                .plus(Duration::from_secs(1))
+                .as_millis(),
+            i64::MAX
+        );
     }
 }

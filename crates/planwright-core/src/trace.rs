@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Names everything that follows from one order: a request, the run it started, the calls of that run.
+/// Names everything that follows from one order: a request, the run it started, the calls of that
+/// run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceId(u128);
 
@@ -20,7 +21,9 @@ impl TraceId {
     pub fn of_name(name: &str) -> Self {
         let digest = Digest::of_parts(&[b"trace", name.as_bytes()]);
         let half = |at: usize| {
-            digest.as_bytes()[at..at + 8].iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte))
+            digest.as_bytes()[at..at + 8]
+                .iter()
+                .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte))
         };
         Self::mint(half(0), half(8))
     }
@@ -31,7 +34,9 @@ impl TraceId {
 
     /// `None` if all are zero.
     pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
-        Some(u128::from_be_bytes(bytes)).filter(|bits| *bits != 0).map(Self)
+        Some(u128::from_be_bytes(bytes))
+            .filter(|bits| *bits != 0)
+            .map(Self)
     }
 }
 
@@ -39,7 +44,13 @@ impl TraceId {
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hex = format!("{:032x}", self.0);
-        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        let parts = [
+            &hex[..8],
+            &hex[8..12],
+            &hex[12..16],
+            &hex[16..20],
+            &hex[20..],
+        ];
         f.write_str(&parts.join("-"))
     }
 }
@@ -53,9 +64,15 @@ impl FromStr for TraceId {
 
     /// With or without the dashes of a UUID.
     fn from_str(text: &str) -> Result<Self, NoTrace> {
-        let dashed = text.len() == 36 && [8, 13, 18, 23].iter().all(|at| text.as_bytes()[*at] == b'-');
+        let dashed = text.len() == 36
+            && [8, 13, 18, 23]
+                .iter()
+                .all(|at| text.as_bytes()[*at] == b'-');
         let text = if dashed { &text.replace('-', "") } else { text };
-        hex::<32>(text).filter(|bits| *bits != 0).map(Self).ok_or(NoTrace)
+        hex::<32>(text)
+            .filter(|bits| *bits != 0)
+            .map(Self)
+            .ok_or(NoTrace)
     }
 }
 
@@ -67,7 +84,9 @@ impl Serialize for TraceId {
 
 impl<'de> Deserialize<'de> for TraceId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -84,14 +103,26 @@ pub struct TraceParent {
 impl TraceParent {
     /// `None` if the span is zero, which means "no span".
     pub fn new(trace: TraceId, span: u64, sampled: bool) -> Option<Self> {
-        (span != 0).then_some(Self { trace, span, sampled })
+        (span != 0).then_some(Self {
+            trace,
+            span,
+            sampled,
+        })
     }
 
     /// A place for something that no tracing system recorded. The same name has the same place.
     pub fn of_name(trace: TraceId, name: &str) -> Self {
         let digest = Digest::of_bytes(name.as_bytes());
-        let span = digest.as_bytes().iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
-        Self { trace, span: span.max(1), sampled: false }
+        let span = digest
+            .as_bytes()
+            .iter()
+            .take(8)
+            .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        Self {
+            trace,
+            span: span.max(1),
+            sampled: false,
+        }
     }
 
     pub fn span(&self) -> u64 {
@@ -101,23 +132,34 @@ impl TraceParent {
 
 impl fmt::Display for TraceParent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace.0, self.span, u8::from(self.sampled))
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{:02x}",
+            self.trace.0,
+            self.span,
+            u8::from(self.sampled)
+        )
     }
 }
 
 impl FromStr for TraceParent {
     type Err = NoTrace;
 
-    /// Reads the header. A later version may say more behind what version 00 says; what is known of it is used.
+    /// Reads the header. A later version may say more behind what version 00 says; what is known of
+    /// it is used.
     fn from_str(text: &str) -> Result<Self, NoTrace> {
         let mut parts = text.split('-');
         let mut next = || parts.next().ok_or(NoTrace);
         let (version, trace, span, flags) = (next()?, next()?, next()?, next()?);
-        let version = hex::<2>(version).filter(|version| *version != 0xff).ok_or(NoTrace)?;
+        let version = hex::<2>(version)
+            .filter(|version| *version != 0xff)
+            .ok_or(NoTrace)?;
         if version == 0 && parts.next().is_some() {
             return Err(NoTrace);
         }
-        let span = hex::<16>(span).and_then(|bits| u64::try_from(bits).ok()).ok_or(NoTrace)?;
+        let span = hex::<16>(span)
+            .and_then(|bits| u64::try_from(bits).ok())
+            .ok_or(NoTrace)?;
         let flags = hex::<2>(flags).ok_or(NoTrace)?;
         Self::new(trace.parse()?, span, flags & 1 == 1).ok_or(NoTrace)
     }
@@ -125,8 +167,13 @@ impl FromStr for TraceParent {
 
 /// Exactly this many lower-case hexadecimal digits.
 fn hex<const DIGITS: usize>(text: &str) -> Option<u128> {
-    let digits = text.len() == DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    digits.then(|| u128::from_str_radix(text, 16).ok()).flatten()
+    let digits = text.len() == DIGITS
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    digits
+        .then(|| u128::from_str_radix(text, 16).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -138,12 +185,18 @@ mod tests {
     #[test]
     fn a_header_is_read_and_written() {
         let parent: TraceParent = HEADER.parse().unwrap();
-        assert_eq!(parent.trace.to_string(), "4bf92f35-77b3-4da6-a3ce-929d0e0e4736");
+        assert_eq!(
+            parent.trace.to_string(),
+            "4bf92f35-77b3-4da6-a3ce-929d0e0e4736"
+        );
         assert_eq!(parent.trace.to_string().parse(), Ok(parent.trace));
         assert_eq!(parent.span(), 0x00f0_67aa_0ba9_02b7);
         assert!(parent.sampled);
         assert_eq!(parent.to_string(), HEADER);
-        assert_eq!(TraceId::from_bytes(parent.trace.to_bytes()), Some(parent.trace));
+        assert_eq!(
+            TraceId::from_bytes(parent.trace.to_bytes()),
+            Some(parent.trace)
+        );
         let later: TraceParent = format!("cc{}-more", &HEADER[2..]).parse().unwrap();
         assert_eq!(later, parent);
     }

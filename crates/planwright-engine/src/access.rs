@@ -1,7 +1,7 @@
 //! Access to the service: tokens are made, recognised, replaced and taken back here.
 //!
-//! A token is `pwt_` and 32 random bytes. It is shown once and kept as a hash: who reads the store learns nothing that
-//! opens a door. Who may be given which role is the core's to say.
+//! A token is `pwt_` and 32 random bytes. It is shown once and kept as a hash: who reads the store
+//! learns nothing that opens a door. Who may be given which role is the core's to say.
 
 use crate::port::{StoreError, Token, TokenId, Tokens};
 use base64::Engine as _;
@@ -94,7 +94,8 @@ pub async fn create(
     Ok(minted)
 }
 
-/// Replaces a token by a fresh one for the same principal, role and lifetime. The old one is invalid afterwards.
+/// Replaces a token by a fresh one for the same principal, role and lifetime. The old one is
+/// invalid afterwards.
 pub async fn rotate(
     tokens: &dyn Tokens,
     roles: &Roles,
@@ -106,8 +107,14 @@ pub async fn rotate(
     if !old.is_valid(now) {
         return Err(GrantError::Invalid(id.clone()));
     }
-    let lifetime = old.expires_at.map(|expires_at| expires_at.since(old.created_at));
-    let grant = Grant { to: old.principal, role: old.role, lifetime };
+    let lifetime = old
+        .expires_at
+        .map(|expires_at| expires_at.since(old.created_at));
+    let grant = Grant {
+        to: old.principal,
+        role: old.role,
+        lifetime,
+    };
     let minted = create(tokens, roles, by, &grant, now).await?;
     // A crash in between leaves both valid, and the command can be repeated: nobody is locked out.
     tokens.revoke(id, now).await?;
@@ -131,21 +138,32 @@ pub async fn revoke(
 }
 
 /// Whose token this text is, if it is one that opens the door now.
-pub async fn recognise(tokens: &dyn Tokens, text: &str, now: Timestamp) -> Result<Option<Token>, StoreError> {
-    let well_formed = text.strip_prefix(PREFIX).is_some_and(|rest| rest.len() == ENCODED_CHARS);
+pub async fn recognise(
+    tokens: &dyn Tokens,
+    text: &str,
+    now: Timestamp,
+) -> Result<Option<Token>, StoreError> {
+    let well_formed = text
+        .strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.len() == ENCODED_CHARS);
     if !well_formed {
         return Ok(None);
     }
     let hash = Digest::of_bytes(text.as_bytes());
     let found = tokens.find(&hash).await?;
-    // The lookup is by hash, so its timing says nothing about the text. The comparison does not trust the lookup.
-    Ok(found.filter(|token| bool::from(token.hash.as_bytes().ct_eq(hash.as_bytes())) && token.is_valid(now)))
+    // The lookup is by hash, so its timing says nothing about the text. The comparison does not
+    // trust the lookup.
+    Ok(found.filter(|token| {
+        bool::from(token.hash.as_bytes().ct_eq(hash.as_bytes())) && token.is_valid(now)
+    }))
 }
 
 /// The token with this id, valid or not.
 pub async fn find(tokens: &dyn Tokens, id: &TokenId) -> Result<Token, GrantError> {
     let all = tokens.list().await?;
-    all.into_iter().find(|token| token.id == *id).ok_or_else(|| GrantError::NoSuchToken(id.clone()))
+    all.into_iter()
+        .find(|token| token.id == *id)
+        .ok_or_else(|| GrantError::NoSuchToken(id.clone()))
 }
 
 #[cfg(test)]
@@ -160,61 +178,136 @@ mod tests {
     }
 
     fn grant(lifetime: Option<Duration>) -> Grant {
-        Grant { to: Principal::agent("bot"), role: Role::Author, lifetime }
+        Grant {
+            to: Principal::agent("bot"),
+            role: Role::Author,
+            lifetime,
+        }
     }
 
     #[tokio::test]
     async fn a_token_opens_the_door_until_it_expires_or_is_revoked() {
-        let (tokens, roles, ada) = (MemoryTokens::new(), Roles::default(), Principal::person("ada"));
-        let short = create(&tokens, &roles, &ada, &grant(Some(HOUR)), at(0)).await.unwrap();
-        let long = create(&tokens, &roles, &ada, &grant(None), at(0)).await.unwrap();
+        let (tokens, roles, ada) = (
+            MemoryTokens::new(),
+            Roles::default(),
+            Principal::person("ada"),
+        );
+        let short = create(&tokens, &roles, &ada, &grant(Some(HOUR)), at(0))
+            .await
+            .unwrap();
+        let long = create(&tokens, &roles, &ada, &grant(None), at(0))
+            .await
+            .unwrap();
         let opens = async |minted: &Minted, now| {
-            recognise(&tokens, minted.text.expose(), at(now)).await.unwrap() == Some(minted.token.clone())
+            recognise(&tokens, minted.text.expose(), at(now))
+                .await
+                .unwrap()
+                == Some(minted.token.clone())
         };
         assert!(opens(&short, 3_599_999).await && opens(&long, 3_599_999).await);
         assert!(!opens(&short, 3_600_000).await && opens(&long, 3_600_000).await);
-        assert!(revoke(&tokens, &roles, &ada, &long.token.id, at(5)).await.unwrap());
-        assert!(!revoke(&tokens, &roles, &ada, &long.token.id, at(6)).await.unwrap());
+        assert!(
+            revoke(&tokens, &roles, &ada, &long.token.id, at(5))
+                .await
+                .unwrap()
+        );
+        assert!(
+            !revoke(&tokens, &roles, &ada, &long.token.id, at(6))
+                .await
+                .unwrap()
+        );
         assert!(!opens(&long, 7).await);
     }
 
     #[tokio::test]
     async fn a_text_that_is_no_token_opens_nothing() {
-        let (tokens, roles, ada) = (MemoryTokens::new(), Roles::default(), Principal::person("ada"));
-        let minted = create(&tokens, &roles, &ada, &grant(None), at(0)).await.unwrap();
+        let (tokens, roles, ada) = (
+            MemoryTokens::new(),
+            Roles::default(),
+            Principal::person("ada"),
+        );
+        let minted = create(&tokens, &roles, &ada, &grant(None), at(0))
+            .await
+            .unwrap();
         let text = minted.text.expose();
         assert_eq!(text.len(), 47);
         let hash = minted.token.hash.hex();
         let cut = &text[..46];
-        for wrong in
-            ["", "pwt_", &text[4..], cut, &format!("{cut}!"), &hash, &format!("{text} "), &minted.token.id.0]
-        {
-            assert_eq!(recognise(&tokens, wrong, at(1)).await.unwrap(), None, "{wrong}");
+        for wrong in [
+            "",
+            "pwt_",
+            &text[4..],
+            cut,
+            &format!("{cut}!"),
+            &hash,
+            &format!("{text} "),
+            &minted.token.id.0,
+        ] {
+            assert_eq!(
+                recognise(&tokens, wrong, at(1)).await.unwrap(),
+                None,
+                "{wrong}"
+            );
         }
         assert!(!format!("{minted:?}").contains(&text[4..]));
     }
 
     #[tokio::test]
     async fn a_rotated_token_is_replaced_with_the_same_lifetime() {
-        let (tokens, roles, ada) = (MemoryTokens::new(), Roles::default(), Principal::person("ada"));
-        let old = create(&tokens, &roles, &ada, &grant(Some(HOUR)), at(0)).await.unwrap();
-        let new = rotate(&tokens, &roles, &ada, &old.token.id, at(1000)).await.unwrap();
+        let (tokens, roles, ada) = (
+            MemoryTokens::new(),
+            Roles::default(),
+            Principal::person("ada"),
+        );
+        let old = create(&tokens, &roles, &ada, &grant(Some(HOUR)), at(0))
+            .await
+            .unwrap();
+        let new = rotate(&tokens, &roles, &ada, &old.token.id, at(1000))
+            .await
+            .unwrap();
         assert_eq!(new.token.expires_at, Some(at(3_601_000)));
-        assert_eq!(recognise(&tokens, old.text.expose(), at(1001)).await.unwrap(), None);
-        assert_eq!(recognise(&tokens, new.text.expose(), at(1001)).await.unwrap(), Some(new.token));
+        assert_eq!(
+            recognise(&tokens, old.text.expose(), at(1001))
+                .await
+                .unwrap(),
+            None
+        );
+        assert_eq!(
+            recognise(&tokens, new.text.expose(), at(1001))
+                .await
+                .unwrap(),
+            Some(new.token)
+        );
         let again = rotate(&tokens, &roles, &ada, &old.token.id, at(1002)).await;
         assert!(matches!(again, Err(GrantError::Invalid(_))));
     }
 
     #[tokio::test]
     async fn agents_take_no_access_away_but_their_own() {
-        let (tokens, roles, ada) = (MemoryTokens::new(), Roles::default(), Principal::person("ada"));
-        let own = create(&tokens, &roles, &ada, &grant(None), at(0)).await.unwrap();
-        let other = Grant { to: Principal::person("bob"), role: Role::Viewer, lifetime: None };
+        let (tokens, roles, ada) = (
+            MemoryTokens::new(),
+            Roles::default(),
+            Principal::person("ada"),
+        );
+        let own = create(&tokens, &roles, &ada, &grant(None), at(0))
+            .await
+            .unwrap();
+        let other = Grant {
+            to: Principal::person("bob"),
+            role: Role::Viewer,
+            lifetime: None,
+        };
         let other = create(&tokens, &roles, &ada, &other, at(0)).await.unwrap();
         let bot = Principal::agent("bot");
         let refused = revoke(&tokens, &roles, &bot, &other.token.id, at(1)).await;
-        assert!(matches!(refused, Err(GrantError::Refused(GrantRefusal::MayNot { .. }))));
-        assert!(revoke(&tokens, &roles, &bot, &own.token.id, at(1)).await.unwrap());
+        assert!(matches!(
+            refused,
+            Err(GrantError::Refused(GrantRefusal::MayNot { .. }))
+        ));
+        assert!(
+            revoke(&tokens, &roles, &bot, &own.token.id, at(1))
+                .await
+                .unwrap()
+        );
     }
 }

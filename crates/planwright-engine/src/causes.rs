@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-/// An error and its causes, joined. A cause whose text its parent already repeats is not said twice.
+/// An error and its causes, joined. A cause whose text its parent already repeats is not said
+/// twice.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,9 +1,12 @@
-//! Commands to runs, wherever they are executed: here, in another process, or nowhere at the moment.
+//! Commands to runs, wherever they are executed: here, in another process, or nowhere at the
+//! moment.
 
 use crate::dispatch::Request;
 use crate::engine::{Active, Engine, Environment};
 use crate::journal::LoadError;
-use crate::port::{AcquireError, Append, AppendError, Lease, LeaseRule, MessageId, StoreError, StreamStatus};
+use crate::port::{
+    AcquireError, Append, AppendError, Lease, LeaseRule, MessageId, StoreError, StreamStatus,
+};
 use crate::remote::RunCommand;
 use crate::undo::{Mirror, load_any_run};
 use planwright_core::id::RunId;
@@ -29,7 +32,9 @@ pub enum CommandError {
     /// The process that executes the run said no, in its own words.
     #[error("{0}")]
     RefusedElsewhere(String),
-    #[error("the process that executes run {0} did not answer in time; the command stays in its mailbox")]
+    #[error(
+        "the process that executes run {0} did not answer in time; the command stays in its mailbox"
+    )]
     NoAnswer(RunId),
     #[error(transparent)]
     Acquire(#[from] AcquireError),
@@ -48,7 +53,10 @@ impl Engine {
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
         if let Some(inbox) = self.active.get(run) {
             let (reply, answer) = oneshot::channel();
-            if inbox.send(Request::here(command.clone().into_command(), reply)).await.is_ok()
+            if inbox
+                .send(Request::here(command.clone().into_command(), reply))
+                .await
+                .is_ok()
                 && let Ok(verdict) = answer.await
             {
                 return Ok(verdict?);
@@ -61,7 +69,12 @@ impl Engine {
     }
 
     async fn take(&self, run: &RunId) -> Result<Option<Lease>, CommandError> {
-        match self.env.store.acquire(run, &self.env.owner, self.env.lease_ttl).await {
+        match self
+            .env
+            .store
+            .acquire(run, &self.env.owner, self.env.lease_ttl)
+            .await
+        {
             Ok(lease) => Ok(Some(lease)),
             Err(AcquireError::Held { .. }) => Ok(None),
             Err(AcquireError::NoSuchRun(run)) => Err(LoadError::NoSuchRun(run).into()),
@@ -69,8 +82,13 @@ impl Engine {
         }
     }
 
-    /// Leaves the command with the owner and waits for its answer. If the owner goes away meanwhile, takes over.
-    async fn command_elsewhere(&self, run: &RunId, command: &RunCommand) -> Result<(), CommandError> {
+    /// Leaves the command with the owner and waits for its answer. If the owner goes away
+    /// meanwhile, takes over.
+    async fn command_elsewhere(
+        &self,
+        run: &RunId,
+        command: &RunCommand,
+    ) -> Result<(), CommandError> {
         let body = serde_json::to_vec(command).expect("commands are plain data");
         let message = self.env.store.send(run, body).await?;
         let waiting = async {
@@ -85,7 +103,9 @@ impl Engine {
                         self.env.store.release(&lease).await?;
                         return answer.map_err(CommandError::RefusedElsewhere);
                     }
-                    return self.command_unowned(run, lease, command.clone(), Some(message)).await;
+                    return self
+                        .command_unowned(run, lease, command.clone(), Some(message))
+                        .await;
                 }
                 // The store's own tick bounds this wait.
                 drop(tokio::time::timeout(Duration::from_secs(1), changes.changed()).await);
@@ -96,8 +116,9 @@ impl Engine {
             .unwrap_or_else(|_| Err(CommandError::NoAnswer(run.clone())))
     }
 
-    /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go again. `message` is
-    /// the command as it was left for that owner: it is answered here, so that the next one does not find it.
+    /// Nobody executes the run: settle what a dead owner left behind, decide, write, and let go
+    /// again. `message` is the command as it was left for that owner: it is answered here, so that
+    /// the next one does not find it.
     async fn command_unowned(
         &self,
         id: &RunId,
@@ -107,7 +128,8 @@ impl Engine {
     ) -> Result<(), CommandError> {
         let result = self.write_command(id, &lease, command, message).await;
         if let (Err(CommandError::Refused(refusal)), Some(message)) = (&result, message) {
-            self.answer_unowned(id, &lease, message, refusal.to_string()).await?;
+            self.answer_unowned(id, &lease, message, refusal.to_string())
+                .await?;
         } else if result.is_err() {
             self.env.store.release(&lease).await?;
         }
@@ -159,7 +181,10 @@ impl Engine {
         lease: &Lease,
         commands: &[Command],
     ) -> Result<Vec<RunEvent>, CommandError> {
-        let commands: Vec<_> = commands.iter().map(|command| (command.clone(), Cause::Timer)).collect();
+        let commands: Vec<_> = commands
+            .iter()
+            .map(|command| (command.clone(), Cause::Timer))
+            .collect();
         self.write_all(id, lease, &commands, None).await
     }
 
@@ -176,8 +201,21 @@ impl Engine {
         for &(ref command, cause) in commands {
             let at = self.env.clock.now();
             for event in run.decide(command, at)? {
-                let record = encode(head, &StreamName::Run(id.clone()), at, lease.epoch, cause, &event);
-                let entry = Entry { seq: record.seq, at, epoch: lease.epoch, cause, event };
+                let record = encode(
+                    head,
+                    &StreamName::Run(id.clone()),
+                    at,
+                    lease.epoch,
+                    cause,
+                    &event,
+                );
+                let entry = Entry {
+                    seq: record.seq,
+                    at,
+                    epoch: lease.epoch,
+                    cause,
+                    event,
+                };
                 run.apply(&entry).map_err(|error| damaged(id, &error))?;
                 head = record.head();
                 records.push(record);
@@ -185,7 +223,9 @@ impl Engine {
             }
         }
         let mut append = unowned_append(&run, expected, records, lease);
-        append.answers.extend(message.map(|message| (message, Ok(()))));
+        append
+            .answers
+            .extend(message.map(|message| (message, Ok(()))));
         let mut appends = vec![append];
         if let Some(mirror) = &mut mirror {
             let followed = mirror.follow(&self.env, &run, &entries);
@@ -201,13 +241,19 @@ impl Engine {
     /// Starts handing messages of other processes to the runs executed here.
     pub(crate) fn start_postman(&self) {
         if self.active.postman.set(()).is_ok() {
-            tokio::spawn(deliver(Arc::downgrade(&self.env), Arc::downgrade(&self.active)));
+            tokio::spawn(deliver(
+                Arc::downgrade(&self.env),
+                Arc::downgrade(&self.active),
+            ));
         }
     }
 }
 
 fn damaged(id: &RunId, error: &planwright_core::run::Corrupt) -> LoadError {
-    LoadError::Damaged { stream: StreamName::Run(id.clone()), reason: error.to_string() }
+    LoadError::Damaged {
+        stream: StreamName::Run(id.clone()),
+        reason: error.to_string(),
+    }
 }
 
 fn unowned_append(
@@ -233,21 +279,30 @@ fn unowned_append(
 /// Hands every message to its run once. Ends with the engine.
 async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
     let mut delivered: BTreeSet<MessageId> = BTreeSet::new();
-    let Some(mut changes) = env.upgrade().map(|env| env.store.mail_changes()) else { return };
+    let Some(mut changes) = env.upgrade().map(|env| env.store.mail_changes()) else {
+        return;
+    };
     loop {
-        let (Some(env), Some(active)) = (env.upgrade(), active.upgrade()) else { return };
+        let (Some(env), Some(active)) = (env.upgrade(), active.upgrade()) else {
+            return;
+        };
         match env.store.mail().await {
             Ok(mail) => {
                 delivered.retain(|id| mail.iter().any(|message| message.id == *id));
                 for message in mail {
-                    let Some(inbox) = active.get(&message.run) else { continue };
+                    let Some(inbox) = active.get(&message.run) else {
+                        continue;
+                    };
                     if !delivered.insert(message.id) {
                         continue;
                     }
                     match serde_json::from_slice::<RunCommand>(&message.body) {
                         // A full inbox is tried again with the next change.
                         Ok(command) => {
-                            if inbox.try_send(Request::message(command.into_command(), message.id)).is_err() {
+                            if inbox
+                                .try_send(Request::message(command.into_command(), message.id))
+                                .is_err()
+                            {
                                 delivered.remove(&message.id);
                             }
                         }

@@ -32,7 +32,13 @@ impl Engine {
         let comment = CommentId::mint(self.env.ids.entropy());
         let NewComment { on, reply_to, text } = new;
         let text = self.env.redaction.redactor().text(&text).into_owned();
-        let command = CommentCommand::Add { comment: comment.clone(), on, reply_to, by: by.clone(), text };
+        let command = CommentCommand::Add {
+            comment: comment.clone(),
+            on,
+            reply_to,
+            by: by.clone(),
+            text,
+        };
         let review = self.comment_command(plan, command, by).await?;
         Ok((comment, review))
     }
@@ -44,7 +50,10 @@ impl Engine {
         comment: &str,
         by: &Principal,
     ) -> Result<Review, ReviewError> {
-        let command = CommentCommand::Resolve { comment: comment.to_owned(), by: by.clone() };
+        let command = CommentCommand::Resolve {
+            comment: comment.to_owned(),
+            by: by.clone(),
+        };
         self.comment_command(plan, command, by).await
     }
 
@@ -55,7 +64,10 @@ impl Engine {
         comment: &str,
         by: &Principal,
     ) -> Result<Review, ReviewError> {
-        let command = CommentCommand::Reopen { comment: comment.to_owned(), by: by.clone() };
+        let command = CommentCommand::Reopen {
+            comment: comment.to_owned(),
+            by: by.clone(),
+        };
         self.comment_command(plan, command, by).await
     }
 
@@ -70,7 +82,8 @@ impl Engine {
         self.review(review, head, &Command::Comment(command)).await
     }
 
-    /// Asks the author to change something. It voids what was approved, and is no rejection: it counts for no round.
+    /// Asks the author to change something. It voids what was approved, and is no rejection: it
+    /// counts for no round.
     pub async fn request_changes(
         &self,
         plan: &PlanId,
@@ -79,12 +92,27 @@ impl Engine {
         reason: &str,
     ) -> Result<Review, ReviewError> {
         if !self.env.policy.roles.may(by, Action::Approve) {
-            return Err(Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into());
+            return Err(
+                Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
+            );
         }
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let digest = self.candidate(&review, &Map::new()).await?.digest;
-        let (by, reason) = (by.clone(), self.env.redaction.redactor().text(reason).into_owned());
-        self.review(review, head, &Command::RequestChanges { shown, digest, by, reason }).await
+        let (by, reason) = (
+            by.clone(),
+            self.env.redaction.redactor().text(reason).into_owned(),
+        );
+        self.review(
+            review,
+            head,
+            &Command::RequestChanges {
+                shown,
+                digest,
+                by,
+                reason,
+            },
+        )
+        .await
     }
 
     /// Puts a plan away that is over. It is kept, and left out of lists.
@@ -92,20 +120,38 @@ impl Engine {
         self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let latest_run = self.latest_status(&review).await?;
-        self.review(review, head, &Command::Archive { by: by.clone(), latest_run }).await
+        self.review(
+            review,
+            head,
+            &Command::Archive {
+                by: by.clone(),
+                latest_run,
+            },
+        )
+        .await
     }
 
     /// Takes a plan out of the archive.
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        self.review(review, head, &Command::Unarchive { by: by.clone() }).await
+        self.review(review, head, &Command::Unarchive { by: by.clone() })
+            .await
     }
 
     /// The status of a plan's latest run.
-    pub(crate) async fn latest_status(&self, review: &Review) -> Result<Option<String>, ReviewError> {
-        let Some(opened) = review.runs().last() else { return Ok(None) };
-        let info = self.env.store.info(&StreamName::Run(opened.run.clone())).await;
+    pub(crate) async fn latest_status(
+        &self,
+        review: &Review,
+    ) -> Result<Option<String>, ReviewError> {
+        let Some(opened) = review.runs().last() else {
+            return Ok(None);
+        };
+        let info = self
+            .env
+            .store
+            .info(&StreamName::Run(opened.run.clone()))
+            .await;
         let info = info.map_err(crate::journal::LoadError::from)?;
         Ok(info.map(|info| info.status.status))
     }

@@ -16,8 +16,13 @@ impl Engine {
     /// What asking models for this plan took so far, by model.
     pub async fn model_costs(&self, review: &Review) -> Result<ModelCosts, LoadError> {
         let mut costs = ModelCosts::default();
-        let planned = review.versions().iter().filter_map(|version| version.planning.as_deref());
-        planned.flat_map(|planning| &planning.used).for_each(|used| costs.note(used));
+        let planned = review
+            .versions()
+            .iter()
+            .filter_map(|version| version.planning.as_deref());
+        planned
+            .flat_map(|planning| &planning.used)
+            .for_each(|used| costs.note(used));
         for run in self.env.store.runs(review.id()).await? {
             let mut after = 0;
             loop {

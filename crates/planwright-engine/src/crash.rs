@@ -1,8 +1,10 @@
-//! Numbered places where a debug build can be killed, so that tests can crash it at every one of them.
+//! Numbered places where a debug build can be killed, so that tests can crash it at every one of
+//! them.
 //!
-//! With `PLANWRIGHT_CRASH_AT=<n>` the process ends itself with SIGKILL when it passes its n-th point (counted from 1
-//! over all threads), after adding the point's name to the file in `PLANWRIGHT_CRASH_LOG`. With
-//! `PLANWRIGHT_CRASH_COUNT=<file>` every point writes how many were passed so far. Release builds contain none of this.
+//! With `PLANWRIGHT_CRASH_AT=<n>` the process ends itself with SIGKILL when it passes its n-th
+//! point (counted from 1 over all threads), after adding the point's name to the file in
+//! `PLANWRIGHT_CRASH_LOG`. With `PLANWRIGHT_CRASH_COUNT=<file>` every point writes how many were
+//! passed so far. Release builds contain none of this.
 
 /// Passes a point. `name` says where it is, for the log.
 #[cfg(not(debug_assertions))]
@@ -37,7 +39,9 @@ mod armed {
     impl Settings {
         fn from_environment() -> Self {
             Self {
-                crash_at: std::env::var("PLANWRIGHT_CRASH_AT").ok().and_then(|n| n.parse().ok()),
+                crash_at: std::env::var("PLANWRIGHT_CRASH_AT")
+                    .ok()
+                    .and_then(|n| n.parse().ok()),
                 log: std::env::var_os("PLANWRIGHT_CRASH_LOG").map(Into::into),
                 count: std::env::var_os("PLANWRIGHT_CRASH_COUNT").map(Into::into),
             }
@@ -54,7 +58,10 @@ mod armed {
         }
         if settings.crash_at == Some(passed) {
             if let Some(file) = &settings.log {
-                let log = std::fs::OpenOptions::new().append(true).create(true).open(file);
+                let log = std::fs::OpenOptions::new()
+                    .append(true)
+                    .create(true)
+                    .open(file);
                 drop(log.and_then(|mut log| writeln!(log, "{passed} {name}")));
             }
             die();
@@ -68,7 +75,8 @@ mod armed {
 
     /// No destructor runs, no buffer is flushed, no other thread gets any further.
     fn die() -> ! {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         std::process::abort()
     }
 }

@@ -13,7 +13,8 @@ use planwright_core::principal::Principal;
 use planwright_core::review::{BuildsOn, Command, Refusal, Review, Revision, already_agreed};
 use std::sync::Arc;
 
-/// How often an edit is tried again because something else was said about the same version meanwhile.
+/// How often an edit is tried again because something else was said about the same version
+/// meanwhile.
 const TRIES: usize = 16;
 
 /// Who edits a plan, which version they looked at, and why.
@@ -37,14 +38,16 @@ pub struct Reapproval {
 }
 
 impl Engine {
-    /// Stores a document as a draft: a plan nobody is asked about until it is proposed. Without an id it gets a fresh
-    /// one, because two drafts may begin with the same words.
+    /// Stores a document as a draft: a plan nobody is asked about until it is proposed. Without an
+    /// id it gets a fresh one, because two drafts may begin with the same words.
     pub async fn draft(
         &self,
         mut document: Document,
         by: &Principal,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        document.id.get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()));
+        document
+            .id
+            .get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()));
         self.take_in(document, by, true, None).await
     }
 
@@ -52,7 +55,8 @@ impl Engine {
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Propose)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
-        self.review(review, head, &Command::ProposeDraft { by: by.clone() }).await
+        self.review(review, head, &Command::ProposeDraft { by: by.clone() })
+            .await
     }
 
     /// The current version with these changes made. Nothing is stored.
@@ -74,8 +78,8 @@ impl Engine {
         self.edit(id, document, editing).await
     }
 
-    /// Stores a changed document as the next version, if the plan is still at the version that was looked at. The same
-    /// content changes nothing.
+    /// Stores a changed document as the next version, if the plan is still at the version that was
+    /// looked at. The same content changes nothing.
     pub async fn edit(
         &self,
         id: &PlanId,
@@ -104,9 +108,12 @@ impl Engine {
         editing: &Editing,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let (review, _) = load_review(&*self.env.store, id).await?;
-        let found = review.version(version).ok_or(Refusal::NoSuchVersion(version))?;
+        let found = review
+            .version(version)
+            .ok_or(Refusal::NoSuchVersion(version))?;
         let document = Document::clone(&found.document);
-        self.revise(id, document, editing, Some(version), None).await
+        self.revise(id, document, editing, Some(version), None)
+            .await
     }
 
     async fn revise(
@@ -117,21 +124,43 @@ impl Engine {
         restored_from: Option<u32>,
         planning: Option<Box<Planning>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        let Editing { based_on, by, reason } = editing.clone();
+        let Editing {
+            based_on,
+            by,
+            reason,
+        } = editing.clone();
         self.permit(&by, Action::Propose)?;
         if let Some(found) = document.id.replace(id.clone()).filter(|found| found != id) {
-            return Err(ReviewError::OtherPlan { plan: id.clone(), found });
+            return Err(ReviewError::OtherPlan {
+                plan: id.clone(),
+                found,
+            });
         }
         self.settle_context(&mut document).await?;
-        let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
+        let Candidate {
+            plan,
+            digest,
+            findings,
+        } = self.tolerant_candidate(document).await?;
         let document = Arc::clone(plan.document());
-        let revision = Revision { based_on, document, digest, by, reason, restored_from, planning };
+        let revision = Revision {
+            based_on,
+            document,
+            digest,
+            by,
+            reason,
+            restored_from,
+            planning,
+        };
         let command = Command::Edit(Box::new(revision));
         for _ in 1..TRIES {
             let (review, head) = load_review(&*self.env.store, id).await?;
-            // Whoever was faster may have said something about the same version, or made the next one: the core tells.
+            // Whoever was faster may have said something about the same version, or made the next
+            // one: the core tells.
             match self.review(review, head, &command).await {
-                Err(ReviewError::Append(AppendError::Conflict { .. } | AppendError::Duplicate { .. })) => {}
+                Err(ReviewError::Append(
+                    AppendError::Conflict { .. } | AppendError::Duplicate { .. },
+                )) => {}
                 done => return Ok((done?, findings)),
             }
         }
@@ -140,19 +169,33 @@ impl Engine {
     }
 
     /// What an adjustment changed since the run that it grew out of was agreed to.
-    async fn reapproval_of_adjustment(&self, review: &Review) -> Result<Option<Reapproval>, ReviewError> {
-        let Some(run) = self.adjusted_run(review).await? else { return Ok(None) };
+    async fn reapproval_of_adjustment(
+        &self,
+        review: &Review,
+    ) -> Result<Option<Reapproval>, ReviewError> {
+        let Some(run) = self.adjusted_run(review).await? else {
+            return Ok(None);
+        };
         // Why it cannot run is said where it is to run.
         let continuation = self.continuation(&run).await.unwrap_or_default();
-        Ok(continuation.map(|Continuation { since, diff, agreed, again, .. }| Reapproval {
-            since,
-            diff,
-            agreed,
-            again,
-        }))
+        Ok(continuation.map(
+            |Continuation {
+                 since,
+                 diff,
+                 agreed,
+                 again,
+                 ..
+             }| Reapproval {
+                since,
+                diff,
+                agreed,
+                again,
+            },
+        ))
     }
 
-    /// What changed since the plan was last agreed to, if an edit voided an approval that nobody had used.
+    /// What changed since the plan was last agreed to, if an edit voided an approval that nobody
+    /// had used.
     pub async fn reapproval(
         &self,
         review: &Review,
@@ -161,9 +204,14 @@ impl Engine {
         let Some(since) = review.agreed_before(self.env.clock.now()) else {
             return self.reapproval_of_adjustment(review).await;
         };
-        let Some(before) = review.version(since.version) else { return Ok(None) };
+        let Some(before) = review.version(since.version) else {
+            return Ok(None);
+        };
         let diff = PlanDiff::between(&before.document, &review.current().document);
-        let agreed = match self.tolerant_candidate(Document::clone(&before.document)).await {
+        let agreed = match self
+            .tolerant_candidate(Document::clone(&before.document))
+            .await
+        {
             // With the same digest, every tool and the policy are what they were.
             Ok(earlier) if earlier.digest == since.digest => already_agreed(
                 (&earlier.plan, &self.judge(&earlier.plan)),
@@ -172,6 +220,11 @@ impl Engine {
             Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
             Err(error) => return Err(error),
         };
-        Ok(Some(Reapproval { since, diff, agreed, again: Vec::new() }))
+        Ok(Some(Reapproval {
+            since,
+            diff,
+            agreed,
+            again: Vec::new(),
+        }))
     }
 }

@@ -4,7 +4,8 @@ use crate::agent::AgentSettings;
 use crate::dispatch::{Limiter, Limits, Request};
 use crate::keeper::Keeping;
 use crate::memory::{
-    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds, SystemClock,
+    MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds,
+    SystemClock,
 };
 use crate::observer::{Observer, Observers};
 use crate::port::{
@@ -71,7 +72,8 @@ pub(crate) struct Active {
     watchers: Mutex<Vec<Arc<dyn Observer>>>,
     pub(crate) postman: std::sync::OnceLock<()>,
     pub(crate) words_corrected: std::sync::atomic::AtomicBool,
-    /// Nothing starts any more: the runs let go of what they are at as soon as no call is in flight.
+    /// Nothing starts any more: the runs let go of what they are at as soon as no call is in
+    /// flight.
     draining: watch::Sender<bool>,
 }
 
@@ -84,20 +86,36 @@ impl fmt::Debug for Active {
 impl Active {
     /// Those who watch one run, and those who watch all.
     pub(crate) fn watching(&self, mut observers: Vec<Arc<dyn Observer>>) -> Observers {
-        observers.extend(self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        observers.extend(
+            self.watchers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .cloned(),
+        );
         Observers(observers)
     }
 
     pub(crate) fn insert(&self, run: RunId, inbox: mpsc::Sender<Request>) {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, inbox);
+        self.inboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(run, inbox);
     }
 
     pub(crate) fn remove(&self, run: &RunId) {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
+        self.inboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(run);
     }
 
     pub(crate) fn get(&self, run: &RunId) -> Option<mpsc::Sender<Request>> {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+        self.inboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(run)
+            .cloned()
     }
 
     pub(crate) fn draining(&self) -> watch::Receiver<bool> {
@@ -172,15 +190,19 @@ impl Engine {
         &self.env.policy
     }
 
-    /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a crash would, but
-    /// with nothing lost. There is no way back: the process is about to end.
+    /// Lets every run finish the calls that are in flight and then lets go of it where it is, as a
+    /// crash would, but with nothing lost. There is no way back: the process is about to end.
     pub fn drain(&self) {
         self.active.draining.send_replace(true);
     }
 
     /// From here on this observer is told about every run that this engine starts or takes over.
     pub fn watch(&self, observer: Arc<dyn Observer>) {
-        self.active.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(observer);
+        self.active
+            .watchers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(observer);
     }
 
     /// The tools known now.
@@ -280,7 +302,8 @@ impl EngineBuilder {
         self
     }
 
-    /// What the operator decided. Its version is part of every digest, so that a change voids earlier approvals.
+    /// What the operator decided. Its version is part of every digest, so that a change voids
+    /// earlier approvals.
     #[must_use]
     pub fn policy(mut self, policy: Arc<Policy>) -> Self {
         self.policy = policy;
@@ -309,22 +332,39 @@ impl EngineBuilder {
 
     pub fn build(self) -> Engine {
         let ids = self.ids.unwrap_or_else(|| Arc::new(RandomIds));
-        let owner = self.owner.unwrap_or_else(|| OwnerId(format!("engine-{:016x}", ids.entropy())));
-        let of_policy = || self.policy.version().unwrap_or(Engine::DEFAULT_POLICY).to_owned();
+        let owner = self
+            .owner
+            .unwrap_or_else(|| OwnerId(format!("engine-{:016x}", ids.entropy())));
+        let of_policy = || {
+            self.policy
+                .version()
+                .unwrap_or(Engine::DEFAULT_POLICY)
+                .to_owned()
+        };
         let policy_version = self.policy_version.clone().unwrap_or_else(of_policy);
         let env = Environment {
-            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
-            artifacts: self.artifacts.unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
+            store: self
+                .store
+                .unwrap_or_else(|| Arc::new(MemoryStore::default())),
+            artifacts: self
+                .artifacts
+                .unwrap_or_else(|| Arc::new(MemoryArtifacts::default())),
             tokens: self.tokens,
             tools: self.tools,
-            secrets: self.secrets.unwrap_or_else(|| Arc::new(MemorySecrets::default())),
+            secrets: self
+                .secrets
+                .unwrap_or_else(|| Arc::new(MemorySecrets::default())),
             model: self.model.unwrap_or_else(|| Arc::new(NoModel)),
             prompts: self.prompts,
-            surroundings: self.surroundings.unwrap_or_else(|| Arc::new(NoSurroundings)),
+            surroundings: self
+                .surroundings
+                .unwrap_or_else(|| Arc::new(NoSurroundings)),
             executors: self.executors.unwrap_or_else(|| Arc::new(NoExecutors)),
             agents: self.agents,
             redaction: self.redaction,
-            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
+            clock: self
+                .clock
+                .unwrap_or_else(|| Arc::new(SystemClock::default())),
             ids,
             limiter: Limiter::new(self.limits),
             owner,
@@ -334,6 +374,9 @@ impl EngineBuilder {
             bounds: self.bounds,
             keeping: self.keeping,
         };
-        Engine { env: Arc::new(env), active: Arc::default() }
+        Engine {
+            env: Arc::new(env),
+            active: Arc::default(),
+        }
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 type Function = Arc<dyn Fn(Call) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
-/// A set of tools, each an async function of this program. Their annotations are taken at their word.
+/// A set of tools, each an async function of this program. Their annotations are taken at their
+/// word.
 ///
 /// ```
 /// use planwright_core::tool::{Annotations, ToolDefinition};
@@ -53,9 +54,11 @@ impl FunctionTools {
         R: Future<Output = Outcome> + Send + 'static,
     {
         let function: Function = Arc::new(move |call| Box::pin(function(call)));
-        self.tools.insert(definition.tool_name(), (definition, function));
-        let known =
-            |definition: &ToolDefinition| KnownTool::new(definition.clone(), definition.annotated_class());
+        self.tools
+            .insert(definition.tool_name(), (definition, function));
+        let known = |definition: &ToolDefinition| {
+            KnownTool::new(definition.clone(), definition.annotated_class())
+        };
         self.catalog = Catalog::new(self.tools.values().map(|(definition, _)| known(definition)));
         self
     }
@@ -69,11 +72,12 @@ impl Tools for FunctionTools {
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
         match self.tools.get(&call.tool) {
             Some((_, function)) => function(call),
-            None => {
-                Box::pin(
-                    async move { Err(CallError::Unavailable(format!("there is no tool `{}`", call.tool))) },
-                )
-            }
+            None => Box::pin(async move {
+                Err(CallError::Unavailable(format!(
+                    "there is no tool `{}`",
+                    call.tool
+                )))
+            }),
         }
     }
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Longer runs are not read again only to guess better.
 const MAX_ENTRIES: u64 = 10_000;
 
-/// The mean time of each tool's calls in an earlier run. An estimate only: whatever goes wrong, nothing is known.
+/// The mean time of each tool's calls in an earlier run. An estimate only: whatever goes wrong,
+/// nothing is known.
 pub(crate) async fn tool_times(store: &dyn Store, run: &RunId) -> BTreeMap<String, Duration> {
     let stream = StreamName::Run(run.clone());
     let mut started: BTreeMap<String, (String, Timestamp)> = BTreeMap::new();
@@ -38,7 +39,10 @@ pub(crate) async fn tool_times(store: &dyn Store, run: &RunId) -> BTreeMap<Strin
         Ok(())
     });
     match read.await {
-        Ok(_) => totals.into_iter().map(|(tool, (total, count))| (tool, total / count.max(1))).collect(),
+        Ok(_) => totals
+            .into_iter()
+            .map(|(tool, (total, count))| (tool, total / count.max(1)))
+            .collect(),
         Err(error) => {
             tracing::debug!(%run, %error, "no estimate from this run");
             BTreeMap::new()

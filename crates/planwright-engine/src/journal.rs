@@ -34,12 +34,18 @@ impl LoadError {
                 DecodeEntryError::Unreadable { source, .. } => format!("{error}: {source}"),
                 DecodeEntryError::Newer { .. } => error.to_string(),
             };
-            Self::Damaged { stream: stream.clone(), reason }
+            Self::Damaged {
+                stream: stream.clone(),
+                reason,
+            }
         }
     }
 
     fn corrupt(stream: &StreamName) -> impl FnOnce(Corrupt) -> Self + '_ {
-        move |error| Self::Damaged { stream: stream.clone(), reason: error.to_string() }
+        move |error| Self::Damaged {
+            stream: stream.clone(),
+            reason: error.to_string(),
+        }
     }
 }
 
@@ -52,7 +58,8 @@ pub async fn read_entries<E: Journaled>(
     let mut head = Head::EMPTY;
     loop {
         let page = store.read(stream, head.seq, PAGE).await?;
-        head = check_chain(head, stream, &page).map_err(|error| StoreError::chain(stream, &error))?;
+        head =
+            check_chain(head, stream, &page).map_err(|error| StoreError::chain(stream, &error))?;
         for record in &page {
             each(record, decode(record).map_err(LoadError::decode(stream))?)?;
         }
@@ -74,7 +81,9 @@ pub async fn load_review(store: &dyn Store, id: &PlanId) -> Result<(Review, Head
         .map_err(LoadError::corrupt(&stream))
     })
     .await?;
-    review.map(|review| (review, head)).ok_or_else(|| LoadError::NoSuchPlan(id.clone()))
+    review
+        .map(|review| (review, head))
+        .ok_or_else(|| LoadError::NoSuchPlan(id.clone()))
 }
 
 /// A run folded from its journal, and where that ends.
@@ -97,7 +106,8 @@ pub async fn load_run(
         }
     })
     .await?;
-    run.map(|run| (run, head)).ok_or_else(|| LoadError::NoSuchRun(id.clone()))
+    run.map(|run| (run, head))
+        .ok_or_else(|| LoadError::NoSuchRun(id.clone()))
 }
 
 /// The plan whose run begins with `first`.
@@ -107,16 +117,28 @@ fn run_plan(
     bounds: &Bounds,
     first: &RunEvent,
 ) -> Result<Plan, LoadError> {
-    let damaged = |reason: String| LoadError::Damaged { stream: stream.clone(), reason };
-    let RunEvent::RunStarted { version, variables, document, .. } = first else {
+    let damaged = |reason: String| LoadError::Damaged {
+        stream: stream.clone(),
+        reason,
+    };
+    let RunEvent::RunStarted {
+        version,
+        variables,
+        document,
+        ..
+    } = first
+    else {
         return Err(damaged(Corrupt::NoStart.to_string()));
     };
     if let Some(document) = document {
         return Plan::compile((**document).clone(), bounds).map_err(LoadError::Plan);
     }
     let found = review.version(*version);
-    let found =
-        found.ok_or_else(|| damaged(format!("it runs version {version}, which the plan does not have")))?;
+    let found = found.ok_or_else(|| {
+        damaged(format!(
+            "it runs version {version}, which the plan does not have"
+        ))
+    })?;
     Plan::compile(found.document.with_variables(variables), bounds).map_err(LoadError::Plan)
 }
 
@@ -124,9 +146,17 @@ fn run_plan(
 pub async fn plan_of_run(store: &dyn Store, id: &RunId) -> Result<PlanId, LoadError> {
     let stream = StreamName::Run(id.clone());
     let page = store.read(&stream, 0, 1).await?;
-    let record = page.first().ok_or_else(|| LoadError::NoSuchRun(id.clone()))?;
-    match decode::<RunEvent>(record).map_err(LoadError::decode(&stream))?.event {
+    let record = page
+        .first()
+        .ok_or_else(|| LoadError::NoSuchRun(id.clone()))?;
+    match decode::<RunEvent>(record)
+        .map_err(LoadError::decode(&stream))?
+        .event
+    {
         RunEvent::RunStarted { plan, .. } => Ok(plan),
-        _ => Err(LoadError::Damaged { stream, reason: Corrupt::NoStart.to_string() }),
+        _ => Err(LoadError::Damaged {
+            stream,
+            reason: Corrupt::NoStart.to_string(),
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! Runs plans: command → decide → append → effects. Async, but knows no vendor.
 //!
-//! Used as a library, it needs tools and nothing else. Without a store the journal lives in memory (no checkpoints);
-//! with one, the same calls survive a crash.
+//! Used as a library, it needs tools and nothing else. Without a store the journal lives in memory
+//! (no checkpoints); with one, the same calls survive a crash.
 //!
 //! ```
 //! use planwright_core::plan::{Bounds, Document};
@@ -51,8 +51,9 @@
 //! # }
 //! ```
 //!
-//! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?), Arc::new(FileArtifacts::new(dir)))` on the
-//! builder turns checkpoints on; [`Engine::resume`] then goes on where a crash left off.
+//! With `planwright-adapters`, `.store(Arc::new(SqliteStore::open(path)?),
+//! Arc::new(FileArtifacts::new(dir)))` on the builder turns checkpoints on; [`Engine::resume`] then
+//! goes on where a crash left off.
 
 pub mod access;
 mod agent;
@@ -112,7 +113,8 @@ pub use masked_text::MaskedText;
 pub use observer::{Observer, on_step_complete, on_step_start};
 pub use orchestrate::{CheckCriteriaError, Continuation};
 pub use plan_tools::{
-    Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall, PlanTools,
+    Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,
+    PlanTools,
 };
 pub use planner::{
     CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,

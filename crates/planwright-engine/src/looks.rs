@@ -1,4 +1,5 @@
-//! Which plans are worth reading: the store knows where each plan and run stands, and what cannot matter is not read.
+//! Which plans are worth reading: the store knows where each plan and run stands, and what cannot
+//! matter is not read.
 
 use crate::engine::Engine;
 use crate::port::{StoreError, StreamInfo};
@@ -7,7 +8,8 @@ use planwright_core::journal::StreamName;
 use planwright_core::review::PlanStatus;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The plans of which something may wait for a person, in no order, and their runs that may, oldest first.
+/// The plans of which something may wait for a person, in no order, and their runs that may, oldest
+/// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MayWait {
     pub plans: Vec<StreamInfo>,
@@ -21,8 +23,13 @@ impl Engine {
         let mut found = MayWait::default();
         // What was adjusted without a new version waits for consent like a plan that was proposed.
         let (mut adjusted, mut of_runs) = (BTreeSet::new(), BTreeSet::new());
-        for info in store.runs_in(&["waiting", "executing", "paused", "adjusted"]).await? {
-            let StreamName::Run(run) = info.stream else { continue };
+        for info in store
+            .runs_in(&["waiting", "executing", "paused", "adjusted"])
+            .await?
+        {
+            let StreamName::Run(run) = info.stream else {
+                continue;
+            };
             if info.status.status == "adjusted" {
                 adjusted.insert(info.status.plan);
             } else {
@@ -36,7 +43,9 @@ impl Engine {
             adjusted.remove(&info.status.plan);
         }
         for plan in of_runs.union(&adjusted) {
-            let Some(info) = store.info(&StreamName::Plan(plan.clone())).await? else { continue };
+            let Some(info) = store.info(&StreamName::Plan(plan.clone())).await? else {
+                continue;
+            };
             let waits = match info.status.status.as_str() {
                 "deleted" | "archived" | "draft" => false,
                 word => of_runs.contains(plan) || word == "opened",
@@ -62,10 +71,18 @@ impl Engine {
             }
             return Ok(plans);
         }
-        // Only what is over is in the archive, and there the word no longer tells how it ended. Earlier releases kept
-        // what was opened as `proposed`.
-        let words =
-            [word, "opened", "proposed", if PlanStatus::means_over(word) { "archived" } else { word }];
+        // Only what is over is in the archive, and there the word no longer tells how it ended.
+        // Earlier releases kept what was opened as `proposed`.
+        let words = [
+            word,
+            "opened",
+            "proposed",
+            if PlanStatus::means_over(word) {
+                "archived"
+            } else {
+                word
+            },
+        ];
         let mut plans = store.plans_in(&words, None).await?;
         let kept = |info: &StreamInfo| match info.status.status.as_str() {
             found if found == word => true,

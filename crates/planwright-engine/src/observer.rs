@@ -27,7 +27,8 @@ pub trait Observer: Send + Sync {
     /// A model is asked about the run before it ends, which can take its time.
     fn looking(&self, _run: &Run, _look: Look) {}
 
-    /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is over.
+    /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is
+    /// over.
     fn progress(&self, _step: &StepId, _progress: &Progress) {}
 
     /// The same, for those who watch more than one run.
@@ -35,7 +36,8 @@ pub trait Observer: Send + Sync {
         self.progress(step, progress);
     }
 
-    /// A piece of what the model of a step says, as it comes: untrusted, not journaled, and whole only in the entries.
+    /// A piece of what the model of a step says, as it comes: untrusted, not journaled, and whole
+    /// only in the entries.
     fn said(&self, _run: &RunId, _step: &StepId, _piece: &str) {}
 }
 
@@ -60,12 +62,20 @@ pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<
 pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
     Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
         let (RunEvent::AttemptSucceeded { step, .. }
-        | RunEvent::AttemptFailed { step, retry_at: None, .. }
+        | RunEvent::AttemptFailed {
+            step,
+            retry_at: None,
+            ..
+        }
         | RunEvent::AttemptCancelled { step, .. }
         | RunEvent::StepFailed { step, .. }
         | RunEvent::StepSkipped { step, .. }
         | RunEvent::LoopClosed { step, .. }
-        | RunEvent::InputGiven { step, attempt: None, .. }
+        | RunEvent::InputGiven {
+            step,
+            attempt: None,
+            ..
+        }
         | RunEvent::ApprovalDenied { step, .. }) = &entry.event
         else {
             return;
@@ -94,7 +104,9 @@ impl Observers {
         }
         let (observers, run, step) = (self.clone(), run.clone(), step.clone());
         ProgressSink::new(move |progress| {
-            observers.each(&run, |observer| observer.progress_of(&run, &step, &progress));
+            observers.each(&run, |observer| {
+                observer.progress_of(&run, &step, &progress);
+            });
         })
     }
 
@@ -103,7 +115,8 @@ impl Observers {
         if self.0.is_empty() {
             return TextSink::default();
         }
-        let (observers, run, step, redaction) = (self.clone(), run.clone(), step.clone(), redaction.clone());
+        let (observers, run, step, redaction) =
+            (self.clone(), run.clone(), step.clone(), redaction.clone());
         TextSink::new(move |piece| {
             let piece = redaction.redactor().text(piece);
             observers.each(&run, |observer| observer.said(&run, &step, &piece));

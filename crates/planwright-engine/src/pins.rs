@@ -9,23 +9,33 @@ use planwright_core::review::Pin;
 use planwright_core::tool::{Catalog, KnownTool, ToolDefinition, ToolName, difference};
 use std::collections::BTreeMap;
 
-/// What is kept of a definition. A larger one is pinned by its digest alone, so its change is not explained.
+/// What is kept of a definition. A larger one is pinned by its digest alone, so its change is not
+/// explained.
 const MAX_DEFINITION: u64 = 1 << 20;
 
 impl Engine {
-    /// Pins every tool the plan uses and keeps the definitions, so that a change can be shown later.
+    /// Pins every tool the plan uses and keeps the definitions, so that a change can be shown
+    /// later.
     pub(crate) async fn pins(&self, plan: &Plan) -> Result<BTreeMap<String, Pin>, ArtifactError> {
         let catalog = self.catalog();
         let mut pins = BTreeMap::new();
         let children = plan.all_subplans();
         for (id, child) in &children {
             let digest = child.plan.digest(&catalog, &self.env.policy_version);
-            pins.insert(child_tool(id).to_string(), Pin { digest, definition: None });
+            pins.insert(
+                child_tool(id).to_string(),
+                Pin {
+                    digest,
+                    definition: None,
+                },
+            );
         }
         let below = children.values().flat_map(|child| child.plan.tool_names());
         for name in plan.tool_names().into_iter().chain(below) {
             // An optional tool may be missing. If it turns up later, it is one nobody agreed to.
-            let Ok(tool) = catalog.resolve(name) else { continue };
+            let Ok(tool) = catalog.resolve(name) else {
+                continue;
+            };
             let full_name = tool.name.to_string();
             if pins.contains_key(&full_name) {
                 continue;
@@ -38,7 +48,13 @@ impl Engine {
             } else {
                 None
             };
-            pins.insert(full_name, Pin { digest: tool.digest, definition });
+            pins.insert(
+                full_name,
+                Pin {
+                    digest: tool.digest,
+                    definition,
+                },
+            );
         }
         Ok(pins)
     }
@@ -68,21 +84,34 @@ pub(crate) const CHILD_SERVER: &str = "plan";
 
 /// The name under which a plan that a step runs is pinned and journaled.
 pub(crate) fn child_tool(plan: &PlanId) -> ToolName {
-    ToolName { server: CHILD_SERVER.into(), tool: plan.to_string() }
+    ToolName {
+        server: CHILD_SERVER.into(),
+        tool: plan.to_string(),
+    }
 }
 
 fn exact<'a>(catalog: &'a Catalog, name: &str) -> Option<&'a KnownTool> {
-    catalog.resolve(name).ok().filter(|tool| tool.name.to_string() == name).map(|tool| &**tool)
+    catalog
+        .resolve(name)
+        .ok()
+        .filter(|tool| tool.name.to_string() == name)
+        .map(|tool| &**tool)
 }
 
 /// What changed since the tool was pinned, in words.
 pub(crate) async fn since_pinned(artifacts: &dyn Artifacts, pin: &Pin, now: &KnownTool) -> String {
     let unknown = || "its definition is another one".to_owned();
-    let Some(artifact) = pin.definition.as_ref().filter(|artifact| artifact.bytes <= MAX_DEFINITION) else {
+    let Some(artifact) = pin
+        .definition
+        .as_ref()
+        .filter(|artifact| artifact.bytes <= MAX_DEFINITION)
+    else {
         return unknown();
     };
     // The difference only explains. If it cannot be had, the tool has changed all the same.
-    let Ok(bytes) = artifacts.get(artifact).await else { return unknown() };
+    let Ok(bytes) = artifacts.get(artifact).await else {
+        return unknown();
+    };
     match serde_json::from_slice::<ToolDefinition>(&bytes) {
         Ok(before) => difference(&before, &now.definition),
         Err(_) => unknown(),

@@ -8,12 +8,15 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{
-    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated, validate_with,
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
+    validate_with,
 };
 use planwright_core::planning::Planning;
 use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState};
+use planwright_core::review::{
+    Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState,
+};
 use planwright_core::run::{Run, Shown};
 use planwright_core::time::Timestamp;
 use planwright_core::trace::TraceId;
@@ -55,9 +58,10 @@ pub struct Candidate {
 }
 
 impl Engine {
-    /// Stores a document as a new plan or as the next version of a known one. The same content again changes nothing.
-    /// Findings that more knowledge can mend (a tool that is not there yet) do not stand in the way of proposing. A
-    /// document without an id gets one from its content, so that the same file is the same plan.
+    /// Stores a document as a new plan or as the next version of a known one. The same content
+    /// again changes nothing. Findings that more knowledge can mend (a tool that is not there yet)
+    /// do not stand in the way of proposing. A document without an id gets one from its content, so
+    /// that the same file is the same plan.
     pub async fn propose(
         &self,
         document: Document,
@@ -88,13 +92,29 @@ impl Engine {
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         self.settle_context(&mut document).await?;
-        let Candidate { plan, digest, findings } = self.tolerant_candidate(document).await?;
-        let (document, by, now) = (Arc::clone(plan.document()), by.clone(), self.env.clock.now());
+        let Candidate {
+            plan,
+            digest,
+            findings,
+        } = self.tolerant_candidate(document).await?;
+        let (document, by, now) = (
+            Arc::clone(plan.document()),
+            by.clone(),
+            self.env.clock.now(),
+        );
         let (id, review, head, events) = match load_review(&*self.env.store, plan.id()).await {
             Ok((review, head)) => {
                 let command = match draft {
-                    true => Command::Draft { document, digest, by },
-                    false => Command::Propose { document, digest, by },
+                    true => Command::Draft {
+                        document,
+                        digest,
+                        by,
+                    },
+                    false => Command::Propose {
+                        document,
+                        digest,
+                        by,
+                    },
                 };
                 let events = review.decide(&command, now)?;
                 (review.id().clone(), Some(review), head, events)
@@ -108,12 +128,16 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
-        let events = events.into_iter().map(|event| event.traced(trace).planned(planning.clone())).collect();
+        let events = events
+            .into_iter()
+            .map(|event| event.traced(trace).planned(planning.clone()))
+            .collect();
         let review = self.append_review(&id, review, head, (now, events)).await?;
         Ok((review, findings))
     }
 
-    /// Agrees to what was shown. Tools the plan needs must be there: nobody approves what cannot run.
+    /// Agrees to what was shown. Tools the plan needs must be there: nobody approves what cannot
+    /// run.
     pub async fn approve(
         &self,
         id: &PlanId,
@@ -122,7 +146,12 @@ impl Engine {
         by: &Principal,
         assurance: Assurance,
     ) -> Result<Review, ReviewError> {
-        let given = GivenApproval { shown, by: by.clone(), assurance, late: BTreeMap::new() };
+        let given = GivenApproval {
+            shown,
+            by: by.clone(),
+            assurance,
+            late: BTreeMap::new(),
+        };
         self.approve_on_terms(id, variables, &given).await
     }
 
@@ -160,23 +189,40 @@ impl Engine {
         given: &GivenApproval,
         agreed: Option<&BTreeSet<String>>,
     ) -> Result<Command, ReviewError> {
-        let is_new = |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
+        let is_new =
+            |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
         let judged = self.judge(&candidate.plan);
         if let Some(denied) = judged.denied() {
             return Err(denied.into());
         }
-        judged.check_choices(&candidate.plan, &given.late).map_err(ReviewError::BadChoice)?;
+        judged
+            .check_choices(&candidate.plan, &given.late)
+            .map_err(ReviewError::BadChoice)?;
         let policy = &self.env.policy;
         let offer = Offer {
             policy: Arc::clone(policy),
-            asks_about: judged.asked().find(is_new).map(|step| step.step.to_string()),
+            asks_about: judged
+                .asked()
+                .find(is_new)
+                .map(|step| step.step.to_string()),
             pins: self.pins(&candidate.plan).await?,
             late: judged.late_choices(&given.late, &policy.late_bound),
             // Policy agrees to the change alone; a run of everything is another matter.
             only_to_go_on: agreed.is_some() && given.by.kind == PrincipalKind::Policy,
         };
-        let GivenApproval { shown, by, assurance, late: _ } = given.clone();
-        Ok(Command::Approve { shown, digest: candidate.digest, by, assurance, offer: Box::new(offer) })
+        let GivenApproval {
+            shown,
+            by,
+            assurance,
+            late: _,
+        } = given.clone();
+        Ok(Command::Approve {
+            shown,
+            digest: candidate.digest,
+            by,
+            assurance,
+            offer: Box::new(offer),
+        })
     }
 
     /// What the policy says about every step of a plan, on what is known before it runs.
@@ -189,7 +235,11 @@ impl Engine {
         if self.env.policy.roles.may(by, action) {
             return Ok(());
         }
-        Err(planwright_core::run::Refusal::MayNot { by: by.clone(), action }.into())
+        Err(planwright_core::run::Refusal::MayNot {
+            by: by.clone(),
+            action,
+        }
+        .into())
     }
 
     pub async fn reject(
@@ -200,12 +250,18 @@ impl Engine {
         reason: &str,
     ) -> Result<Review, ReviewError> {
         if !self.env.policy.roles.may(by, Action::Approve) {
-            return Err(Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into());
+            return Err(
+                Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
+            );
         }
         let (review, head) = load_review(&*self.env.store, id).await?;
         let candidate = self.candidate(&review, &Map::new()).await?;
-        let command =
-            Command::Reject { shown, digest: candidate.digest, by: by.clone(), reason: reason.to_owned() };
+        let command = Command::Reject {
+            shown,
+            digest: candidate.digest,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        };
         self.review(review, head, &command).await
     }
 
@@ -213,36 +269,52 @@ impl Engine {
         self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
         let executing = self.status(&review).await?.is_executing();
-        self.review(review, head, &Command::Delete { by: by.clone(), executing }).await
+        self.review(
+            review,
+            head,
+            &Command::Delete {
+                by: by.clone(),
+                executing,
+            },
+        )
+        .await
     }
 
-    /// The current version as it would run now. Structural errors are refused; the rest is for the caller to judge.
+    /// The current version as it would run now. Structural errors are refused; the rest is for the
+    /// caller to judge.
     pub async fn candidate(
         &self,
         review: &Review,
         variables: &Map<String, Value>,
     ) -> Result<Candidate, ReviewError> {
-        self.tolerant_candidate(review.current().document.with_variables(variables)).await
+        self.tolerant_candidate(review.current().document.with_variables(variables))
+            .await
     }
 
-    /// Compiles and checks a document against today's tools and the plans it runs as they are today.
+    /// Compiles and checks a document against today's tools and the plans it runs as they are
+    /// today.
     pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
         let plans = self.known_plans(&document).await?;
         let catalog = self.catalog();
-        let Validated { plan, findings } = validate_with(document, &catalog, &plans, &self.env.bounds);
+        let Validated { plan, findings } =
+            validate_with(document, &catalog, &plans, &self.env.bounds);
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
                 let digest = plan.digest(&catalog, &self.env.policy_version);
                 let mut findings = findings;
                 findings.extend(self.unmanned_findings(&plan));
-                Ok(Candidate { plan: Arc::new(plan), digest, findings })
+                Ok(Candidate {
+                    plan: Arc::new(plan),
+                    digest,
+                    findings,
+                })
             }
             Some(_) | None => Err(ReviewError::Invalid(findings)),
         }
     }
 
-    /// The stored plans that a document runs, directly or through others. Those that are not there, or that somebody
-    /// rejected, are left out.
+    /// The stored plans that a document runs, directly or through others. Those that are not there,
+    /// or that somebody rejected, are left out.
     pub async fn known_plans(&self, document: &Document) -> Result<KnownPlans, ReviewError> {
         let mut known = KnownPlans::default();
         let mut left: BTreeSet<PlanId> = document.subplan_ids().into_iter().cloned().collect();
@@ -253,9 +325,14 @@ impl Engine {
             }
             if seen.len() > KnownPlans::MAX_PLANS {
                 let limit = KnownPlans::MAX_PLANS;
-                let message =
-                    format!("the plan runs more than {limit} other plans, directly or through others");
-                return Err(ReviewError::Invalid(vec![Finding::new(Code::PlanCycle, "/steps", message)]));
+                let message = format!(
+                    "the plan runs more than {limit} other plans, directly or through others"
+                );
+                return Err(ReviewError::Invalid(vec![Finding::new(
+                    Code::PlanCycle,
+                    "/steps",
+                    message,
+                )]));
             }
             let review = match load_review(&*self.env.store, &id).await {
                 Ok((review, _)) => review,
@@ -272,7 +349,10 @@ impl Engine {
                 | ReviewState::ChangesRequested
                 | ReviewState::Deleted => continue,
             }
-            let (version, document) = (review.current().number, Arc::clone(&review.current().document));
+            let (version, document) = (
+                review.current().number,
+                Arc::clone(&review.current().document),
+            );
             left.extend(document.subplan_ids().into_iter().cloned());
             known.insert(id, KnownPlan { version, document });
         }
@@ -286,13 +366,22 @@ impl Engine {
         }
         let plans = self.known_plans(document).await?;
         let validated = validate_with(document.clone(), &self.catalog(), &plans, &self.env.bounds);
-        Ok(validated.plan.map(|plan| plan.subplans().clone()).unwrap_or_default())
+        Ok(validated
+            .plan
+            .map(|plan| plan.subplans().clone())
+            .unwrap_or_default())
     }
 
     /// Where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
-        let Some(opened) = review.runs().last() else { return Ok(review.status(None)) };
-        let info = self.env.store.info(&StreamName::Run(opened.run.clone())).await?;
+        let Some(opened) = review.runs().last() else {
+            return Ok(review.status(None));
+        };
+        let info = self
+            .env
+            .store
+            .info(&StreamName::Run(opened.run.clone()))
+            .await?;
         Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
     }
 
@@ -313,7 +402,8 @@ impl Engine {
         let now = self.env.clock.now();
         let events = review.decide(command, now)?;
         let id = review.id().clone();
-        self.append_review(&id, Some(review), head, (now, events)).await
+        self.append_review(&id, Some(review), head, (now, events))
+            .await
     }
 
     pub(crate) async fn append_review(
@@ -330,8 +420,9 @@ impl Engine {
         Ok(review)
     }
 
-    /// The append that makes `events` durable, and the review after it. They are dated when they were decided: an
-    /// approval that was valid then must not have expired by the time it is written down.
+    /// The append that makes `events` durable, and the review after it. They are dated when they
+    /// were decided: an approval that was valid then must not have expired by the time it is
+    /// written down.
     pub(crate) fn review_append(
         &self,
         id: &PlanId,

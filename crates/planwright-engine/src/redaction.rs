@@ -1,12 +1,13 @@
-//! What this process knows to be secret, shared by everything that keeps or shows what comes from outside.
+//! What this process knows to be secret, shared by everything that keeps or shows what comes from
+//! outside.
 
 use crate::port::{ArtifactError, ArtifactRef, Artifacts, BoxFuture};
 use planwright_core::secret::{Redactor, SecretName, SecretText};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Grows with every secret that is used, and never forgets one: an old value may still come back. Cheap to clone;
-/// all clones are the same.
+/// Grows with every secret that is used, and never forgets one: an old value may still come back.
+/// Cheap to clone; all clones are the same.
 #[derive(Clone, Default)]
 pub struct Redaction(Arc<Shared>);
 
@@ -33,28 +34,45 @@ impl fmt::Debug for Redaction {
 impl Redaction {
     pub const MAX_SECRETS: usize = 64;
 
-    /// From here on this text is masked wherever it comes back. A secret that cannot be looked for must not be sent.
+    /// From here on this text is masked wherever it comes back. A secret that cannot be looked for
+    /// must not be sent.
     pub fn learn(&self, name: &SecretName, secret: &SecretText) -> Result<(), TooManySecrets> {
         let mut known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.iter().any(|(other, text)| other == name && text.expose() == secret.expose()) {
+        if known
+            .iter()
+            .any(|(other, text)| other == name && text.expose() == secret.expose())
+        {
             return Ok(());
         }
         if known.len() == Self::MAX_SECRETS {
             return Err(TooManySecrets);
         }
         known.push((name.clone(), secret.clone()));
-        let redactor = Arc::new(Redactor::new(known.iter().map(|(name, secret)| (name, secret))));
-        *self.0.redactor.write().unwrap_or_else(PoisonError::into_inner) = redactor;
+        let redactor = Arc::new(Redactor::new(
+            known.iter().map(|(name, secret)| (name, secret)),
+        ));
+        *self
+            .0
+            .redactor
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = redactor;
         Ok(())
     }
 
     /// What masks everything that is known to be secret now.
     pub fn redactor(&self) -> Arc<Redactor> {
-        Arc::clone(&self.0.redactor.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .0
+                .redactor
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }
 
-/// Artifacts of tools: masked before they are stored, so that their digests are those of what is kept.
+/// Artifacts of tools: masked before they are stored, so that their digests are those of what is
+/// kept.
 #[derive(Debug)]
 pub struct RedactedArtifacts {
     inner: Arc<dyn Artifacts>,
@@ -76,13 +94,16 @@ impl Artifacts for RedactedArtifacts {
         Box::pin(async move {
             let masked = tokio::task::spawn_blocking(move || redactor.bytes(bytes)).await;
             // What could not be searched is not kept.
-            let masked =
-                masked.map_err(|_| ArtifactError::Io("it could not be searched for secrets".into()))?;
+            let masked = masked
+                .map_err(|_| ArtifactError::Io("it could not be searched for secrets".into()))?;
             self.inner.put(masked).await
         })
     }
 
-    fn get<'a>(&'a self, artifact: &'a ArtifactRef) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
+    fn get<'a>(
+        &'a self,
+        artifact: &'a ArtifactRef,
+    ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
         self.inner.get(artifact)
     }
 }

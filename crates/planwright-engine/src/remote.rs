@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 
 /// A command somebody gives to a run, wherever it is executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "command",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 pub enum RunCommand {
     Approve {
         step: String,
@@ -86,7 +90,10 @@ impl RunCommand {
     /// Whether it answers what a run waits for.
     pub(crate) fn is_decision(&self) -> bool {
         match self {
-            Self::Approve { .. } | Self::Deny { .. } | Self::Resolve { .. } | Self::GiveInput { .. } => true,
+            Self::Approve { .. }
+            | Self::Deny { .. }
+            | Self::Resolve { .. }
+            | Self::GiveInput { .. } => true,
             Self::LeaveOut { .. }
             | Self::Pause { .. }
             | Self::Resume { .. }
@@ -97,14 +104,48 @@ impl RunCommand {
 
     pub(crate) fn into_command(self) -> Command {
         match self {
-            Self::Approve { step, by, assurance, shown } => {
-                Command::Approve { step, by, assurance, shown: shown.into() }
-            }
-            Self::Deny { step, by, shown, reason } => Command::Deny { step, by, shown: shown.into(), reason },
-            Self::Resolve { step, by, resolution } => Command::Resolve { step, by, resolution },
-            Self::GiveInput { step, by, question, replies } => {
-                Command::GiveInput { step, by, question, replies }
-            }
+            Self::Approve {
+                step,
+                by,
+                assurance,
+                shown,
+            } => Command::Approve {
+                step,
+                by,
+                assurance,
+                shown: shown.into(),
+            },
+            Self::Deny {
+                step,
+                by,
+                shown,
+                reason,
+            } => Command::Deny {
+                step,
+                by,
+                shown: shown.into(),
+                reason,
+            },
+            Self::Resolve {
+                step,
+                by,
+                resolution,
+            } => Command::Resolve {
+                step,
+                by,
+                resolution,
+            },
+            Self::GiveInput {
+                step,
+                by,
+                question,
+                replies,
+            } => Command::GiveInput {
+                step,
+                by,
+                question,
+                replies,
+            },
             Self::LeaveOut { step, by, reason } => Command::LeaveOut { step, by, reason },
             Self::Pause { by } => Command::Pause { by },
             Self::Resume { by } => Command::Resume { by },

@@ -20,7 +20,11 @@ impl RunHandle {
     /// A run that nobody executes yet.
     pub(crate) fn of_queued(run: Run) -> Self {
         let (inbox, _) = mpsc::channel(1);
-        Self { run: run.id().clone(), inbox, task: tokio::spawn(async { Ok(Ended { run }) }) }
+        Self {
+            run: run.id().clone(),
+            inbox,
+            task: tokio::spawn(async { Ok(Ended { run }) }),
+        }
     }
 
     pub fn run_id(&self) -> &RunId {
@@ -53,7 +57,9 @@ impl RunHandle {
     pub async fn command(&self, command: RunCommand) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
         let request = Request::here(command.into_command(), reply);
-        let ended = || Refusal::RunEnded { status: "not executing any more" };
+        let ended = || Refusal::RunEnded {
+            status: "not executing any more",
+        };
         self.inbox.send(request).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
     }

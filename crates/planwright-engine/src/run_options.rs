@@ -25,7 +25,8 @@ pub struct RunOptions {
     /// Only begin the run; somebody else goes on with it.
     pub queued: bool,
     pub observers: Vec<Arc<dyn Observer>>,
-    /// A yes that is recorded in the same commit as the start of the run, instead of by [`Engine::approve`](crate::Engine::approve) before.
+    /// A yes that is recorded in the same commit as the start of the run, instead of by
+    /// [`Engine::approve`](crate::Engine::approve) before.
     pub approval: Option<GivenApproval>,
     /// The trace of the order, so that what follows from it can be found again.
     pub trace: Option<TraceId>,
@@ -39,14 +40,20 @@ pub struct GivenApproval {
     pub shown: Shown,
     pub by: Principal,
     pub assurance: Assurance,
-    /// What holds for arguments that are only known later, by step. The policy says so for the others.
+    /// What holds for arguments that are only known later, by step. The policy says so for the
+    /// others.
     pub late: BTreeMap<String, LateChoice>,
 }
 
 impl GivenApproval {
     /// A yes without choices of its own.
     pub fn new(shown: Shown, by: Principal, assurance: Assurance) -> Self {
-        Self { shown, by, assurance, late: BTreeMap::new() }
+        Self {
+            shown,
+            by,
+            assurance,
+            late: BTreeMap::new(),
+        }
     }
 }
 

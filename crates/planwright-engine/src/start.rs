@@ -7,7 +7,9 @@ use crate::history;
 use crate::journal::{LoadError, load_review, load_run};
 use crate::orchestrate::Origin;
 use crate::plans::{Candidate, ReviewError};
-use crate::port::{AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus};
+use crate::port::{
+    AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus,
+};
 use crate::run_handle::RunHandle;
 use crate::run_options::RunOptions;
 use crate::telemetry;
@@ -20,8 +22,8 @@ use planwright_core::policy::{Action, MatchedRule};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
-    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool, priorities,
-    reusable_results,
+    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
+    priorities, reusable_results,
 };
 use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
@@ -45,16 +47,26 @@ pub enum StartRunError {
     Unmanned(#[from] Unmanned),
     #[error(transparent)]
     Refused(#[from] ReviewRefusal),
-    #[error("the plan was edited since: the run executes version {run}, the plan is at version {current}")]
+    #[error(
+        "the plan was edited since: the run executes version {run}, the plan is at version {current}"
+    )]
     Edited { run: u32, current: u32 },
     #[error(
         "a tool, a sub-plan or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
     )]
-    ToolsChanged { approved: Digest, current: Digest, difference: Difference },
+    ToolsChanged {
+        approved: Digest,
+        current: Digest,
+        difference: Difference,
+    },
     #[error(
         "the approval covers {approved}, but {current} would run: the plan, its variables, a tool or the policy changed{difference}"
     )]
-    Changed { approved: Digest, current: Digest, difference: Difference },
+    Changed {
+        approved: Digest,
+        current: Digest,
+        difference: Difference,
+    },
     #[error(transparent)]
     Denied(#[from] MatchedRule),
     #[error("{0}")]
@@ -87,7 +99,11 @@ pub struct Difference(pub String);
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " ({})", self.0)
+        }
     }
 }
 
@@ -111,14 +127,21 @@ impl From<ReviewError> for StartRunError {
 /// Two appends to one stream as one: the second follows the first.
 fn joined(mut first: Append, second: Append) -> Append {
     first.records.extend(second.records);
-    Append { expected: first.expected, records: first.records, ..second }
+    Append {
+        expected: first.expected,
+        records: first.records,
+        ..second
+    }
 }
 
 /// How a plan itself wants its runs to be looked at: when a step failed for good.
 fn wished(document: &Document) -> Option<Reflection> {
     let limits = &document.limits;
     (limits.on_failure == Some(OnFailure::Reflect)).then(|| Reflection {
-        max_cycles: limits.max_cycles.unwrap_or(Reflection::DEFAULT_MAX_CYCLES).min(Reflection::MAX_CYCLES),
+        max_cycles: limits
+            .max_cycles
+            .unwrap_or(Reflection::DEFAULT_MAX_CYCLES)
+            .min(Reflection::MAX_CYCLES),
         max_replans: limits.max_replans.unwrap_or(0).min(Reflection::MAX_CYCLES),
         failures_only: true,
         ..Reflection::default()
@@ -127,15 +150,20 @@ fn wished(document: &Document) -> Option<Reflection> {
 
 impl Engine {
     /// Begins a run of a plan's current version and spends its approval.
-    pub async fn start(&self, id: &PlanId, options: RunOptions) -> Result<RunHandle, StartRunError> {
+    pub async fn start(
+        &self,
+        id: &PlanId,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
         self.refuse_while_executing(&review).await?;
         let candidate = self.runnable(&review, &options.variables).await?;
         self.open(review, head, candidate, options, None).await
     }
 
-    /// Proposes, approves and starts a document in one call, for programs that are their user's own hand. The approval
-    /// is recorded as `options.by`'s, given by a program; agents are refused here as everywhere.
+    /// Proposes, approves and starts a document in one call, for programs that are their user's own
+    /// hand. The approval is recorded as `options.by`'s, given by a program; agents are refused
+    /// here as everywhere.
     pub async fn run_document(
         &self,
         document: Document,
@@ -144,11 +172,19 @@ impl Engine {
         let (review, _) = self.propose(document, &options.by).await?;
         let shown = Shown::Version(review.current().number);
         let id = review.id().clone();
-        self.approve(&id, &options.variables, shown, &options.by, Assurance::Program).await?;
+        self.approve(
+            &id,
+            &options.variables,
+            shown,
+            &options.by,
+            Assurance::Program,
+        )
+        .await?;
         self.start(&id, options).await
     }
 
-    /// Begins a run that takes over the results of another one, except those of `from` and all that follow from them.
+    /// Begins a run that takes over the results of another one, except those of `from` and all that
+    /// follow from them.
     pub async fn fork(
         &self,
         source: &RunId,
@@ -173,13 +209,17 @@ impl Engine {
             RunEvent::ResultReused { step, value }
         });
         let origin = Origin {
-            fork: Fork { run: source.clone(), from: from.to_vec() },
+            fork: Fork {
+                run: source.clone(),
+                from: from.to_vec(),
+            },
             taken_over: taken_over.collect(),
             reflection: None,
             agreed: BTreeSet::new(),
             late: BTreeMap::new(),
         };
-        self.open(review, head, candidate, options, Some(origin)).await
+        self.open(review, head, candidate, options, Some(origin))
+            .await
     }
 
     /// What would run, or every reason why it cannot.
@@ -212,17 +252,27 @@ impl Engine {
     }
 
     async fn refuse_while_executing(&self, review: &Review) -> Result<(), StartRunError> {
-        let Some(opened) = review.runs().last() else { return Ok(()) };
+        let Some(opened) = review.runs().last() else {
+            return Ok(());
+        };
         if self.status(review).await?.is_executing() {
             return Err(StartRunError::AlreadyExecuting {
                 plan: review.id().clone(),
                 run: opened.run.clone(),
             });
         }
-        let runs = self.env.store.runs(review.id()).await.map_err(LoadError::from)?;
+        let runs = self
+            .env
+            .store
+            .runs(review.id())
+            .await
+            .map_err(LoadError::from)?;
         let undoing = runs.into_iter().find(|info| info.status.label == UNDOING);
         match undoing.map(|info| info.stream) {
-            Some(StreamName::Run(run)) => Err(StartRunError::BeingUndone { plan: review.id().clone(), run }),
+            Some(StreamName::Run(run)) => Err(StartRunError::BeingUndone {
+                plan: review.id().clone(),
+                run,
+            }),
             Some(StreamName::Plan(_)) | None => Ok(()),
         }
     }
@@ -251,10 +301,14 @@ impl Engine {
         let Candidate { plan, digest, .. } = candidate;
         let version = review.current().number;
         let previous = review.runs().last().map(|opened| opened.run.clone());
-        // One instant for all that is decided here: what is valid when it is checked is valid when it is spent.
+        // One instant for all that is decided here: what is valid when it is checked is valid when
+        // it is spent.
         let now = self.env.clock.now();
         let (approved, review, head) = self.approve_with(review, head, given.as_ref(), now)?;
-        let command = ReviewCommand::OpenRun { run: run_id.clone(), digest };
+        let command = ReviewCommand::OpenRun {
+            run: run_id.clone(),
+            digest,
+        };
         let events = match review.decide(&command, now) {
             Ok(events) => events,
             Err(refusal) => {
@@ -278,11 +332,17 @@ impl Engine {
         };
 
         let (fork, taken_over, reflection) = match origin {
-            Some(Origin { fork, taken_over, reflection, .. }) => (Some(fork), taken_over, reflection),
+            Some(Origin {
+                fork,
+                taken_over,
+                reflection,
+                ..
+            }) => (Some(fork), taken_over, reflection),
             None => (None, Vec::new(), None),
         };
-        let reflection =
-            reflection.or_else(|| options.reflection.clone()).or_else(|| wished(plan.document()));
+        let reflection = reflection
+            .or_else(|| options.reflection.clone())
+            .or_else(|| wished(plan.document()));
         let started = RunEvent::RunStarted {
             plan: plan.id().clone(),
             version,
@@ -307,7 +367,8 @@ impl Engine {
         Box::pin(self.begin(first, vec![plan_append], None, options)).await
     }
 
-    /// Opens a run that no approval in the plan's own journal is spent for. `with` is written in the same commit.
+    /// Opens a run that no approval in the plan's own journal is spent for. `with` is written in
+    /// the same commit.
     pub(crate) async fn open_run(
         &self,
         id: &RunId,
@@ -322,7 +383,8 @@ impl Engine {
         Box::pin(self.begin(first, with, mirror, options)).await
     }
 
-    /// Makes the first entries of a run durable, together with what belongs to them, and executes it.
+    /// Makes the first entries of a run durable, together with what belongs to them, and executes
+    /// it.
     async fn begin(
         &self,
         (run, opened): (Run, Append),
@@ -330,19 +392,32 @@ impl Engine {
         mirror: Option<Mirror>,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let head = opened.records.last().map_or(Head::EMPTY, planwright_core::journal::Record::head);
+        let head = opened
+            .records
+            .last()
+            .map_or(Head::EMPTY, planwright_core::journal::Record::head);
         with.push(opened);
         self.env.store.append(with).await?;
         let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
-        let lease = Lease { run: run.id().clone(), owner: self.env.owner.clone(), epoch: 1, expires_at };
+        let lease = Lease {
+            run: run.id().clone(),
+            owner: self.env.owner.clone(),
+            epoch: 1,
+            expires_at,
+        };
         if options.queued {
-            self.env.store.release(&lease).await.map_err(LoadError::from)?;
+            self.env
+                .store
+                .release(&lease)
+                .await
+                .map_err(LoadError::from)?;
             return Ok(RunHandle::of_queued(run));
         }
         Ok(self.execute(run, head, lease, options, First::Nothing, mirror))
     }
 
-    /// The append that records the consent given with the order to run, the review after it, and where that ends.
+    /// The append that records the consent given with the order to run, the review after it, and
+    /// where that ends.
     fn approve_with(
         &self,
         review: Review,
@@ -350,18 +425,28 @@ impl Engine {
         approval: Option<&ReviewCommand>,
         now: Timestamp,
     ) -> Result<(Option<Append>, Review, Head), StartRunError> {
-        let Some(approval) = approval else { return Ok((None, review, head)) };
+        let Some(approval) = approval else {
+            return Ok((None, review, head));
+        };
         let events = review.decide(approval, now)?;
         let id = review.id().clone();
         let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
-        let head = append.records.last().map_or(head, planwright_core::journal::Record::head);
+        let head = append
+            .records
+            .last()
+            .map_or(head, planwright_core::journal::Record::head);
         Ok((Some(append), review, head))
     }
 
     /// Why there is an approval of this version that does not let it run, if there is one.
     pub async fn void_approval(&self, review: &Review, digest: Digest) -> Option<StartRunError> {
         let run = RunId::mint(0);
-        let refusal = review.decide(&ReviewCommand::OpenRun { run, digest }, self.env.clock.now()).err()?;
+        let refusal = review
+            .decide(
+                &ReviewCommand::OpenRun { run, digest },
+                self.env.clock.now(),
+            )
+            .err()?;
         let void = matches!(
             refusal,
             ReviewRefusal::Changed { .. }
@@ -369,18 +454,32 @@ impl Engine {
                 | ReviewRefusal::Revoked { .. }
                 | ReviewRefusal::NotEnough { .. }
         );
-        if void { Some(self.explained(review, refusal).await) } else { None }
+        if void {
+            Some(self.explained(review, refusal).await)
+        } else {
+            None
+        }
     }
 
     /// A refusal with what changed since the approval, where that is the reason.
     async fn explained(&self, review: &Review, refusal: ReviewRefusal) -> StartRunError {
-        let ReviewRefusal::Changed { approved, current } = refusal else { return refusal.into() };
-        let covering = review.approvals().iter().rev().find(|approval| approval.digest == approved);
+        let ReviewRefusal::Changed { approved, current } = refusal else {
+            return refusal.into();
+        };
+        let covering = review
+            .approvals()
+            .iter()
+            .rev()
+            .find(|approval| approval.digest == approved);
         let difference = match covering {
             Some(approval) => self.changed_tools(&approval.terms.pins).await,
             None => String::new(),
         };
-        StartRunError::Changed { approved, current, difference: Difference(difference) }
+        StartRunError::Changed {
+            approved,
+            current,
+            difference: Difference(difference),
+        }
     }
 
     async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {
@@ -404,11 +503,20 @@ impl Engine {
         for event in std::iter::once(started).chain(taken_over) {
             let at = self.env.clock.now();
             let record = encode(head, &stream, at, 1, Cause::Command, &event);
-            let entry = Entry { seq: record.seq, at, epoch: 1, cause: Cause::Command, event };
+            let entry = Entry {
+                seq: record.seq,
+                at,
+                epoch: 1,
+                cause: Cause::Command,
+                event,
+            };
             match &mut run {
-                Some(run) => run.apply(&entry).expect("reused results come in dependency order"),
+                Some(run) => run
+                    .apply(&entry)
+                    .expect("reused results come in dependency order"),
                 None => {
-                    let opened = Run::open(id.clone(), Arc::clone(plan), Arc::clone(&priority), &entry);
+                    let opened =
+                        Run::open(id.clone(), Arc::clone(plan), Arc::clone(&priority), &entry);
                     run = Some(opened.expect("the first entry starts the run"));
                 }
             }
@@ -420,7 +528,10 @@ impl Engine {
             stream,
             expected: Head::EMPTY,
             records,
-            lease: LeaseRule::Open { owner: self.env.owner.clone(), ttl: self.env.lease_ttl },
+            lease: LeaseRule::Open {
+                owner: self.env.owner.clone(),
+                ttl: self.env.lease_ttl,
+            },
             status: Some(StreamStatus {
                 plan: plan.id().clone(),
                 status: run.status().to_owned(),
@@ -476,6 +587,10 @@ impl Engine {
             }
             ended
         });
-        RunHandle { run: run_id, inbox: sender, task }
+        RunHandle {
+            run: run_id,
+            inbox: sender,
+            task,
+        }
     }
 }

@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Engine {
-    /// Figures over everything that happened since then, or ever. Predictions use only what had happened before.
+    /// Figures over everything that happened since then, or ever. Predictions use only what had
+    /// happened before.
     pub async fn stats(&self, since: Option<Timestamp>) -> Result<Figures, LoadError> {
         let mut figures = Figures::default();
         let mut plans = self.env.store.plans().await?;
@@ -43,7 +44,14 @@ impl Engine {
         .await?;
         let (review, _) = load_review(&*self.env.store, plan).await?;
         let word = self.status(&review).await?;
-        figures.add_review(&tally, if review.is_archived() { "archived" } else { word.as_str() });
+        figures.add_review(
+            &tally,
+            if review.is_archived() {
+                "archived"
+            } else {
+                word.as_str()
+            },
+        );
         if review.state() != ReviewState::Deleted {
             for gap in self.missing(&review.current().document) {
                 figures.add_gap(&gap);
@@ -63,13 +71,25 @@ impl Engine {
         review: &Review,
         figures: &mut Figures,
     ) -> Result<(), LoadError> {
-        let StreamName::Run(_) = &info.stream else { return Ok(()) };
+        let StreamName::Run(_) = &info.stream else {
+            return Ok(());
+        };
         let mut tally = RunTally::default();
         let (mut predicted, mut is_call) = (None, false);
         read_entries::<RunEvent>(&*self.env.store, &info.stream, |_, entry| {
-            if let RunEvent::RunStarted { version, undoes: None, parent, .. } = &entry.event {
+            if let RunEvent::RunStarted {
+                version,
+                undoes: None,
+                parent,
+                ..
+            } = &entry.event
+            {
                 is_call = parent.as_ref().is_some_and(|parent| parent.call.is_some());
-                predicted = if is_call { None } else { self.prediction(review, *version, figures) };
+                predicted = if is_call {
+                    None
+                } else {
+                    self.prediction(review, *version, figures)
+                };
             }
             tally.note(&entry);
             if tally.is_full() {
@@ -95,10 +115,13 @@ impl Engine {
     /// The tools that a plan asks for and nobody offers at this moment.
     fn missing(&self, document: &Document) -> BTreeSet<String> {
         let catalog = self.catalog();
-        let named = document.steps.iter().filter_map(|step| step.tool.as_deref());
+        let named = document
+            .steps
+            .iter()
+            .filter_map(|step| step.tool.as_deref());
         let all = named.chain(document.tools_required.iter().map(String::as_str));
-        let missing =
-            all.filter(|name| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. })));
+        let missing = all
+            .filter(|name| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. })));
         missing.map(str::to_owned).collect()
     }
 }

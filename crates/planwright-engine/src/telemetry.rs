@@ -1,7 +1,7 @@
 //! What a run tells tracing systems: one span for the run, one for each call below it.
 //!
-//! Without anybody who listens it costs nothing: a span that nobody wants is never filled in. The names follow
-//! OpenTelemetry's conventions for agents and MCP.
+//! Without anybody who listens it costs nothing: a span that nobody wants is never filled in. The
+//! names follow OpenTelemetry's conventions for agents and MCP.
 
 use crate::port::{Call, CallError, Outcome};
 use crate::redaction::Redaction;
@@ -17,7 +17,8 @@ pub trait Propagation: Send + Sync {
     /// Where this span is, for those who are told to go on below it.
     fn place(&self, span: &Span) -> Option<TraceParent>;
 
-    /// Puts a span below a place that somebody else told of. Only for spans that have not been entered yet.
+    /// Puts a span below a place that somebody else told of. Only for spans that have not been
+    /// entered yet.
     fn adopt(&self, span: &Span, parent: &TraceParent);
 }
 
@@ -30,7 +31,8 @@ pub fn install(propagation: Box<dyn Propagation>) {
     drop(PROPAGATION.set(propagation));
 }
 
-/// Whether spans carry the arguments and results of calls, masked. Off unless the operator wants it.
+/// Whether spans carry the arguments and results of calls, masked. Off unless the operator wants
+/// it.
 pub fn with_content(wanted: bool) {
     CONTENT.store(wanted, Ordering::Relaxed);
 }
@@ -42,7 +44,11 @@ pub fn content_wanted() -> bool {
 
 /// Where a span is; `None` if nobody records it.
 pub fn place(span: &Span) -> Option<TraceParent> {
-    if span.is_disabled() { None } else { PROPAGATION.get()?.place(span) }
+    if span.is_disabled() {
+        None
+    } else {
+        PROPAGATION.get()?.place(span)
+    }
 }
 
 /// Puts a span that has not been entered yet below this place.
@@ -52,8 +58,8 @@ pub fn adopt(span: &Span, parent: &TraceParent) {
     }
 }
 
-/// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it; its place is below whoever
-/// orders it now, or in the trace of the order that started it.
+/// The span of a run. It begins a tree of its own, so that it may outlive whoever ordered it; its
+/// place is below whoever orders it now, or in the trace of the order that started it.
 pub(crate) fn run_span(run: &Run) -> Span {
     let plan = run.plan();
     let parent = place(&Span::current()).or_else(|| {
@@ -61,8 +67,13 @@ pub(crate) fn run_span(run: &Run) -> Span {
         ordered.sampled = true;
         Some(ordered)
     });
-    let template =
-        || plan.document().context.template.as_ref().map_or("plan", |template| template.id.as_str());
+    let template = || {
+        plan.document()
+            .context
+            .template
+            .as_ref()
+            .map_or("plan", |template| template.id.as_str())
+    };
     let span = tracing::info_span!(
         parent: None,
         "invoke_workflow",
@@ -135,7 +146,8 @@ pub(crate) fn call_span(call: &Call, redaction: &Redaction) -> Span {
     span
 }
 
-/// Notes what came of a call, after it was masked. Why a call was stopped is known to whoever stopped it.
+/// Notes what came of a call, after it was masked. Why a call was stopped is known to whoever
+/// stopped it.
 pub(crate) fn call_ended(span: &Span, outcome: &Outcome, stopped: bool) {
     if span.is_disabled() {
         return;

@@ -1,7 +1,7 @@
 //! Taking an ended run back by a run of its own.
 //!
-//! The undo has its own journal and goes through everything a run goes through. What it takes back is noted in the
-//! journal of the original in the same commit, so that the two never disagree.
+//! The undo has its own journal and goes through everything a run goes through. What it takes back
+//! is noted in the journal of the original in the same commit, so that the two never disagree.
 
 use crate::dispatch::{LargeValues, LoadValueError, RunValues};
 use crate::engine::{Engine, Environment};
@@ -16,8 +16,8 @@ use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
 use planwright_core::plan::StepIx;
 use planwright_core::plan::{Finding, Template};
 use planwright_core::run::{
-    Command, Consent, Corrupt, Kept, PlanUndoError, Refusal, Resolution, Run, RunEvent, UndoPlan, plan_undo,
-    undone_by,
+    Command, Consent, Corrupt, Kept, PlanUndoError, Refusal, Resolution, Run, RunEvent, UndoPlan,
+    plan_undo, undone_by,
 };
 use std::sync::Arc;
 
@@ -55,7 +55,11 @@ pub enum Undo {
     /// It was begun and has not ended: it goes on.
     Open(Box<Run>),
     /// It begins.
-    Fresh { candidate: Candidate, steps: Vec<StepIx>, kept: Vec<(StepIx, Kept)> },
+    Fresh {
+        candidate: Candidate,
+        steps: Vec<StepIx>,
+        kept: Vec<(StepIx, Kept)>,
+    },
 }
 
 impl Engine {
@@ -65,20 +69,43 @@ impl Engine {
         if let Some(latest) = original.undos().last() {
             let (undo, _) = load_any_run(&self.env, latest).await?;
             if !undo.state().is_terminal() {
-                return Ok(UndoCandidate { original, undo: Undo::Open(Box::new(undo)), head });
+                return Ok(UndoCandidate {
+                    original,
+                    undo: Undo::Open(Box::new(undo)),
+                    head,
+                });
             }
         }
-        let UndoPlan { document, steps, kept } = self.derive_undo(&original).await?;
-        let candidate = self.tolerant_candidate(document).await.map_err(StartRunError::from)?;
-        let undo = Undo::Fresh { candidate: self.sound(candidate)?, steps, kept };
-        Ok(UndoCandidate { original, undo, head })
+        let UndoPlan {
+            document,
+            steps,
+            kept,
+        } = self.derive_undo(&original).await?;
+        let candidate = self
+            .tolerant_candidate(document)
+            .await
+            .map_err(StartRunError::from)?;
+        let undo = Undo::Fresh {
+            candidate: self.sound(candidate)?,
+            steps,
+            kept,
+        };
+        Ok(UndoCandidate {
+            original,
+            undo,
+            head,
+        })
     }
 
     async fn derive_undo(&self, original: &Run) -> Result<UndoPlan, UndoRunError> {
         let mut large = LargeValues::default();
-        let templates = original.undoable().filter_map(|ix| original.plan().undo_template(ix));
+        let templates = original
+            .undoable()
+            .filter_map(|ix| original.plan().undo_template(ix));
         let needed: Vec<StepIx> = templates.flat_map(Template::referenced_steps).collect();
-        let loaded = large.load(&*self.env.artifacts, original, &needed, StepIx::new(0)).await;
+        let loaded = large
+            .load(&*self.env.artifacts, original, &needed, StepIx::new(0))
+            .await;
         loaded.map_err(|error: LoadValueError| UndoRunError::Value(error.to_string()))?;
         // Secrets stay references until the undo is made.
         let values = RunValues::new(original, &large, StepIx::new(0));
@@ -86,19 +113,27 @@ impl Engine {
             PlanUndoError::Refused(refusal) => UndoRunError::Refused(refusal),
             unresolved @ PlanUndoError::Unresolved { .. } => UndoRunError::Plan(unresolved),
         })?;
-        let bytes = serde_json::to_vec(&undo.document).expect("documents have only string keys").len();
+        let bytes = serde_json::to_vec(&undo.document)
+            .expect("documents have only string keys")
+            .len();
         let limit = self.env.bounds.max_document_bytes;
         if bytes > limit {
-            let message =
-                format!("the calls that take it back need {bytes} bytes, at most {limit} are allowed");
+            let message = format!(
+                "the calls that take it back need {bytes} bytes, at most {limit} are allowed"
+            );
             return Err(UndoRunError::Value(message));
         }
         Ok(undo)
     }
 
-    /// Takes an ended run back, or goes on with that. `options.approval` is the consent to the calls that were shown.
+    /// Takes an ended run back, or goes on with that. `options.approval` is the consent to the
+    /// calls that were shown.
     pub async fn undo(&self, id: &RunId, options: RunOptions) -> Result<RunHandle, UndoRunError> {
-        let UndoCandidate { original, undo, head } = self.plan_undo(id).await?;
+        let UndoCandidate {
+            original,
+            undo,
+            head,
+        } = self.plan_undo(id).await?;
         let candidate = match undo {
             Undo::Open(undo) => return Ok(self.resume_run(undo.id(), options).await?),
             Undo::Fresh { candidate, .. } => candidate,
@@ -113,10 +148,17 @@ impl Engine {
         let consent = Consent::to_shown_calls(approval.by.clone(), pins, &self.env.policy);
         let undo_id = RunId::mint(self.env.ids.entropy());
         let mut mirror = Mirror { original, head };
-        let order =
-            Command::Undo { run: undo_id.clone(), digest, by: approval.by, assurance: approval.assurance };
+        let order = Command::Undo {
+            run: undo_id.clone(),
+            digest,
+            by: approval.by,
+            assurance: approval.assurance,
+        };
         let opened = mirror.record(&self.env, &[order])?;
-        let opened = Append { status: Some(mirror.status(UNDOING)), ..opened };
+        let opened = Append {
+            status: Some(mirror.status(UNDOING)),
+            ..opened
+        };
         let started = RunEvent::RunStarted {
             plan: plan.id().clone(),
             version: mirror.original.start().version,
@@ -133,7 +175,14 @@ impl Engine {
             trace: options.trace.map(Box::new),
             reflection: None,
         };
-        let opening = self.open_run(&undo_id, &plan, started, vec![opened], Some(mirror), options);
+        let opening = self.open_run(
+            &undo_id,
+            &plan,
+            started,
+            vec![opened],
+            Some(mirror),
+            options,
+        );
         Ok(Box::pin(opening).await?)
     }
 
@@ -157,8 +206,9 @@ pub(crate) async fn load_any_run(env: &Environment, id: &RunId) -> Result<(Run, 
     load_run(&*env.store, id, &review, &env.bounds).await
 }
 
-/// The journal of the run that is taken back, written along with that of the undo. An ended run has no owner; only
-/// the owner of its undo writes to it, and the expected head proves that nobody else did.
+/// The journal of the run that is taken back, written along with that of the undo. An ended run has
+/// no owner; only the owner of its undo writes to it, and the expected head proves that nobody else
+/// did.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     original: Run,
@@ -168,12 +218,15 @@ pub(crate) struct Mirror {
 impl Mirror {
     /// The mirror of a run, if it is an undo.
     pub(crate) async fn of(env: &Environment, run: &Run) -> Result<Option<Self>, LoadError> {
-        let Some(original) = &run.start().undoes else { return Ok(None) };
+        let Some(original) = &run.start().undoes else {
+            return Ok(None);
+        };
         let (original, head) = load_any_run(env, original).await?;
         Ok(Some(Self { original, head }))
     }
 
-    /// What the original's journal has to say about `entries` of its undo, which is `undo` after them.
+    /// What the original's journal has to say about `entries` of its undo, which is `undo` after
+    /// them.
     pub(crate) fn follow(
         &mut self,
         env: &Environment,
@@ -182,24 +235,39 @@ impl Mirror {
     ) -> Result<Option<Append>, Corrupt> {
         let succeeded = entries.iter().filter_map(|entry| match &entry.event {
             RunEvent::AttemptSucceeded { step, .. }
-            | RunEvent::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => Some(step),
+            | RunEvent::OutcomeResolved {
+                step,
+                resolution: Resolution::Happened { .. },
+                ..
+            } => Some(step),
             _ => None,
         });
-        let steps: Vec<StepIx> = succeeded.filter_map(|step| undone_by(&self.original, step)).collect();
+        let steps: Vec<StepIx> = succeeded
+            .filter_map(|step| undone_by(&self.original, step))
+            .collect();
         let ended = undo.state().is_terminal();
         if steps.is_empty() && !ended {
             return Ok(None);
         }
         let run = undo.id();
-        let noted: Vec<Command> =
-            steps.into_iter().map(|step| Command::NoteUndone { step, run: run.clone() }).collect();
+        let noted: Vec<Command> = steps
+            .into_iter()
+            .map(|step| Command::NoteUndone {
+                step,
+                run: run.clone(),
+            })
+            .collect();
         let append = self.record(env, &noted).map_err(|refusal| {
-            // Both journals are folded from the same entries, so the original cannot refuse what its undo did.
+            // Both journals are folded from the same entries, so the original cannot refuse what
+            // its undo did.
             tracing::error!(run = %self.original.id(), %refusal, "the undo and its original disagree");
             Corrupt::NoStart
         })?;
         let label = if ended { "" } else { UNDOING };
-        Ok(Some(Append { status: Some(self.status(label)), ..append }))
+        Ok(Some(Append {
+            status: Some(self.status(label)),
+            ..append
+        }))
     }
 
     fn status(&self, label: &str) -> StreamStatus {
@@ -217,12 +285,27 @@ impl Mirror {
             let at = env.clock.now();
             for event in self.original.decide(command, at)? {
                 let record = encode(self.head, &stream, at, 0, Cause::Command, &event);
-                let entry = Entry { seq: record.seq, at, epoch: 0, cause: Cause::Command, event };
-                self.original.apply(&entry).expect("what was decided can be applied");
+                let entry = Entry {
+                    seq: record.seq,
+                    at,
+                    epoch: 0,
+                    cause: Cause::Command,
+                    event,
+                };
+                self.original
+                    .apply(&entry)
+                    .expect("what was decided can be applied");
                 self.head = record.head();
                 records.push(record);
             }
         }
-        Ok(Append { stream, expected, records, lease: LeaseRule::None, status: None, answers: Vec::new() })
+        Ok(Append {
+            stream,
+            expected,
+            records,
+            lease: LeaseRule::None,
+            status: None,
+            answers: Vec::new(),
+        })
     }
 }

@@ -16,7 +16,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Brings the files of a plan up to date. That they could not be written is told and changes no outcome.
+    /// Brings the files of a plan up to date. That they could not be written is told and changes no
+    /// outcome.
     pub async fn write_files(&self, plan: &PlanId) {
         if let Err(problem) = self.files.write(plan).await {
             tracing::warn!(%plan, problem, "the files of a plan are not up to date");

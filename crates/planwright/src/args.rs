@@ -29,7 +29,12 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
     /// Trust every server that a file of the workspace names, without asking. For automation.
-    #[arg(long, global = true, env = "PLANWRIGHT_TRUST_PROJECT_SERVERS", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "PLANWRIGHT_TRUST_PROJECT_SERVERS",
+        hide_env_values = true
+    )]
     #[arg(value_parser = FalseyValueParser::new())]
     pub(crate) trust_project_servers: bool,
     #[command(flatten)]
@@ -97,7 +102,8 @@ pub(crate) enum Command {
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
     Fork(command::fork::Args),
-    /// Find out whether the success criteria of a plan hold after it ran: by its own steps, or by asking a model.
+    /// Find out whether the success criteria of a plan hold after it ran: by its own steps, or by
+    /// asking a model.
     #[command(display_order = 24)]
     Check(command::check::Args),
     /// Take back what a run did: the declared undo calls, last step first.
@@ -130,7 +136,8 @@ pub(crate) enum Command {
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
     Servers(command::servers::Command),
-    /// List the models that plan, think and reflect, and check that they answer. Keys are never shown.
+    /// List the models that plan, think and reflect, and check that they answer. Keys are never
+    /// shown.
     Models(command::models::Args),
     /// List and trust the programs that work on agent steps.
     Executors(command::executors::Args),

@@ -50,7 +50,10 @@ pub(crate) async fn since_agreed(
 
 /// The heading over what changed.
 pub(crate) fn heading(since: &Reapproval) -> String {
-    format!("changed since version {}, which was approved:", since.since.version)
+    format!(
+        "changed since version {}, which was approved:",
+        since.since.version
+    )
 }
 
 /// The steps that failed before and run again as they are.

@@ -1,4 +1,5 @@
-//! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects nobody.
+//! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects
+//! nobody.
 
 use crate::executor_table::{self, AgentTable, ExecutorTable, ScopeMode};
 use crate::exit::Failure;
@@ -65,7 +66,8 @@ pub(crate) struct Config {
     agent: AgentTable,
 }
 
-/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run from it.
+/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run
+/// from it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ChatTable {
@@ -216,12 +218,17 @@ impl Config {
 
     /// What holds for every executor.
     pub(crate) fn agents(&self) -> AgentSettings {
-        AgentSettings { observe_scope: self.agent.scope == ScopeMode::Observe }
+        AgentSettings {
+            observe_scope: self.agent.scope == ScopeMode::Observe,
+        }
     }
 
     /// What both files say about a server, the workspace's first.
     pub(crate) fn server(&self, name: &str) -> impl Iterator<Item = &ServerTable> {
-        self.servers.get(name).into_iter().chain(self.user.servers.get(name))
+        self.servers
+            .get(name)
+            .into_iter()
+            .chain(self.user.servers.get(name))
     }
 
     /// A limit of zero would stop everything without a word.
@@ -229,14 +236,22 @@ impl Config {
         check_servers(FILE, &self.servers)?;
         executor_table::check(FILE, &self.executors)?;
         let limits = &self.limits;
-        let per = limits.per_server.iter().chain(&limits.per_tool).map(|(name, n)| (name.as_str(), *n));
+        let per = limits
+            .per_server
+            .iter()
+            .chain(&limits.per_tool)
+            .map(|(name, n)| (name.as_str(), *n));
         let all = per.chain(limits.global.map(|n| ("global", n)));
         if let Some((name, _)) = all.into_iter().find(|&(_, n)| n == 0) {
-            return Err(Failure::usage(format!("{FILE}: the limit `{name}` is 0, so nothing could run"))
-                .hint("use 1 or more, or leave it out"));
+            return Err(Failure::usage(format!(
+                "{FILE}: the limit `{name}` is 0, so nothing could run"
+            ))
+            .hint("use 1 or more, or leave it out"));
         }
         if self.bounds.max_depth.is_some_and(|depth| depth > DEEPEST) {
-            return Err(Failure::usage(format!("{FILE}: `max_depth` is at most {DEEPEST}")));
+            return Err(Failure::usage(format!(
+                "{FILE}: `max_depth` is at most {DEEPEST}"
+            )));
         }
         self.secrets(Path::new(""))?;
         self.webhooks()?;
@@ -250,7 +265,10 @@ impl Config {
 
     /// The file that holds the store's passphrase. Relative paths start in the workspace.
     pub(crate) fn passphrase_file(&self, workspace: &Path) -> Option<PathBuf> {
-        self.store.passphrase_file.as_ref().map(|path| workspace.join(path))
+        self.store
+            .passphrase_file
+            .as_ref()
+            .map(|path| workspace.join(path))
     }
 
     /// The models of both files, given the variables of the environment.
@@ -268,7 +286,10 @@ impl Config {
 
     /// What a chat may spend, with everything that comes of it.
     pub(crate) fn chat_budget(&self) -> planwright_engine::chat::Budget {
-        planwright_engine::chat::Budget { calls: self.chat.max_calls, tokens: self.chat.max_tokens }
+        planwright_engine::chat::Budget {
+            calls: self.chat.max_calls,
+            tokens: self.chat.max_tokens,
+        }
     }
 
     pub(crate) fn serve(&self) -> &ServeTable {
@@ -296,11 +317,15 @@ impl Config {
         // The workspace's word comes last, and so it counts.
         let servers = || self.user.servers.iter().chain(&self.servers);
         ToolboxOptions {
-            classes: tools().filter_map(|(name, tool)| Some((name.clone(), tool.class?))).collect(),
+            classes: tools()
+                .filter_map(|(name, tool)| Some((name.clone(), tool.class?)))
+                .collect(),
             key_arguments: tools()
                 .filter_map(|(name, tool)| Some((name.clone(), tool.key_argument.clone()?)))
                 .collect(),
-            limits: servers().filter_map(|(name, server)| Some((name.clone(), server.max_calls?))).collect(),
+            limits: servers()
+                .filter_map(|(name, server)| Some((name.clone(), server.max_calls?)))
+                .collect(),
             serial_writes: servers()
                 .filter_map(|(name, server)| Some((name.clone(), server.serial_writes?)))
                 .collect(),
@@ -308,26 +333,41 @@ impl Config {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        let LimitsTable { global, per_server, per_tool } = self.limits.clone();
-        Limits { global: global.unwrap_or_else(|| Limits::default().global), per_server, per_tool }
+        let LimitsTable {
+            global,
+            per_server,
+            per_tool,
+        } = self.limits.clone();
+        Limits {
+            global: global.unwrap_or_else(|| Limits::default().global),
+            per_server,
+            per_tool,
+        }
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
         let default = Bounds::default();
         let table = &self.bounds;
         Bounds {
-            max_document_bytes: table.max_document_bytes.unwrap_or(default.max_document_bytes),
+            max_document_bytes: table
+                .max_document_bytes
+                .unwrap_or(default.max_document_bytes),
             max_steps: table.max_steps.unwrap_or(default.max_steps),
             max_edges: table.max_edges.unwrap_or(default.max_edges),
             max_depth: table.max_depth.unwrap_or(default.max_depth),
             max_text: table.max_text.unwrap_or(default.max_text),
-            max_resolved_bytes: table.max_resolved_bytes.unwrap_or(default.max_resolved_bytes),
+            max_resolved_bytes: table
+                .max_resolved_bytes
+                .unwrap_or(default.max_resolved_bytes),
         }
     }
 
     /// What the operator decided about calls and people.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
-        let document = PolicyDocument { roles: self.roles.clone(), ..self.policy.clone() };
+        let document = PolicyDocument {
+            roles: self.roles.clone(),
+            ..self.policy.clone()
+        };
         Policy::read(&document).map_err(|error| {
             Failure::usage(format!("{FILE}: [policy] {error}"))
                 .hint("docs/policy.md shows what can be written")
@@ -341,7 +381,10 @@ impl Config {
     /// What the operator decided is part of what is approved: changing it voids earlier approvals.
     pub(crate) fn policy_version(&self) -> Result<String, Failure> {
         let policy = self.policy()?;
-        let version = policy.version().unwrap_or(Engine::DEFAULT_POLICY).to_owned();
+        let version = policy
+            .version()
+            .unwrap_or(Engine::DEFAULT_POLICY)
+            .to_owned();
         // A program that works on steps is part of what is agreed to, as the policy is.
         let executors = [&self.executors, &self.user.executors];
         let version = match executors.iter().all(|tables| tables.is_empty()) {
@@ -352,21 +395,30 @@ impl Config {
             return Ok(version);
         }
         let decided = |tool: &Tool| json!([tool.class.map(EffectClass::as_str), tool.key_argument]);
-        let tools: BTreeMap<&String, Value> =
-            self.tools.iter().map(|(name, tool)| (name, decided(tool))).collect();
-        Ok(format!("{version}+{}", Digest::of_json(&json!(tools)).short()))
+        let tools: BTreeMap<&String, Value> = self
+            .tools
+            .iter()
+            .map(|(name, tool)| (name, decided(tool)))
+            .collect();
+        Ok(format!(
+            "{version}+{}",
+            Digest::of_json(&json!(tools)).short()
+        ))
     }
 
     /// How long plans are waited for and kept.
     pub(crate) fn keeping(&self) -> Keeping {
         let (default, table) = (Keeping::default(), &self.plans);
-        let minutes =
-            self.stalled_after_minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+        let minutes = self
+            .stalled_after_minutes
+            .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
         let stalled_after = table.stalled_after.map(Span::as_duration).or(minutes);
         Keeping {
             stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
             stalled_after: stalled_after.unwrap_or(default.stalled_after),
-            archive_after_days: table.archive_after_days.unwrap_or(default.archive_after_days),
+            archive_after_days: table
+                .archive_after_days
+                .unwrap_or(default.archive_after_days),
             delete_after_days: table.delete_after_days.unwrap_or(default.delete_after_days),
         }
     }
@@ -377,34 +429,48 @@ fn text_of(path: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
+        Err(error) => Err(Failure::usage(format!(
+            "cannot read {}: {error}",
+            path.display()
+        ))),
     }
 }
 
 fn check_servers(file: &str, servers: &BTreeMap<String, ServerTable>) -> Result<(), Failure> {
     for (name, table) in servers {
         if table.max_calls == Some(0) {
-            return Err(Failure::usage(format!("{file}: the limit `{name}` is 0, so nothing could run"))
-                .hint("use 1 or more, or leave it out"));
+            return Err(Failure::usage(format!(
+                "{file}: the limit `{name}` is 0, so nothing could run"
+            ))
+            .hint("use 1 or more, or leave it out"));
         }
-        table
-            .check(name)
-            .map_err(|problem| Failure::usage(format!("{file}, [servers.{}]: {problem}", line(name))))?;
+        table.check(name).map_err(|problem| {
+            Failure::usage(format!("{file}, [servers.{}]: {problem}", line(name)))
+        })?;
     }
     Ok(())
 }
 
 /// The file, the line, the key, and the key that was probably meant.
 fn explain(file: &str, text: &str, error: &toml::de::Error) -> Failure {
-    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let line = error
+        .span()
+        .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}, line {line}"));
     let message = error.message();
     let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let Some((unknown, known)) = names.split_first().filter(|_| message.starts_with("unknown ")) else {
+    let Some((unknown, known)) = names
+        .split_first()
+        .filter(|_| message.starts_with("unknown "))
+    else {
         return Failure::usage(format!("{place}: {message}"));
     };
     let near = nearest(unknown, known.iter().map(|&name| name.to_owned()));
-    let what = if message.starts_with("unknown variant") { "value" } else { "key" };
+    let what = if message.starts_with("unknown variant") {
+        "value"
+    } else {
+        "key"
+    };
     let failure = Failure::usage(format!("{place}: the {what} `{unknown}` is unknown"));
     match near.first() {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
@@ -419,7 +485,10 @@ mod tests {
     #[test]
     fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
         let failure = Config::parse("[local]\nrun_comand = true\n").unwrap_err();
-        assert_eq!(failure.message, "planwright.toml, line 2: the key `run_comand` is unknown");
+        assert_eq!(
+            failure.message,
+            "planwright.toml, line 2: the key `run_comand` is unknown"
+        );
         assert_eq!(failure.hint.as_deref(), Some("did you mean `run_command`?"));
     }
 
@@ -521,7 +590,11 @@ mod tests {
             "A = \"x\"",
         ] {
             let failure = Config::parse(&format!("[secrets]\n{wrong}\n")).unwrap_err();
-            assert!(failure.message.starts_with("planwright.toml"), "{wrong}: {}", failure.message);
+            assert!(
+                failure.message.starts_with("planwright.toml"),
+                "{wrong}: {}",
+                failure.message
+            );
         }
     }
 
@@ -542,24 +615,37 @@ mod tests {
             headers = { Authorization = "Bearer ${TOKEN}" }
         "#;
         let config = Config::parse(text).unwrap();
-        assert_eq!(config.servers()["git"].launch().unwrap().line(), "mcp-server-git --repository .");
+        assert_eq!(
+            config.servers()["git"].launch().unwrap().line(),
+            "mcp-server-git --repository ."
+        );
         for (text, words) in [
             ("[servers.git]\ncomand = 'x'", "`comand` is unknown"),
             ("[servers.'a.b']\ncommand = 'x'", "1 to 64 letters"),
             ("[servers.demo]\ncommand = 'x'", "part of the program"),
             ("[servers.git]\ncommand = 'x'\nurl = 'y'", "both"),
             ("[servers.git]\nargs = ['x']", "neither"),
-            ("[servers.git]\ncommand = 'x'\nstart_timeout_seconds = 0", "never start"),
+            (
+                "[servers.git]\ncommand = 'x'\nstart_timeout_seconds = 0",
+                "never start",
+            ),
             ("[servers.git]\nmax_calls = 0", "is 0"),
         ] {
             let failure = Config::parse(text).unwrap_err();
-            assert!(failure.message.contains(words), "{text}: {}", failure.message);
+            assert!(
+                failure.message.contains(words),
+                "{text}: {}",
+                failure.message
+            );
         }
     }
 
     #[test]
     fn a_policy_is_part_of_the_version_and_every_mistake_in_it_is_named() {
-        assert_eq!(Config::default().policy_version().unwrap(), Engine::DEFAULT_POLICY);
+        assert_eq!(
+            Config::default().policy_version().unwrap(),
+            Engine::DEFAULT_POLICY
+        );
         let version = |text: &str| Config::parse(text).unwrap().policy_version().unwrap();
         let one = version("[[policy.rules]]\ntool = 'a.*'\nthen = 'deny'");
         assert!(one.starts_with("policy-"));
@@ -571,7 +657,11 @@ mod tests {
         )
         .unwrap_err();
         for words in ["late_bound", "rule 1: `nobody`", "rule 2", "expires_after"] {
-            assert!(failure.message.contains(words), "{words}: {}", failure.message);
+            assert!(
+                failure.message.contains(words),
+                "{words}: {}",
+                failure.message
+            );
         }
         let failure = Config::parse("[[policy.rules]]\ntol = 'x'\nthen = 'deny'").unwrap_err();
         assert_eq!(failure.hint.as_deref(), Some("did you mean `tool`?"));
@@ -585,6 +675,10 @@ mod tests {
     #[test]
     fn a_wrong_type_is_named_with_its_line() {
         let failure = Config::parse("[limits]\nglobal = \"many\"").unwrap_err();
-        assert!(failure.message.starts_with("planwright.toml, line 2: "), "{}", failure.message);
+        assert!(
+            failure.message.starts_with("planwright.toml, line 2: "),
+            "{}",
+            failure.message
+        );
     }
 }

@@ -30,21 +30,39 @@ pub(crate) struct Question<'a> {
     pub(crate) typed: String,
 }
 
-/// Makes sure that the plan, as it would run, is approved: already, by policy, or by the person at the keyboard.
+/// Makes sure that the plan, as it would run, is approved: already, by policy, or by the person at
+/// the keyboard.
 ///
-/// What is returned is recorded together with the start of the run; nothing means that there is an approval to spend.
-pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option<GivenApproval>, Failure> {
-    let Question { review, candidate, yes, late, typed } = question;
+/// What is returned is recorded together with the start of the run; nothing means that there is an
+/// approval to spend.
+pub(crate) async fn consent(
+    app: &App,
+    question: &Question<'_>,
+) -> Result<Option<GivenApproval>, Failure> {
+    let Question {
+        review,
+        candidate,
+        yes,
+        late,
+        typed,
+    } = question;
     let given = |by, assurance, late| {
         let shown = Shown::Digest(candidate.digest);
-        Ok(Some(GivenApproval { shown, by, assurance, late }))
+        Ok(Some(GivenApproval {
+            shown,
+            by,
+            assurance,
+            late,
+        }))
     };
     let id = review.id();
     if review.state() == ReviewState::Rejected {
         return Err(rejected(review));
     }
     if review.state() == ReviewState::Draft {
-        return Err(Failure::from(Refusal::Draft).hint(format!("planwright propose {id} puts it forward")));
+        return Err(
+            Failure::from(Refusal::Draft).hint(format!("planwright propose {id} puts it forward"))
+        );
     }
     let judged = app.engine.judge(&candidate.plan);
     if let Some(denied) = judged.denied() {
@@ -67,7 +85,11 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option
     if app.printer().can_ask() && by.kind == PrincipalKind::Person {
         let since = changes::since_agreed(app, review, candidate).await?;
         show(app, review, (candidate, &judged), since.as_ref());
-        let chosen = late.ask(app.printer(), (&candidate.plan, &judged), &app.engine.policy().late_bound)?;
+        let chosen = late.ask(
+            app.printer(),
+            (&candidate.plan, &judged),
+            &app.engine.policy().late_bound,
+        )?;
         return match ask(app.printer(), "Approve and run?")? {
             Answer::Yes => given(by, Assurance::Terminal, chosen),
             Answer::No | Answer::Neither => Err(Failure::refused("not approved")),
@@ -82,17 +104,24 @@ pub(crate) async fn consent(app: &App, question: &Question<'_>) -> Result<Option
         return Err(Failure::refused(why).hint(hint));
     }
     // An approval that does not count any more says more than none.
-    Err(match app.engine.void_approval(review, candidate.digest).await {
-        Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
-        None => {
-            let why = "the plan is not approved, and not everything in it may run without asking";
-            Failure::refused(why).hint(hint)
-        }
-    })
+    Err(
+        match app.engine.void_approval(review, candidate.digest).await {
+            Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
+            None => {
+                let why =
+                    "the plan is not approved, and not everything in it may run without asking";
+                Failure::refused(why).hint(hint)
+            }
+        },
+    )
 }
 
 fn rejected(review: &Review) -> Failure {
-    let reason = review.rejections().last().map(|rejection| rejection.reason.as_str()).unwrap_or_default();
+    let reason = review
+        .rejections()
+        .last()
+        .map(|rejection| rejection.reason.as_str())
+        .unwrap_or_default();
     Failure::refused(format!("the plan was rejected: {reason}"))
         .hint("change the plan and import it again: the next version can be approved")
 }
@@ -120,9 +149,15 @@ pub(crate) fn risks(
         if step.skip || agreed.contains(plan.step_id(ix).as_str()) {
             continue;
         }
-        let Some(Action::Tool { name, .. }) = step.action() else { continue };
+        let Some(Action::Tool { name, .. }) = step.action() else {
+            continue;
+        };
         let Ok(tool) = catalog.resolve(name) else {
-            risks.push(format!("step {}: `{}` is not known here", plan.step_id(ix), line(name)));
+            risks.push(format!(
+                "step {}: `{}` is not known here",
+                plan.step_id(ix),
+                line(name)
+            ));
             continue;
         };
         if tool.is_read_only() {
@@ -137,27 +172,49 @@ pub(crate) fn risks(
         if step.undo.is_none() {
             words.push("cannot be undone");
         }
-        let late: Vec<String> = judged.steps[ix.index()].late.iter().map(|name| line(name)).collect();
+        let late: Vec<String> = judged.steps[ix.index()]
+            .late
+            .iter()
+            .map(|name| line(name))
+            .collect();
         let late = if late.is_empty() {
             String::new()
         } else {
-            format!("; known only later: {} ({})", late.join(", "), policy.late_bound.describe())
+            format!(
+                "; known only later: {} ({})",
+                late.join(", "),
+                policy.late_bound.describe()
+            )
         };
-        risks.push(format!("step {} [{}] {}{late}", plan.step_id(ix), line(name), words.join(", ")));
+        risks.push(format!(
+            "step {} [{}] {}{late}",
+            plan.step_id(ix),
+            line(name),
+            words.join(", ")
+        ));
     }
     for (id, child) in plan.subplans().iter() {
         let judged = policy.judge_plan(&child.plan, catalog);
         let below = self::risks((&child.plan, &Agreed::new()), catalog, &judged, policy);
         risks.extend(below.into_iter().map(|risk| format!("{id}: {risk}")));
     }
-    risks.extend(plan.document().risks.iter().map(|risk| format!("the author says: {}", line(risk))));
+    risks.extend(
+        plan.document()
+            .risks
+            .iter()
+            .map(|risk| format!("the author says: {}", line(risk))),
+    );
     risks
 }
 
 /// What the policy says, where a rule said it: one line each.
 pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    for step in judged.steps.iter().filter(|step| !agreed.contains(step.step.as_str())) {
+    for step in judged
+        .steps
+        .iter()
+        .filter(|step| !agreed.contains(step.step.as_str()))
+    {
         let judgement = &step.judgement;
         let plain = judgement.rule.is_none() && judgement.undecided.is_empty();
         if !plain || judgement.verdict == Verdict::Deny {
@@ -167,14 +224,24 @@ pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> 
                 format!("; decided later: {}", line(&judgement.undecided.join(", ")))
             };
             let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.because()));
-            lines.push(format!("step {}: policy says {verdict} ({because}){later}", step.step));
+            lines.push(format!(
+                "step {}: policy says {verdict} ({because}){later}",
+                step.step
+            ));
         }
         if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
             let (verdict, because) = (undo.verdict.as_str(), line(&undo.because()));
-            lines.push(format!("step {}, taken back: policy says {verdict} ({because})", step.step));
+            lines.push(format!(
+                "step {}, taken back: policy says {verdict} ({because})",
+                step.step
+            ));
         }
     }
-    lines.extend(judged.warnings().map(|(step, words)| format!("step {}: {}", step.step, line(&words))));
+    lines.extend(
+        judged
+            .warnings()
+            .map(|(step, words)| format!("step {}: {}", step.step, line(&words))),
+    );
     lines
 }
 
@@ -189,8 +256,8 @@ pub(crate) fn constraints(plan: &Plan) -> Vec<String> {
 
 /// The plan with its risks, on stderr: it is what the person agrees to.
 ///
-/// Where an edit voided an approval that nobody had used, it is the change that is asked about: steps that are just as
-/// they were agreed to are only named.
+/// Where an edit voided an approval that nobody had used, it is the change that is asked about:
+/// steps that are just as they were agreed to are only named.
 fn show(
     app: &App,
     review: &Review,
@@ -199,7 +266,10 @@ fn show(
 ) {
     let printer = app.printer();
     let document = candidate.plan.document();
-    let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
+    let title = document
+        .title
+        .as_deref()
+        .map_or_else(|| review.id().to_string(), line);
     printer.talk(&format!(
         "{}  ({}, version {})",
         printer.err(BOLD, &title),
@@ -210,7 +280,11 @@ fn show(
         printer.talk(&line(goal));
     }
     printer.talk("");
-    let agreed: Agreed<'_> = since.iter().flat_map(|since| &since.agreed).map(StepId::as_str).collect();
+    let agreed: Agreed<'_> = since
+        .iter()
+        .flat_map(|since| &since.agreed)
+        .map(StepId::as_str)
+        .collect();
     if let Some(since) = since {
         changes::tell_since(printer, since);
         printer.talk("");
@@ -218,7 +292,10 @@ fn show(
     if agreed.is_empty() {
         printer.talk(dag::render(&candidate.plan, None).trim_end());
     } else {
-        printer.talk(&format!("planwright show {} shows the whole plan", review.id()));
+        printer.talk(&format!(
+            "planwright show {} shows the whole plan",
+            review.id()
+        ));
     }
     for (id, child) in candidate.plan.all_subplans() {
         printer.talk(&format!("\nplan {id}, version {}:", child.version));
@@ -226,7 +303,12 @@ fn show(
     }
     printer.talk("");
     let policy = app.engine.policy();
-    let risks = risks((&candidate.plan, &agreed), &app.engine.catalog(), judged, policy);
+    let risks = risks(
+        (&candidate.plan, &agreed),
+        &app.engine.catalog(),
+        judged,
+        policy,
+    );
     for risk in risks.into_iter().chain(verdicts(judged, &agreed)) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));
     }

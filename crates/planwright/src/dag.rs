@@ -5,8 +5,16 @@ use planwright_core::run::{Run, StepState};
 
 /// The steps of a plan, each with a mark for where it stands in `run`.
 pub(crate) fn render(plan: &Plan, run: Option<&Run>) -> String {
-    let before = |ix| if plan.step(ix).skip { Glyph::Skipped } else { Glyph::Pending };
-    planwright_core::plan::render(plan, |ix| run.map_or_else(|| before(ix), |run| glyph(run.step(ix))))
+    let before = |ix| {
+        if plan.step(ix).skip {
+            Glyph::Skipped
+        } else {
+            Glyph::Pending
+        }
+    };
+    planwright_core::plan::render(plan, |ix| {
+        run.map_or_else(|| before(ix), |run| glyph(run.step(ix)))
+    })
 }
 
 pub(crate) fn glyph(state: &StepState) -> Glyph {

@@ -24,11 +24,20 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// Writes the text where nobody else can read it. A text left over from another time is not touched.
-    pub(crate) fn write(plans: &Path, name: &str, ending: &str, text: &str) -> Result<Self, Failure> {
+    /// Writes the text where nobody else can read it. A text left over from another time is not
+    /// touched.
+    pub(crate) fn write(
+        plans: &Path,
+        name: &str,
+        ending: &str,
+        text: &str,
+    ) -> Result<Self, Failure> {
         let directory = plans.join(".edits");
         let failed = |path: &Path, error: io::Error| {
-            Failure::new(Exit::Store, format!("cannot write {}: {error}", path.display()))
+            Failure::new(
+                Exit::Store,
+                format!("cannot write {}: {error}", path.display()),
+            )
         };
         DirBuilder::new()
             .recursive(true)
@@ -36,26 +45,41 @@ impl Sheet {
             .create(&directory)
             .map_err(|error| failed(&directory, error))?;
         for number in 1..=MAX_LEFT_OVER {
-            let again = if number == 1 { String::new() } else { format!("-{number}") };
+            let again = if number == 1 {
+                String::new()
+            } else {
+                format!("-{number}")
+            };
             let path = directory.join(format!("{name}{again}.{ending}"));
-            let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            let mut file = match OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+            {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(failed(&path, error)),
             };
-            file.write_all(text.as_bytes()).map_err(|error| failed(&path, error))?;
+            file.write_all(text.as_bytes())
+                .map_err(|error| failed(&path, error))?;
             return Ok(Self { path });
         }
-        Err(Failure::new(Exit::Store, format!("{} is full of unfinished edits", directory.display()))
-            .hint("remove those that nobody needs"))
+        Err(Failure::new(
+            Exit::Store,
+            format!("{} is full of unfinished edits", directory.display()),
+        )
+        .hint("remove those that nobody needs"))
     }
 
     /// Lets the user edit it. Returns when the editor has ended.
     pub(crate) fn edit(&self) -> Result<(), Failure> {
         let Some(editor) = chosen_editor() else {
             self.discard();
-            return Err(Failure::usage("no editor is named: VISUAL and EDITOR are not set")
-                .hint("set EDITOR, or say what changes: planwright edit ID --set PATH=VALUE"));
+            return Err(
+                Failure::usage("no editor is named: VISUAL and EDITOR are not set")
+                    .hint("set EDITOR, or say what changes: planwright edit ID --set PATH=VALUE"),
+            );
         };
         // As other programs do it: the variable may hold arguments, so a shell takes it apart.
         let mut script = editor.clone();
@@ -63,19 +87,22 @@ impl Sheet {
         let name = line(&editor.to_string_lossy());
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&script).arg(&editor).arg(&self.path);
-        // With --json stdout belongs to the document; an editor that draws there draws on the terminal instead.
+        // With --json stdout belongs to the document; an editor that draws there draws on the
+        // terminal instead.
         if let Ok(terminal) = File::options().write(true).open("/dev/tty") {
             command.stdout(terminal);
         } else {
             command.stdout(std::process::Stdio::null());
         }
-        let ended = command
-            .status()
-            .map_err(|error| self.kept(Failure::usage(format!("cannot start `{name}`: {error}"))))?;
+        let ended = command.status().map_err(|error| {
+            self.kept(Failure::usage(format!("cannot start `{name}`: {error}")))
+        })?;
         if ended.success() {
             return Ok(());
         }
-        Err(self.kept(Failure::refused(format!("`{name}` did not end well ({ended}), so nothing is stored"))))
+        Err(self.kept(Failure::refused(format!(
+            "`{name}` did not end well ({ended}), so nothing is stored"
+        ))))
     }
 
     /// Takes the file away: its text is stored, or is the one that was there before.

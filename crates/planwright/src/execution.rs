@@ -1,4 +1,5 @@
-//! Executing a run to its end, or to where only a person can move it on: the common part of `run`, `resume` and `fork`.
+//! Executing a run to its end, or to where only a person can move it on: the common part of `run`,
+//! `resume` and `fork`.
 
 use crate::command::check;
 use crate::consent::{Answer, ask};
@@ -21,8 +22,8 @@ use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{AskedCall, Refusal, Run, RunState, Shown, StepState};
 use planwright_engine::{
-    CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions, StartRunError,
-    read_value,
+    CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions,
+    StartRunError, read_value,
 };
 use planwright_server::wire::RunResult;
 use serde_json::{Map, Value};
@@ -34,7 +35,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// A run that is over this soon gets its files written once, at the end.
 const BRIEF: Duration = Duration::from_millis(150);
 
-/// The files of a plan with more steps are written when nothing else of it is in memory: at the end, and alone.
+/// The files of a plan with more steps are written when nothing else of it is in memory: at the
+/// end, and alone.
 const LARGE: usize = 10_000;
 
 /// How a plan is to be run.
@@ -48,7 +50,8 @@ pub(crate) struct RunFlags {
     /// How many steps may be in flight at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_concurrency: Option<u32>,
-    /// Approve the plan as the person at the keyboard. Steps that ask for their own approval still wait.
+    /// Approve the plan as the person at the keyboard. Steps that ask for their own approval still
+    /// wait.
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -61,7 +64,8 @@ pub(crate) struct RunFlags {
     pub(crate) wait: bool,
     #[command(flatten)]
     pub(crate) reflection: ReflectFlags,
-    /// After the run, find out whether the success criteria of the plan hold. Only then is it a success.
+    /// After the run, find out whether the success criteria of the plan hold. Only then is it a
+    /// success.
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -140,7 +144,12 @@ pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result
 
 /// Executes and reports.
 pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result<Exit, Failure> {
-    let Order { begin, approval, variables, mut steps } = order;
+    let Order {
+        begin,
+        approval,
+        variables,
+        mut steps,
+    } = order;
     let plan = begin.plan().clone();
     let mut options = RunOptions::new(user());
     options.variables = variables;
@@ -149,7 +158,9 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
     options.linger = flags.wait;
     options.approval = approval;
     let (review, _) = plan_source::load(app, &plan).await?;
-    options.reflection = flags.reflection.read(app, &review.current().document.limits)?;
+    options.reflection = flags
+        .reflection
+        .read(app, &review.current().document.limits)?;
     drop(review);
     let interrupts = Interrupts::listen()?;
     let mut begin = begin;
@@ -167,16 +178,24 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
             // What was decided may have ended the run.
             (run, _) = app.engine.load_run(run.id(), &review).await?;
             if !run.state().is_terminal() {
-                begin = Begin::ResumeRun { plan: plan.clone(), run: run.id().clone() };
+                begin = Begin::ResumeRun {
+                    plan: plan.clone(),
+                    run: run.id().clone(),
+                };
                 continue;
             }
         }
         if let (RunState::Adjusted { .. }, false) = (run.state(), interrupts.any())
-            && let Agreement::GoOn { approval, steps: count } =
-                reflection::agree(app, &run, &flags.reflection, &flags.late).await?
+            && let Agreement::GoOn {
+                approval,
+                steps: count,
+            } = reflection::agree(app, &run, &flags.reflection, &flags.late).await?
         {
             (options.approval, steps) = (approval, count);
-            begin = Begin::GoOn { plan: plan.clone(), run: run.id().clone() };
+            begin = Begin::GoOn {
+                plan: plan.clone(),
+                run: run.id().clone(),
+            };
             continue;
         }
         let checked = if flags.check && *run.state() == RunState::Completed {
@@ -186,7 +205,11 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
             Exit::Done
         };
         let interrupted = interrupts.any() && !run.state().is_terminal();
-        let exit = if interrupted { Exit::Interrupted } else { worse(Exit::of_run(&run), checked) };
+        let exit = if interrupted {
+            Exit::Interrupted
+        } else {
+            worse(Exit::of_run(&run), checked)
+        };
         let reported = report(app, &run).await;
         drop(run);
         let (review, _) = plan_source::load(app, &plan).await?;
@@ -197,7 +220,11 @@ pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result
 
 /// A run that did what it should is a success only if what it was for was reached.
 fn worse(of_run: Exit, checked: Exit) -> Exit {
-    if of_run == Exit::Done { checked } else { of_run }
+    if of_run == Exit::Done {
+        checked
+    } else {
+        of_run
+    }
 }
 
 /// Waits for the run while listening to the keyboard.
@@ -233,10 +260,18 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let failed = |error| Failure::new(Exit::RunFailed, format!("cannot listen for signals: {error}"));
+        let failed = |error| {
+            Failure::new(
+                Exit::RunFailed,
+                format!("cannot listen for signals: {error}"),
+            )
+        };
         let keyboard = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        Ok(Self { signals: tokio::sync::Mutex::new((keyboard, terminate)), count: AtomicU8::new(0) })
+        Ok(Self {
+            signals: tokio::sync::Mutex::new((keyboard, terminate)),
+            count: AtomicU8::new(0),
+        })
     }
 
     fn any(&self) -> bool {
@@ -258,7 +293,8 @@ impl Interrupts {
         loop {
             let command = match self.next().await {
                 1 => {
-                    app.printer().talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
+                    app.printer()
+                        .talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
                     RunCommand::Pause { by: user() }
                 }
                 _ => {
@@ -273,8 +309,13 @@ impl Interrupts {
     }
 }
 
-/// On a terminal, asks about everything that waits for a person. Returns whether anything was decided.
-pub(crate) async fn ask_people(app: &App, run: &Run, interrupts: &Interrupts) -> Result<bool, Failure> {
+/// On a terminal, asks about everything that waits for a person. Returns whether anything was
+/// decided.
+pub(crate) async fn ask_people(
+    app: &App,
+    run: &Run,
+    interrupts: &Interrupts,
+) -> Result<bool, Failure> {
     let nobody = user().kind != PrincipalKind::Person;
     if nobody || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
         return Ok(false);
@@ -351,7 +392,12 @@ async fn ask_gate(
         }),
         Some(Answer::No) => {
             let reason = "denied at the terminal".to_owned();
-            Some(RunCommand::Deny { step: id.to_string(), by: user(), shown, reason })
+            Some(RunCommand::Deny {
+                step: id.to_string(),
+                by: user(),
+                shown,
+                reason,
+            })
         }
         Some(Answer::Neither) | None => None,
     })
@@ -362,17 +408,26 @@ async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
     let (step, id) = (run.definition(ix), run.step_id(ix));
     let args = serde_json::to_string(&step.args).unwrap_or_default();
     let title = line(step.title.as_deref().unwrap_or_default());
-    app.printer().talk(&format!("step {id} {title} [{}] {}", line(step.action_label()), visible(&args)));
+    app.printer().talk(&format!(
+        "step {id} {title} [{}] {}",
+        line(step.action_label()),
+        visible(&args)
+    ));
     if let Some(item) = element(app, run, ix).await? {
-        app.printer().talk(&format!("  item {}", visible(&item.to_string())));
+        app.printer()
+            .talk(&format!("  item {}", visible(&item.to_string())));
     }
     Ok(())
 }
 
 /// The element of the list that an instance is about.
 async fn element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Failure> {
-    let Some(instance) = run.instance(ix) else { return Ok(None) };
-    let Some(opened) = run.open_loop(instance.step) else { return Ok(None) };
+    let Some(instance) = run.instance(ix) else {
+        return Ok(None);
+    };
+    let Some(opened) = run.open_loop(instance.step) else {
+        return Ok(None);
+    };
     let items = read_value(&**app.artifacts(), &opened.items).await?;
     Ok(items.get(instance.index as usize).cloned())
 }
@@ -387,14 +442,23 @@ pub(crate) async fn ask_input(
     ix: StepIx,
     interrupts: &Interrupts,
 ) -> Result<bool, Failure> {
-    let Some(asked) = waiting_for(run, ix) else { return Ok(false) };
+    let Some(asked) = waiting_for(run, ix) else {
+        return Ok(false);
+    };
     for _ in 0..MAX_ANSWERS {
         let (printer, origin, asked) = (app.printer(), origin(app, run, ix), asked.clone());
         let question = asked.digest();
         let answer = listening(interrupts, move || ask_all(printer, &origin, &asked)).await?;
-        let Some(replies) = answer.flatten() else { return Ok(false) };
+        let Some(replies) = answer.flatten() else {
+            return Ok(false);
+        };
         let step = run.step_id(ix).to_string();
-        let command = RunCommand::GiveInput { step, by: user(), question, replies };
+        let command = RunCommand::GiveInput {
+            step,
+            by: user(),
+            question,
+            replies,
+        };
         match app.engine.command(run.id(), command).await {
             Ok(()) => return Ok(true),
             Err(CommandError::Refused(refusal @ Refusal::BadInput { .. })) => {
@@ -435,17 +499,27 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             let style = match step.status {
                 "completed" => GREEN,
                 "failed" | "denied" => RED,
-                "outcome_unknown" | "awaiting_approval" | "awaiting_input" | "awaiting_plan" => YELLOW,
+                "outcome_unknown" | "awaiting_approval" | "awaiting_input" | "awaiting_plan" => {
+                    YELLOW
+                }
                 _ => DIM,
             };
             let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
             let title = line(step.title.as_deref().unwrap_or_default());
-            let mut row = format!("{sign} {}. {title} [{}]  {}", step.id, line(&step.tool), step.status);
+            let mut row = format!(
+                "{sign} {}. {title} [{}]  {}",
+                step.id,
+                line(&step.tool),
+                step.status
+            );
             if step.attempts > 0 {
                 row = format!("{row}  {}", printer.out(DIM, &duration(step.duration)));
             }
             if let Some(items) = &step.items {
-                let done = items.iter().filter(|item| matches!(item.status, "completed" | "skipped")).count();
+                let done = items
+                    .iter()
+                    .filter(|item| matches!(item.status, "completed" | "skipped"))
+                    .count();
                 row = format!("{row}  {done} of {} elements", items.len());
             }
             if let Some(error) = &step.error {
@@ -462,9 +536,17 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
         "failed" | "cancelled" => printer.out(RED, report.status),
         other => printer.out(YELLOW, other),
     };
-    let done =
-        format!("{} of {} steps in {}", run.completed_steps(), report.steps.len(), duration(report.duration));
-    printer.data(&format!("{} {word}: {done} ({})", printer.out(BOLD, report.plan.as_str()), report.run))
+    let done = format!(
+        "{} of {} steps in {}",
+        run.completed_steps(),
+        report.steps.len(),
+        duration(report.duration)
+    );
+    printer.data(&format!(
+        "{} {word}: {done} ({})",
+        printer.out(BOLD, report.plan.as_str()),
+        report.run
+    ))
 }
 
 /// The exact commands that move a run on.
@@ -483,7 +565,9 @@ pub(crate) async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> 
 
 /// The commands that let the work of an adjusted run go on; nothing once it did.
 async fn adjusted_hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
-    let Some(continuation) = app.engine.continuation(run.id()).await? else { return Ok(Vec::new()) };
+    let Some(continuation) = app.engine.continuation(run.id()).await? else {
+        return Ok(Vec::new());
+    };
     let (plan, digest) = (run.plan().id(), continuation.candidate.digest);
     Ok(vec![
         format!("planwright approve {plan} --digest {digest} agrees to the change"),

@@ -29,12 +29,19 @@ pub(crate) struct ExecutorTable {
 
 impl ExecutorTable {
     pub(crate) fn timeout(&self) -> Duration {
-        self.timeout_seconds.map_or(ExecutorOptions::DEFAULT_TIMEOUT, Duration::from_secs)
+        self.timeout_seconds
+            .map_or(ExecutorOptions::DEFAULT_TIMEOUT, Duration::from_secs)
     }
 
-    /// What trust in it is about: what is started, where, and what it sees. Patience needs no trust.
+    /// What trust in it is about: what is started, where, and what it sees. Patience needs no
+    /// trust.
     fn digest(&self) -> Digest {
-        let Self { command, env, timeout_seconds: _, cwd } = self;
+        let Self {
+            command,
+            env,
+            timeout_seconds: _,
+            cwd,
+        } = self;
         Digest::of_json(&json!({ "command": command, "env": env, "cwd": cwd }))
     }
 }
@@ -57,7 +64,8 @@ pub(crate) enum ScopeMode {
     Observe,
 }
 
-/// The name under which trust in an executor is kept, beside those of servers, which have no spaces.
+/// The name under which trust in an executor is kept, beside those of servers, which have no
+/// spaces.
 pub(crate) fn trust_name(executor: &str) -> String {
     format!("executor {executor}")
 }
@@ -98,38 +106,69 @@ impl Described {
 /// Everything that files describe. Where both describe one, the user's own file counts.
 pub(crate) fn described(config: &Config, workspace: &Path, trust_project: bool) -> Vec<Described> {
     let trust = (!config.executors().is_empty() && !trust_project).then(|| Trust::read(workspace));
-    let project = config.executors().iter().map(|(name, table)| (name, table, false));
-    let own = config.user_executors().iter().map(|(name, table)| (name, table, true));
+    let project = config
+        .executors()
+        .iter()
+        .map(|(name, table)| (name, table, false));
+    let own = config
+        .user_executors()
+        .iter()
+        .map(|(name, table)| (name, table, true));
     let describe = |(name, table, own): (&String, &ExecutorTable, bool)| {
         let digest = table.digest();
         let verdict = match trust.as_ref().filter(|_| !own) {
             Some(trust) => trust.verdict(&trust_name(name), &digest),
             None => Verdict::Trusted,
         };
-        (name.clone(), Described { name: name.clone(), table: table.clone(), own, digest, verdict })
+        (
+            name.clone(),
+            Described {
+                name: name.clone(),
+                table: table.clone(),
+                own,
+                digest,
+                verdict,
+            },
+        )
     };
     let all: BTreeMap<String, Described> = project.chain(own).map(describe).collect();
     all.into_values().collect()
 }
 
-/// The executors that may be started: those of the user's own file, and those of the workspace's that the user trusts.
+/// The executors that may be started: those of the user's own file, and those of the workspace's
+/// that the user trusts.
 pub(crate) fn usable(described: Vec<Described>, workspace: &Path) -> CommandExecutors {
     let options = |table: ExecutorTable| ExecutorOptions {
         timeout: table.timeout(),
-        cwd: table.cwd.map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
+        cwd: table
+            .cwd
+            .map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
         command: table.command,
         env: table.env,
     };
-    let ready = described.into_iter().filter(|executor| executor.verdict == Verdict::Trusted);
-    CommandExecutors::new(ready.map(|executor| (executor.name, options(executor.table))).collect())
+    let ready = described
+        .into_iter()
+        .filter(|executor| executor.verdict == Verdict::Trusted);
+    CommandExecutors::new(
+        ready
+            .map(|executor| (executor.name, options(executor.table)))
+            .collect(),
+    )
 }
 
 /// An executor without a program could only fail later.
 pub(crate) fn check(file: &str, tables: &BTreeMap<String, ExecutorTable>) -> Result<(), Failure> {
     for (name, table) in tables {
-        if table.command.first().is_none_or(|program| program.trim().is_empty()) {
-            let hint = format!("write command = [\"program\", \"argument\"] under [executors.{name}]");
-            return Err(Failure::usage(format!("{file}: the executor `{name}` has no command")).hint(hint));
+        if table
+            .command
+            .first()
+            .is_none_or(|program| program.trim().is_empty())
+        {
+            let hint =
+                format!("write command = [\"program\", \"argument\"] under [executors.{name}]");
+            return Err(
+                Failure::usage(format!("{file}: the executor `{name}` has no command")).hint(hint),
+            );
         }
         if table.timeout_seconds == Some(0) {
             return Err(Failure::usage(format!(

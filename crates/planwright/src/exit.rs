@@ -9,7 +9,8 @@ use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
 use planwright_engine::{
-    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, Unmanned, with_causes,
+    CommandError, LoadError, ReviewError, RunError, StartRunError, UndoRunError, Unmanned,
+    with_causes,
 };
 use std::error::Error;
 
@@ -82,7 +83,12 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), hint: None, findings: Vec::new() }
+        Self {
+            exit,
+            message: message.into(),
+            hint: None,
+            findings: Vec::new(),
+        }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -161,9 +167,8 @@ impl From<AppendError> for Failure {
                 Self::refused("somebody else changed this plan at the same moment")
                     .hint("look at it again and repeat the command")
             }
-            AppendError::Fenced { .. } => {
-                Self::caused(Exit::Refused, &error).hint("planwright log --follow shows what it does")
-            }
+            AppendError::Fenced { .. } => Self::caused(Exit::Refused, &error)
+                .hint("planwright log --follow shows what it does"),
             AppendError::Store(error) => error.into(),
         }
     }
@@ -172,8 +177,10 @@ impl From<AppendError> for Failure {
 impl From<AcquireError> for Failure {
     fn from(error: AcquireError) -> Self {
         match error {
-            AcquireError::Held { run, .. } => Self::refused(format!("another process executes {run}"))
-                .hint("planwright log --follow shows what it does"),
+            AcquireError::Held { run, .. } => {
+                Self::refused(format!("another process executes {run}"))
+                    .hint("planwright log --follow shows what it does")
+            }
             AcquireError::NoSuchRun(_) => Self::caused(Exit::Usage, &error),
             AcquireError::Store(error) => error.into(),
         }
@@ -285,14 +292,15 @@ impl From<ReviewError> for Failure {
         match error {
             ReviewError::Load(error) => error.into(),
             ReviewError::Refused(refusal) => refusal.into(),
-            ReviewError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
+            ReviewError::Invalid(findings) => {
+                Self::usage("the plan is not valid").findings(findings)
+            }
             ReviewError::Edit(error) => {
                 let (failure, hint) = (Self::caused(Exit::Usage, &error), error.hint());
                 Self { hint, ..failure }
             }
-            ReviewError::OtherPlan { .. } => {
-                Self::caused(Exit::Usage, &error).hint("planwright import stores it as a plan of its own")
-            }
+            ReviewError::OtherPlan { .. } => Self::caused(Exit::Usage, &error)
+                .hint("planwright import stores it as a plan of its own"),
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
             ReviewError::BadChoice(_) => Self::caused(Exit::Usage, &error),
@@ -306,7 +314,9 @@ impl From<StartRunError> for Failure {
     fn from(error: StartRunError) -> Self {
         match error {
             StartRunError::Load(error) => error.into(),
-            StartRunError::Invalid(findings) => Self::usage("the plan is not valid").findings(findings),
+            StartRunError::Invalid(findings) => {
+                Self::usage("the plan is not valid").findings(findings)
+            }
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
@@ -319,7 +329,8 @@ impl From<StartRunError> for Failure {
                 Self::caused(Exit::Refused, &error).hint(hint)
             }
             StartRunError::Unmanned(Unmanned::NoModel { .. } | Unmanned::Model { .. }) => {
-                Self::caused(Exit::Refused, &error).hint("see `planwright models` and docs/agents.md")
+                Self::caused(Exit::Refused, &error)
+                    .hint("see `planwright models` and docs/agents.md")
             }
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
@@ -336,12 +347,14 @@ impl From<StartRunError> for Failure {
                 Self::caused(Exit::Usage, &error).hint(hint)
             }
             StartRunError::AlreadyExecuting { ref plan, .. } => {
-                let hint =
-                    format!("planwright resume {plan} goes on with it, planwright cancel {plan} ends it");
+                let hint = format!(
+                    "planwright resume {plan} goes on with it, planwright cancel {plan} ends it"
+                );
                 Self::caused(Exit::Refused, &error).hint(hint)
             }
-            StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error)
-                .hint("planwright run starts a new run, planwright fork one that reuses its results"),
+            StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error).hint(
+                "planwright run starts a new run, planwright fork one that reuses its results",
+            ),
             StartRunError::BeingUndone { ref run, .. } => {
                 let hint = format!("planwright undo {run} goes on with that");
                 Self::caused(Exit::Refused, &error).hint(hint)
@@ -389,7 +402,9 @@ impl From<UndoRunError> for Failure {
             UndoRunError::Load(error) => error.into(),
             UndoRunError::Refused(refusal) => refusal.into(),
             UndoRunError::Start(error) => error.into(),
-            UndoRunError::NotApproved | UndoRunError::Plan(_) => Self::caused(Exit::Refused, &error),
+            UndoRunError::NotApproved | UndoRunError::Plan(_) => {
+                Self::caused(Exit::Refused, &error)
+            }
             UndoRunError::Value(_) => Self::caused(Exit::Store, &error),
         }
     }

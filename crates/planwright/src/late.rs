@@ -1,4 +1,5 @@
-//! What the approver says about arguments that are only known later: `--late`, or asked on the terminal.
+//! What the approver says about arguments that are only known later: `--late`, or asked on the
+//! terminal.
 
 use crate::consent::read_answer;
 use crate::exit::Failure;
@@ -12,8 +13,9 @@ const TRIES: usize = 3;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LateFlags {
-    /// What holds for arguments that are only known later: `any`, `ask` (see the call first), or for one step also a
-    /// CEL predicate over its arguments, as in `--late 'send=args.to.endsWith("@example.org")'`.
+    /// What holds for arguments that are only known later: `any`, `ask` (see the call first), or
+    /// for one step also a CEL predicate over its arguments, as in `--late
+    /// 'send=args.to.endsWith("@example.org")'`.
     #[arg(long = "late", value_name = "[STEP=]any|ask|CEL")]
     late: Vec<String>,
 }
@@ -33,14 +35,17 @@ impl LateFlags {
                 "any" => choices.all = Some(LateChoice::Any),
                 "ask" => choices.all = Some(LateChoice::Ask),
                 _ => {
-                    let Some((step, choice)) = flag.split_once('=').filter(|(step, _)| is_step(step)) else {
+                    let Some((step, choice)) =
+                        flag.split_once('=').filter(|(step, _)| is_step(step))
+                    else {
                         return Err(Failure::usage(format!(
                             "`--late {flag}` is not STEP=any, STEP=ask or STEP=CEL"
                         ))
                         .hint("for all steps at once: --late any or --late ask"));
                     };
-                    let choice =
-                        choice.parse().map_err(|error| Failure::usage(format!("--late {step}: {error}")))?;
+                    let choice = choice
+                        .parse()
+                        .map_err(|error| Failure::usage(format!("--late {step}: {error}")))?;
                     choices.steps.insert(step.to_owned(), choice);
                 }
             }
@@ -51,7 +56,10 @@ impl LateFlags {
 
 /// Whether this can be the id of a step, and not the beginning of an expression.
 fn is_step(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
 impl LateChoices {
@@ -75,7 +83,11 @@ impl LateChoices {
         default: &LateChoice,
     ) -> Result<BTreeMap<String, LateChoice>, Failure> {
         let mut chosen = self.chosen(judged);
-        for step in judged.steps.iter().filter(|step| step.judgement.verdict == Verdict::Ask) {
+        for step in judged
+            .steps
+            .iter()
+            .filter(|step| step.judgement.verdict == Verdict::Ask)
+        {
             let id = step.step.to_string();
             if step.late.is_empty() || chosen.contains_key(&id) {
                 continue;
@@ -105,7 +117,10 @@ fn ask_one(
         let answer = read_answer(printer, question)?;
         match answer.trim() {
             "" => return Ok(default.clone()),
-            text => match text.parse::<LateChoice>().map_err(|error| error.to_string()) {
+            text => match text
+                .parse::<LateChoice>()
+                .map_err(|error| error.to_string())
+            {
                 Ok(choice) => match fits(&choice) {
                     Ok(()) => return Ok(choice),
                     Err(problem) => printer.talk(&line(&problem)),

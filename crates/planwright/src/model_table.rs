@@ -1,12 +1,16 @@
-//! `[models]` of `planwright.toml`: who plans, thinks and reflects, and where those models are. Never a key.
+//! `[models]` of `planwright.toml`: who plans, thinks and reflects, and where those models are.
+//! Never a key.
 //!
-//! The user's own file may have the same table; the project's goes before it. What a project says about models elsewhere
-//! counts only once the user trusts it: prompts hold the project's files, and keys are the user's.
+//! The user's own file may have the same table; the project's goes before it. What a project says
+//! about models elsewhere counts only once the user trusts it: prompts hold the project's files,
+//! and keys are the user's.
 
 use crate::config::{Config, FILE};
 use crate::exit::Failure;
 use crate::servers::{Trust, Verdict};
-use planwright_adapters::model::{ModelOptions, Price, ProviderKind, ProviderOptions, Structured, builtin};
+use planwright_adapters::model::{
+    ModelOptions, Price, ProviderKind, ProviderOptions, Structured, builtin,
+};
 use planwright_adapters::secrets::SecretSource;
 use planwright_core::digest::Digest;
 use planwright_core::model::ModelRole;
@@ -76,7 +80,9 @@ pub(crate) struct Described {
 
 impl Described {
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.options.check().map_err(|problem| wrong(problem.to_string()))
+        self.options
+            .check()
+            .map_err(|problem| wrong(problem.to_string()))
     }
 }
 
@@ -85,14 +91,18 @@ pub(crate) fn trust_name(provider: &str) -> String {
     format!("model provider {provider}")
 }
 
-/// The models that can be asked now: what the files and the environment say, and what the user trusts.
+/// The models that can be asked now: what the files and the environment say, and what the user
+/// trusts.
 pub(crate) fn usable(
     config: &Config,
     workspace: &Path,
     trust_project: bool,
 ) -> Result<ModelOptions, Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let Described { mut options, foreign } = config.models(workspace, &variable)?;
+    let Described {
+        mut options,
+        foreign,
+    } = config.models(workspace, &variable)?;
     if !foreign.is_empty() && !trust_project {
         let trust = Trust::read(workspace);
         for (name, digest) in foreign {
@@ -103,7 +113,8 @@ pub(crate) fn usable(
             };
             if let Some(provider) = options.providers.get_mut(&name) {
                 let hint = format!("planwright models trust {name}");
-                provider.obstacle = Some(format!("the provider `{name}` of {FILE} {what} ({hint})"));
+                provider.obstacle =
+                    Some(format!("the provider `{name}` of {FILE} {what} ({hint})"));
             }
         }
     }
@@ -130,24 +141,45 @@ pub(crate) fn describe(
         let options = table.applied(name, providers.get(name), workspace)?;
         if table.says_where() && !options.is_local() {
             let key = options.key.as_ref().map(ToString::to_string);
-            foreign.insert(name.clone(), Digest::of_json(&json!([options.base_url, key])));
+            foreign.insert(
+                name.clone(),
+                Digest::of_json(&json!([options.base_url, key])),
+            );
         }
         providers.insert(name.clone(), options);
     }
     let mut prices = BTreeMap::new();
     for (model, price) in user.prices.iter().chain(&project.prices) {
-        let PriceTable { input, output, cached } = *price;
-        prices.insert(model.clone(), Price { input, output, cached });
+        let PriceTable {
+            input,
+            output,
+            cached,
+        } = *price;
+        prices.insert(
+            model.clone(),
+            Price {
+                input,
+                output,
+                cached,
+            },
+        );
     }
     let roles = ModelRole::ALL.into_iter();
-    let roles = roles.filter_map(|role| Some((role, project.of(role).or_else(|| user.of(role))?.clone())));
+    let roles =
+        roles.filter_map(|role| Some((role, project.of(role).or_else(|| user.of(role))?.clone())));
     let default = project.default.clone().or_else(|| user.default.clone());
-    let options = ModelOptions { default, roles: roles.collect(), providers, prices };
+    let options = ModelOptions {
+        default,
+        roles: roles.collect(),
+        providers,
+        prices,
+    };
     Ok(Described { options, foreign })
 }
 
 fn wrong(problem: impl std::fmt::Display) -> Failure {
-    Failure::usage(format!("{FILE}: [models] {problem}")).hint("docs/models.md shows what can be written")
+    Failure::usage(format!("{FILE}: [models] {problem}"))
+        .hint("docs/models.md shows what can be written")
 }
 
 impl ModelsTable {
@@ -164,7 +196,10 @@ impl ModelsTable {
 impl ProviderTable {
     /// Whether it says where the provider is or what it is told, and not only how to treat it.
     fn says_where(&self) -> bool {
-        self.base_url.is_some() || self.key.is_some() || self.key_env.is_some() || self.kind.is_some()
+        self.base_url.is_some()
+            || self.key.is_some()
+            || self.key_env.is_some()
+            || self.kind.is_some()
     }
 
     /// The provider with what this table says about it.
@@ -235,7 +270,10 @@ fn key_place(place: &str, workspace: &Path) -> Result<SecretSource, String> {
         Some(("file", path)) if !path.is_empty() => Ok(SecretSource::File(workspace.join(path))),
         Some(("keyring", entry)) => match entry.rsplit_once('/') {
             Some((service, user)) if !service.is_empty() && !user.is_empty() => {
-                Ok(SecretSource::Keyring { service: service.to_owned(), user: user.to_owned() })
+                Ok(SecretSource::Keyring {
+                    service: service.to_owned(),
+                    user: user.to_owned(),
+                })
             }
             _ => Err("`key` names no entry of the keyring: write keyring:SERVICE/USER".to_owned()),
         },
@@ -268,7 +306,8 @@ mod tests {
     fn the_project_goes_before_the_user() {
         let user = "default = 'openai/a'\nplanner = 'mine/b'\n[providers.mine]\nkind = 'openai'\n\
                     base_url = 'https://example.org/v1'\nretries = 1";
-        let described = described("default = 'ollama/c'\n[providers.mine]\nretries = 7", user).unwrap();
+        let described =
+            described("default = 'ollama/c'\n[providers.mine]\nretries = 7", user).unwrap();
         let options = &described.options;
         assert_eq!(options.of_role(ModelRole::Chat), Some("ollama/c"));
         assert_eq!(options.of_role(ModelRole::Planner), Some("mine/b"));
@@ -279,14 +318,25 @@ mod tests {
     #[test]
     fn what_a_project_says_about_places_elsewhere_needs_trust() {
         let foreign = |text: &str| described(text, "").unwrap().foreign.len();
-        assert_eq!(foreign("[providers.openai]\nbase_url = 'https://example.org/v1'"), 1);
-        assert_eq!(foreign("[providers.openai]\nkey_env = 'OTHER_SECRET'"), 1);
-        assert_eq!(foreign("[providers.x]\nkind = 'gemini'\nbase_url = 'https://example.org/v1'"), 1);
         assert_eq!(
-            foreign("[providers.x]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1/v1'\nkey_env = 'K'"),
+            foreign("[providers.openai]\nbase_url = 'https://example.org/v1'"),
+            1
+        );
+        assert_eq!(foreign("[providers.openai]\nkey_env = 'OTHER_SECRET'"), 1);
+        assert_eq!(
+            foreign("[providers.x]\nkind = 'gemini'\nbase_url = 'https://example.org/v1'"),
+            1
+        );
+        assert_eq!(
+            foreign(
+                "[providers.x]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1/v1'\nkey_env = 'K'"
+            ),
             0
         );
-        assert_eq!(foreign("[providers.openai]\nretries = 0\nstructured = 'tool'"), 0);
+        assert_eq!(
+            foreign("[providers.openai]\nretries = 0\nstructured = 'tool'"),
+            0
+        );
     }
 
     #[test]
@@ -294,18 +344,43 @@ mod tests {
         for (text, words) in [
             ("default = 'gpt-5'", "no name of a model"),
             ("default = 'nobody/x'", "`nobody`, which nobody described"),
-            ("[providers.x]\nbase_url = 'http://127.0.0.1/v1'", "`kind` is missing"),
+            (
+                "[providers.x]\nbase_url = 'http://127.0.0.1/v1'",
+                "`kind` is missing",
+            ),
             ("[providers.x]\nkind = 'openai'", "`base_url` is missing"),
-            ("[providers.x]\nkind = 'openai'\nbase_url = 'http://example.org/v1'", "insecure = true"),
-            ("[providers.openai]\nstructured = 'json_shema'", "did you mean `json_schema`?"),
+            (
+                "[providers.x]\nkind = 'openai'\nbase_url = 'http://example.org/v1'",
+                "insecure = true",
+            ),
+            (
+                "[providers.openai]\nstructured = 'json_shema'",
+                "did you mean `json_schema`?",
+            ),
             ("[providers.openai]\nkey = 'sk-canary'", "never what it is"),
-            ("[providers.openai]\nkey = 'keyring:x'", "keyring:SERVICE/USER"),
-            ("[providers.openai]\nkey_env = 'A'\nkey = 'env:B'", "two places"),
-            ("[providers.openai]\ntimeout_seconds = 0", "no answer would ever come"),
-            ("[prices.\"openai/x\"]\ninput = -1\noutput = 2", "not a number of dollars"),
+            (
+                "[providers.openai]\nkey = 'keyring:x'",
+                "keyring:SERVICE/USER",
+            ),
+            (
+                "[providers.openai]\nkey_env = 'A'\nkey = 'env:B'",
+                "two places",
+            ),
+            (
+                "[providers.openai]\ntimeout_seconds = 0",
+                "no answer would ever come",
+            ),
+            (
+                "[prices.\"openai/x\"]\ninput = -1\noutput = 2",
+                "not a number of dollars",
+            ),
         ] {
             let failure = described(text, "").unwrap_err();
-            assert!(failure.message.contains(words), "{text}: {}", failure.message);
+            assert!(
+                failure.message.contains(words),
+                "{text}: {}",
+                failure.message
+            );
             assert!(!failure.message.contains("canary"));
         }
     }
@@ -317,8 +392,17 @@ mod tests {
             ("file:keys/a", "file /w/keys/a"),
             ("keyring:planwright/openai", "keyring planwright/openai"),
         ] {
-            let options = described(&format!("[providers.openai]\nkey = '{place}'"), "").unwrap().options;
-            assert_eq!(options.providers["openai"].key.as_ref().unwrap().to_string(), shown);
+            let options = described(&format!("[providers.openai]\nkey = '{place}'"), "")
+                .unwrap()
+                .options;
+            assert_eq!(
+                options.providers["openai"]
+                    .key
+                    .as_ref()
+                    .unwrap()
+                    .to_string(),
+                shown
+            );
         }
     }
 }

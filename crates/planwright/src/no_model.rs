@@ -14,10 +14,17 @@ pub(crate) fn advice(error: &ModelError) -> Option<String> {
         ModelError::NotConfigured { .. } => Some(NAME_ONE.to_owned()),
         ModelError::Unknown { name, known } => {
             let close = nearest(name, known.iter().cloned());
-            let close = if close.is_empty() { known.clone() } else { close };
+            let close = if close.is_empty() {
+                known.clone()
+            } else {
+                close
+            };
             Some(match close.as_slice() {
                 [] => NAME_ONE.to_owned(),
-                names => format!("configured: {}; planwright models lists all", names.join(", ")),
+                names => format!(
+                    "configured: {}; planwright models lists all",
+                    names.join(", ")
+                ),
             })
         }
         ModelError::Refused { .. }

@@ -1,11 +1,14 @@
-//! Where the passphrase of an encrypted store comes from: a file, an open descriptor, the configuration, or a person.
-//! Never from arguments or the environment, which other processes can see.
+//! Where the passphrase of an encrypted store comes from: a file, an open descriptor, the
+//! configuration, or a person. Never from arguments or the environment, which other processes can
+//! see.
 
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, Printer};
 use crate::wire_up::Setting;
 use planwright_adapters::vault::{Passphrase, ReadPassphraseError};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
@@ -14,7 +17,12 @@ use zeroize::Zeroizing;
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Unlock {
     /// A file with the passphrase of an encrypted store, readable by its owner only.
-    #[arg(long, global = true, value_name = "PATH", conflicts_with = "passphrase_fd")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        conflicts_with = "passphrase_fd"
+    )]
     passphrase_file: Option<PathBuf>,
     /// The number of an open descriptor to read the passphrase from.
     #[arg(long, global = true, value_name = "N")]
@@ -67,7 +75,13 @@ impl Unlock {
 fn keep_to_ourselves() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     // If the limit cannot be lowered, nothing else changes.
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    );
 }
 
 /// Asks for a new passphrase, twice.
@@ -93,7 +107,9 @@ pub(crate) fn ask(printer: Printer, question: &str) -> Result<Passphrase, Failur
     let mut err = io::stderr().lock();
     // Silent before the question is seen: whoever types fast is not shown either.
     let silence = Silence::begin().map_err(failed)?;
-    write!(err, "{} ", printer.err(BOLD, question)).and_then(|()| err.flush()).map_err(failed)?;
+    write!(err, "{} ", printer.err(BOLD, question))
+        .and_then(|()| err.flush())
+        .map_err(failed)?;
     let typed = read_typed().map_err(failed);
     drop(silence);
     drop(writeln!(err));
@@ -101,7 +117,8 @@ pub(crate) fn ask(printer: Printer, question: &str) -> Result<Passphrase, Failur
     Ok(Passphrase::new(typed)?)
 }
 
-/// A terminal that shows nothing and sends every key at once; as it was before when this is dropped.
+/// A terminal that shows nothing and sends every key at once; as it was before when this is
+/// dropped.
 struct Silence(Termios);
 
 impl Silence {

@@ -1,4 +1,5 @@
-//! Plans in files: JSON, our Markdown, and the Markdown of other programs, told apart by what is in them.
+//! Plans in files: JSON, our Markdown, and the Markdown of other programs, told apart by what is in
+//! them.
 
 use crate::exit::Failure;
 use crate::plan_source::{PlanSource, read_text, unreadable};
@@ -8,8 +9,8 @@ use clap::ValueEnum;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{
-    Bounds, Document, Finding, MarkdownForm, ReadMarkdown, ReadPlanError, file_of_stored, from_markdown,
-    from_markdown_as,
+    Bounds, Document, Finding, MarkdownForm, ReadMarkdown, ReadPlanError, file_of_stored,
+    from_markdown, from_markdown_as,
 };
 use planwright_core::review::{Refusal, Review, ReviewState};
 use planwright_core::run::ArtifactRef;
@@ -66,15 +67,36 @@ impl PlanFile {
             PlanSource::Stdin | PlanSource::Id(_) => None,
         };
         let read = parse(path, &text, form, bounds).map_err(|error| unreadable(&name, &error))?;
-        let directory = path.map(|path| path.parent().unwrap_or_else(|| Path::new("")).join("artifacts"));
-        let ReadMarkdown { document, form, version, notices } = match read {
+        let directory = path.map(|path| {
+            path.parent()
+                .unwrap_or_else(|| Path::new(""))
+                .join("artifacts")
+        });
+        let ReadMarkdown {
+            document,
+            form,
+            version,
+            notices,
+        } = match read {
             Text::Json(document) => {
-                return Ok(Self { name, document: *document, notices: Vec::new(), edit: None, directory });
+                return Ok(Self {
+                    name,
+                    document: *document,
+                    notices: Vec::new(),
+                    edit: None,
+                    directory,
+                });
             }
             Text::Markdown(read) => *read,
         };
         let edit = (form == MarkdownForm::Plan).then_some(Edit { version });
-        Ok(Self { name, document, notices, edit, directory })
+        Ok(Self {
+            name,
+            document,
+            notices,
+            edit,
+            directory,
+        })
     }
 
     /// Says what was left out.
@@ -89,20 +111,24 @@ impl PlanFile {
         self.edit.as_ref().and_then(|edit| edit.version)
     }
 
-    /// Stores the plan. A file that was made from a version of a known plan is an edit of that version, and of no other.
+    /// Stores the plan. A file that was made from a version of a known plan is an edit of that
+    /// version, and of no other.
     pub(crate) async fn store(self, app: &App) -> Result<(Review, Vec<Finding>), Failure> {
         self.take_stored_parts(app).await?;
         let known = match (&self.edit, &self.document.id) {
-            (Some(edit), Some(id)) => {
-                known(app, id).await?.map(|current| (edit.version, id.clone(), current))
-            }
+            (Some(edit), Some(id)) => known(app, id)
+                .await?
+                .map(|current| (edit.version, id.clone(), current)),
             (Some(_) | None, _) => None,
         };
         let Some((version, id, current)) = known else {
             return Ok(app.engine.propose(self.document, &user()).await?);
         };
         let Some(based_on) = version else {
-            let message = format!("{} does not say which version of `{id}` it was made from", self.name);
+            let message = format!(
+                "{} does not say which version of `{id}` it was made from",
+                self.name
+            );
             return Err(Failure::refused(message).hint(format!(
                 "the plan is at version {current}: write `version: {current}` into its frontmatter"
             )));
@@ -114,7 +140,11 @@ impl PlanFile {
                 "planwright diff {id} {based_on} shows what changed since; make the edit to version {current}"
             )));
         }
-        let editing = Editing { based_on, by: user(), reason: Some(REASON.to_owned()) };
+        let editing = Editing {
+            based_on,
+            by: user(),
+            reason: Some(REASON.to_owned()),
+        };
         Ok(app.engine.edit(&id, self.document, &editing).await?)
     }
 
@@ -124,18 +154,22 @@ impl PlanFile {
         Ok(app.engine.draft(self.document, &user()).await?)
     }
 
-    /// Takes the stored parts of the context from the files beside the plan. A part that is nowhere, or that is not
-    /// what the plan names, is refused: it would be lost.
+    /// Takes the stored parts of the context from the files beside the plan. A part that is
+    /// nowhere, or that is not what the plan names, is refused: it would be lost.
     async fn take_stored_parts(&self, app: &App) -> Result<(), Failure> {
         for (name, artifact) in &self.document.context.stored {
             let file = file_of_stored(name);
-            let beside = self.directory.as_ref().map(|directory| directory.join(&file));
+            let beside = self
+                .directory
+                .as_ref()
+                .map(|directory| directory.join(&file));
             match beside.map(|path| read_part(&path, artifact)) {
                 Some(Part::Whole(bytes)) => {
                     app.artifacts().put(bytes).await?;
                 }
                 Some(Part::Changed) => {
-                    let message = format!("{}: artifacts/{file} is not what the plan names", self.name);
+                    let message =
+                        format!("{}: artifacts/{file} is not what the plan names", self.name);
                     return Err(Failure::refused(message).hint(
                         "to change it, remove its line below `### Artifacts` and write its content into `## Context`",
                     ));
@@ -143,8 +177,10 @@ impl PlanFile {
                 Some(Part::Missing) | None => match app.artifacts().get(artifact).await {
                     Ok(_) => {}
                     Err(ArtifactError::Missing(_)) => {
-                        let message =
-                            format!("{}: artifacts/{file}, which the plan names, is missing", self.name);
+                        let message = format!(
+                            "{}: artifacts/{file}, which the plan names, is missing",
+                            self.name
+                        );
                         return Err(Failure::refused(message).hint("put it beside the plan"));
                     }
                     Err(error) => return Err(error.into()),
@@ -163,10 +199,15 @@ enum Part {
 }
 
 fn read_part(path: &Path, artifact: &ArtifactRef) -> Part {
-    let Ok(file) = std::fs::File::open(path) else { return Part::Missing };
+    let Ok(file) = std::fs::File::open(path) else {
+        return Part::Missing;
+    };
     let mut bytes = Vec::new();
     // One byte too many is proof enough that it is another file.
-    match file.take(artifact.bytes.saturating_add(1)).read_to_end(&mut bytes) {
+    match file
+        .take(artifact.bytes.saturating_add(1))
+        .read_to_end(&mut bytes)
+    {
         Ok(_) if Digest::of_bytes(&bytes) == artifact.digest => Part::Whole(bytes),
         Ok(_) | Err(_) => Part::Changed,
     }
@@ -198,8 +239,8 @@ impl Text {
     }
 }
 
-/// Reads a text in the form that is named. Otherwise a name that ends in `.md` means Markdown, and so does a text that
-/// does not begin as JSON does.
+/// Reads a text in the form that is named. Otherwise a name that ends in `.md` means Markdown, and
+/// so does a text that does not begin as JSON does.
 pub(crate) fn parse(
     path: Option<&Path>,
     text: &[u8],
@@ -213,7 +254,9 @@ pub(crate) fn parse(
         Some(FileForm::Md) => from_markdown_as(text, MarkdownForm::Plan, bounds),
         Some(FileForm::Cursor) => from_markdown_as(text, MarkdownForm::Cursor, bounds),
         Some(FileForm::Tasks) => from_markdown_as(text, MarkdownForm::Tasks, bounds),
-        None if is("md") || (!is("json") && begins_as_markdown(text)) => from_markdown(text, bounds),
+        None if is("md") || (!is("json") && begins_as_markdown(text)) => {
+            from_markdown(text, bounds)
+        }
         None => return json(text, bounds),
     };
     markdown.map(|read| Text::Markdown(Box::new(read)))
@@ -224,7 +267,10 @@ fn json(text: &[u8], bounds: &Bounds) -> Result<Text, ReadPlanError> {
 }
 
 fn begins_as_markdown(text: &[u8]) -> bool {
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii_start();
+    let text = text
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(text)
+        .trim_ascii_start();
     [&b"---\n"[..], b"---\r\n", b"# ", b"## ", b"- [", b"* ["]
         .iter()
         .any(|beginning| text.starts_with(beginning))

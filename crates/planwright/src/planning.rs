@@ -11,7 +11,9 @@ use planwright_core::model::{Cost, ModelRole, TokenUsage};
 use planwright_core::plan::nearest;
 use planwright_core::planning::{ContextText, PROMPTS, Planning};
 use planwright_engine::port::Model as _;
-use planwright_engine::{CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink, Redaction};
+use planwright_engine::{
+    CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink, Redaction,
+};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
@@ -53,13 +55,20 @@ impl PlannerFlags {
         for path in &self.context {
             let name = path.display().to_string();
             let mut bytes = Vec::new();
-            let read = File::open(path).and_then(|file| file.take(MAX_CONTEXT + 1).read_to_end(&mut bytes));
+            let read = File::open(path)
+                .and_then(|file| file.take(MAX_CONTEXT + 1).read_to_end(&mut bytes));
             read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", line(&name))))?;
             if bytes.len() as u64 > MAX_CONTEXT {
                 let most = MAX_CONTEXT / 1024;
-                return Err(Failure::usage(format!("{} is larger than {most} KiB", line(&name))));
+                return Err(Failure::usage(format!(
+                    "{} is larger than {most} KiB",
+                    line(&name)
+                )));
             }
-            context.push(ContextText { name, text: String::from_utf8_lossy(&bytes).into_owned() });
+            context.push(ContextText {
+                name,
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+            });
         }
         Ok(PlannerOptions {
             model: self.model.clone(),
@@ -76,21 +85,36 @@ impl PlannerFlags {
     pub(crate) fn check_model(&self, setting: &Setting) -> Result<(), Failure> {
         let models = setting.models(&Redaction::default())?;
         let resolved = models.resolve(ModelRole::Planner, self.model.as_deref());
-        let failed = |cause| FailedPlanning { cause: Some(cause), ..FailedPlanning::default() };
-        resolved.map(drop).map_err(|cause| failed_planning(&failed(cause)))
+        let failed = |cause| FailedPlanning {
+            cause: Some(cause),
+            ..FailedPlanning::default()
+        };
+        resolved
+            .map(drop)
+            .map_err(|cause| failed_planning(&failed(cause)))
     }
 
-    /// Starts the servers whose tools the planner is told about: those that were named, else all that are ready.
+    /// Starts the servers whose tools the planner is told about: those that were named, else all
+    /// that are ready.
     pub(crate) async fn start_servers(&self, app: &App) -> Result<(), Failure> {
         warn_of_misspelt_prompts(app);
         let mut wanted = BTreeSet::new();
-        for name in self.servers.iter().filter(|name| !["local", "demo"].contains(&name.as_str())) {
+        for name in self
+            .servers
+            .iter()
+            .filter(|name| !["local", "demo"].contains(&name.as_str()))
+        {
             let Some(server) = app.roster.find(name) else {
-                return Err(Failure::usage(format!("there is no server `{}`", line(name)))
-                    .hint("planwright servers list shows those there are"));
+                return Err(
+                    Failure::usage(format!("there is no server `{}`", line(name)))
+                        .hint("planwright servers list shows those there are"),
+                );
             };
             if let Some((reason, hint)) = Listed::obstacle(server) {
-                return Err(Failure { hint, ..Failure::refused(reason) });
+                return Err(Failure {
+                    hint,
+                    ..Failure::refused(reason)
+                });
             }
             wanted.insert(server.name.clone());
         }
@@ -105,7 +129,9 @@ impl PlannerFlags {
         }
         for ServerStatus { name, state } in app.connect(&wanted).await? {
             if let ServerState::Failed { reason, .. } = state {
-                app.printer().warn(&format!("the server `{name}` could not be started: {reason}"));
+                app.printer().warn(&format!(
+                    "the server `{name}` could not be started: {reason}"
+                ));
             }
         }
         Ok(())
@@ -115,7 +141,13 @@ impl PlannerFlags {
 /// A prompt under a name that nothing asks for is not used, and its author thinks it is.
 fn warn_of_misspelt_prompts(app: &App) {
     let known = || PROMPTS.iter().map(|form| form.name.to_owned());
-    for name in app.engine.environment().prompts.names().filter(|name| !known().any(|known| known == *name)) {
+    for name in app
+        .engine
+        .environment()
+        .prompts
+        .names()
+        .filter(|name| !known().any(|known| known == *name))
+    {
         if let Some(meant) = nearest(name, known()).first() {
             let name = line(name);
             app.printer().warn(&format!(
@@ -125,7 +157,8 @@ fn warn_of_misspelt_prompts(app: &App) {
     }
 }
 
-/// Shows how it goes until it is dropped: a line that is drawn over itself, or nothing but what went wrong.
+/// Shows how it goes until it is dropped: a line that is drawn over itself, or nothing but what
+/// went wrong.
 pub(crate) struct Watching {
     _spinner: Spinner,
 }
@@ -143,7 +176,10 @@ impl Watching {
     /// Lets these options tell what happens.
     pub(crate) fn begin(printer: Printer, options: &mut PlannerOptions) -> Self {
         let spinner = Spinner::begin(printer, "");
-        let (shown, heard) = (spinner.bar().cloned(), Arc::new(Mutex::new(Heard::default())));
+        let (shown, heard) = (
+            spinner.bar().cloned(),
+            Arc::new(Mutex::new(Heard::default())),
+        );
         options.told = PlannerSink::new(move |event| {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = heard.note(event) {
@@ -164,15 +200,27 @@ impl Heard {
     /// Returns what is worth a line of its own.
     fn note(&mut self, event: PlannerEvent) -> Option<String> {
         match event {
-            PlannerEvent::Asked { round, of, model } => *self = Self { round, of, model, bytes: 0 },
+            PlannerEvent::Asked { round, of, model } => {
+                *self = Self {
+                    round,
+                    of,
+                    model,
+                    bytes: 0,
+                }
+            }
             PlannerEvent::Heard { bytes } => self.bytes += bytes,
             PlannerEvent::Answered { used } => {
-                self.bytes = usize::try_from(used.usage.output.saturating_mul(4)).unwrap_or_default();
+                self.bytes =
+                    usize::try_from(used.usage.output.saturating_mul(4)).unwrap_or_default();
             }
             PlannerEvent::SentBack { round, faults } => {
                 let first = faults.first().map(String::as_str).unwrap_or_default();
                 let more = faults.len().saturating_sub(1);
-                let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+                let more = if more > 0 {
+                    format!(" (and {more} more)")
+                } else {
+                    String::new()
+                };
                 return Some(format!("round {round} gave no valid plan: {first}{more}"));
             }
         }
@@ -180,9 +228,16 @@ impl Heard {
     }
 
     fn text(&self) -> String {
-        let round =
-            if self.round > 1 { format!(", round {} of {}", self.round, self.of) } else { String::new() };
-        format!("{} is planning{round}: {} tokens", line(&self.model), self.bytes / 4)
+        let round = if self.round > 1 {
+            format!(", round {} of {}", self.round, self.of)
+        } else {
+            String::new()
+        };
+        format!(
+            "{} is planning{round}: {} tokens",
+            line(&self.model),
+            self.bytes / 4
+        )
     }
 }
 
@@ -210,28 +265,42 @@ pub(crate) fn took(planning: &Planning) -> String {
     let Some(model) = &planning.model else {
         return "fallback: put together without a model, for a person to finish".to_owned();
     };
-    let rounds =
-        if planning.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", planning.rounds) };
-    format!("planned by {} in {rounds}: {}", line(model), spent(planning.usage(), planning.cost()))
+    let rounds = if planning.rounds == 1 {
+        "1 round".to_owned()
+    } else {
+        format!("{} rounds", planning.rounds)
+    };
+    format!(
+        "planned by {} in {rounds}: {}",
+        line(model),
+        spent(planning.usage(), planning.cost())
+    )
 }
 
 /// Tokens and money, in a few words.
 pub(crate) fn spent(usage: TokenUsage, cost: Option<Cost>) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cost = cost.map_or_else(|| "no price known".to_owned(), |cost| cost.to_string());
-    format!("{about}{} tokens in, {} out, {cost}", usage.input, usage.output)
+    format!(
+        "{about}{} tokens in, {} out, {cost}",
+        usage.input, usage.output
+    )
 }
 
 impl From<CreateError> for Failure {
     fn from(error: CreateError) -> Self {
         match error {
-            CreateError::NoGoal | CreateError::GoalTooLong { .. } => Self::caused(Exit::Usage, &error),
+            CreateError::NoGoal | CreateError::GoalTooLong { .. } => {
+                Self::caused(Exit::Usage, &error)
+            }
             CreateError::Prompt(_) => Self::caused(Exit::Usage, &error)
                 .hint("prompts are replaced by files in .plans/prompts: see docs/planning.md"),
             CreateError::NoSuchStep(_) => Self::caused(Exit::Usage, &error),
             CreateError::NothingInScope(_) => Self::caused(Exit::Refused, &error)
                 .hint("--any-tool plans with all tools; planwright tools shows which there are"),
-            CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => Self::caused(Exit::Refused, &error),
+            CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => {
+                Self::caused(Exit::Refused, &error)
+            }
             CreateError::Cancelled(planning) if planning.used.is_empty() => {
                 Self::new(Exit::Interrupted, "interrupted")
             }
@@ -251,13 +320,20 @@ fn failed_planning(failed: &FailedPlanning) -> Failure {
         Some(cause) => cause.to_string(),
         None => {
             let model = failed.planning.model.as_deref().unwrap_or("the model");
-            let last =
-                failed.rounds.last().and_then(|lines| lines.first()).map(String::as_str).unwrap_or_default();
+            let last = failed
+                .rounds
+                .last()
+                .and_then(|lines| lines.first())
+                .map(String::as_str)
+                .unwrap_or_default();
             format!("`{model}` gave no valid plan in {rounds} rounds: {last}")
         }
     };
     if !failed.planning.used.is_empty() {
-        message = format!("{message} ({})", spent(failed.planning.usage(), failed.planning.cost()));
+        message = format!(
+            "{message} ({})",
+            spent(failed.planning.usage(), failed.planning.cost())
+        );
     }
     let advice = failed.cause.as_ref().and_then(no_model::advice).into_iter();
     let without = "planwright create GOAL --fallback makes a draft without one".to_owned();

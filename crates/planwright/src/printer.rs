@@ -1,6 +1,7 @@
 //! Everything the program says: data on stdout, talk on stderr.
 //!
-//! Texts of plans, tools and files pass through [`line()`] or [`block`] before they reach a terminal.
+//! Texts of plans, tools and files pass through [`line()`] or [`block`] before they reach a
+//! terminal.
 
 use anstyle::{AnsiColor, Style};
 use planwright_core::plan::{Finding, Severity, printable};
@@ -74,7 +75,11 @@ impl Printer {
         } else {
             serde_json::to_writer(&mut out, document)
         };
-        written(json.map_err(io::Error::from).and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+        written(
+            json.map_err(io::Error::from)
+                .and_then(|()| writeln!(out))
+                .and_then(|()| out.flush()),
+        )
     }
 
     /// One line of talk. Nobody may be listening, and that is fine.
@@ -94,7 +99,11 @@ impl Printer {
         if failure.message.is_empty() {
             return;
         }
-        self.talk(&format!("{} {}", self.err(RED, "error:"), line(&failure.message)));
+        self.talk(&format!(
+            "{} {}",
+            self.err(RED, "error:"),
+            line(&failure.message)
+        ));
         self.findings(&failure.findings);
         if let Some(hint) = &failure.hint {
             self.hint(hint);
@@ -108,8 +117,16 @@ impl Printer {
                 Severity::Error => self.err(RED, "  error"),
                 Severity::Warning => self.err(YELLOW, "  warning"),
             };
-            let place = if finding.pointer.is_empty() { "" } else { " at " };
-            let mut text = format!("{word} {}{place}{}", line(&finding.to_string()), line(&finding.pointer));
+            let place = if finding.pointer.is_empty() {
+                ""
+            } else {
+                " at "
+            };
+            let mut text = format!(
+                "{word} {}{place}{}",
+                line(&finding.to_string()),
+                line(&finding.pointer)
+            );
             if let Some(suggestion) = &finding.suggestion {
                 text = format!("{text} ({})", line(suggestion));
             }
@@ -119,7 +136,11 @@ impl Printer {
 }
 
 fn paint(color: bool, style: Style, text: &str) -> String {
-    if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    if color {
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// A reader that has gone away (`| head`) is no reason to complain, only to stop.
@@ -127,11 +148,15 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
-        Err(error) => Err(Failure::new(Exit::RunFailed, format!("cannot write to stdout: {error}"))),
+        Err(error) => Err(Failure::new(
+            Exit::RunFailed,
+            format!("cannot write to stdout: {error}"),
+        )),
     }
 }
 
-/// An untrusted text on one line, without anything that could steer a terminal or hide what is written.
+/// An untrusted text on one line, without anything that could steer a terminal or hide what is
+/// written.
 pub(crate) fn line(text: &str) -> String {
     printable(text).into_owned()
 }

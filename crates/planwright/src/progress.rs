@@ -33,7 +33,11 @@ impl Progress {
 
     /// Lines, wherever they are written; nothing with `--json`.
     pub(crate) fn lines(printer: Printer) -> Self {
-        if printer.json { Self::Silent } else { Self::Lines(printer) }
+        if printer.json {
+            Self::Silent
+        } else {
+            Self::Lines(printer)
+        }
     }
 
     /// Takes everything that moves off the screen.
@@ -81,16 +85,34 @@ impl Observer for Progress {
 /// How far a call is, in words. The numbers and the text are the tool's own.
 fn how_far(progress: &CallProgress) -> String {
     const SHOWN: usize = 60;
-    let CallProgress { done, total, message } = progress;
-    let share = total.filter(|total| *total > 0.0).map(|total| format!("{done}/{total}"));
-    let message: String = line(message.as_deref().unwrap_or_default()).chars().take(SHOWN).collect();
+    let CallProgress {
+        done,
+        total,
+        message,
+    } = progress;
+    let share = total
+        .filter(|total| *total > 0.0)
+        .map(|total| format!("{done}/{total}"));
+    let message: String = line(message.as_deref().unwrap_or_default())
+        .chars()
+        .take(SHOWN)
+        .collect();
     let number = share.unwrap_or_else(|| done.to_string());
-    if message.is_empty() { number } else { format!("{number} {message}") }
+    if message.is_empty() {
+        number
+    } else {
+        format!("{number} {message}")
+    }
 }
 
 fn name(run: &Run, step: &StepId) -> String {
-    let title = run.find(step.as_str()).and_then(|ix| run.definition(ix).title.as_deref());
-    title.map_or_else(|| step.to_string(), |title| format!("{step} {}", line(title)))
+    let title = run
+        .find(step.as_str())
+        .and_then(|ix| run.definition(ix).title.as_deref());
+    title.map_or_else(
+        || step.to_string(),
+        |title| format!("{step} {}", line(title)),
+    )
 }
 
 /// A call that an executor wanted, and what was decided about it.
@@ -102,7 +124,9 @@ fn wanted(printer: Printer, call: &AgentCall) -> String {
     };
     let args: String = visible(&args).chars().take(SHOWN).collect();
     let verdict = match &call.fate {
-        CallFate::Run(run) if call.outside => printer.err(YELLOW, &format!("outside the scope, {run}")),
+        CallFate::Run(run) if call.outside => {
+            printer.err(YELLOW, &format!("outside the scope, {run}"))
+        }
         CallFate::Run(_) => printer.err(GREEN, "called"),
         CallFate::Refused(error) => printer.err(RED, &format!("refused: {}", line(&error.message))),
     };
@@ -116,8 +140,17 @@ fn sign(glyph: Glyph) -> String {
 /// An entry in a line, if it is worth one.
 fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
     Some(match event {
-        RunEvent::AttemptStarted { step, attempt, tool, .. } => {
-            let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+        RunEvent::AttemptStarted {
+            step,
+            attempt,
+            tool,
+            ..
+        } => {
+            let again = if *attempt > 1 {
+                format!(" (attempt {attempt})")
+            } else {
+                String::new()
+            };
             format!("▸ {} [{}]{again}", name(run, step), line(&tool.to_string()))
         }
         RunEvent::AttemptSucceeded { step, .. } => {
@@ -133,21 +166,42 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
                 printer.err(DIM, &took)
             )
         }
-        RunEvent::AttemptFailed { step, error, retry_at, .. } => {
-            let next = if retry_at.is_some() { ", to be tried again" } else { "" };
+        RunEvent::AttemptFailed {
+            step,
+            error,
+            retry_at,
+            ..
+        } => {
+            let next = if retry_at.is_some() {
+                ", to be tried again"
+            } else {
+                ""
+            };
             let text = format!("{}: {}", line(&error.code), line(&error.message));
-            format!("{} {}  {text}{next}", printer.err(RED, &sign(Glyph::Failed)), name(run, step))
+            format!(
+                "{} {}  {text}{next}",
+                printer.err(RED, &sign(Glyph::Failed)),
+                name(run, step)
+            )
         }
         RunEvent::StepFailed { step, error } => {
             let text = format!("{}: {}", line(&error.code), line(&error.message));
-            format!("{} {}  {text}", printer.err(RED, &sign(Glyph::Failed)), name(run, step))
+            format!(
+                "{} {}  {text}",
+                printer.err(RED, &sign(Glyph::Failed)),
+                name(run, step)
+            )
         }
         RunEvent::AttemptInterrupted { step, .. } => {
             format!("○ {}  interrupted, to be called again", name(run, step))
         }
         RunEvent::OutcomeLost { step, reason, .. } => {
             let mark = printer.err(YELLOW, &sign(Glyph::OutcomeUnknown));
-            format!("{mark} {}  outcome unknown: {}", name(run, step), line(reason))
+            format!(
+                "{mark} {}  outcome unknown: {}",
+                name(run, step),
+                line(reason)
+            )
         }
         RunEvent::ApprovalRequested { step, .. } => {
             format!(
@@ -157,33 +211,63 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             )
         }
         RunEvent::ApprovalGranted { step, by, .. } => {
-            format!("{} {}  approved by {}", printer.err(GREEN, "✓"), name(run, step), line(&by.to_string()))
+            format!(
+                "{} {}  approved by {}",
+                printer.err(GREEN, "✓"),
+                name(run, step),
+                line(&by.to_string())
+            )
         }
         RunEvent::ApprovalDenied { step, by, reason } => {
             let mark = printer.err(RED, &sign(Glyph::Denied));
-            format!("{mark} {}  denied by {}: {}", name(run, step), line(&by.to_string()), line(reason))
+            format!(
+                "{mark} {}  denied by {}: {}",
+                name(run, step),
+                line(&by.to_string()),
+                line(reason)
+            )
         }
         RunEvent::StepSkipped { step, reason, .. } => {
-            format!("{} {}  skipped: {}", &sign(Glyph::Skipped), name(run, step), line(reason))
+            format!(
+                "{} {}  skipped: {}",
+                &sign(Glyph::Skipped),
+                name(run, step),
+                line(reason)
+            )
         }
         RunEvent::LoopOpened { step, count, .. } => {
             format!("▸ {}  {count} elements", name(run, step))
         }
         RunEvent::LoopClosed { step, .. } => {
-            format!("{} {}", printer.err(GREEN, &sign(Glyph::Completed)), name(run, step))
+            format!(
+                "{} {}",
+                printer.err(GREEN, &sign(Glyph::Completed)),
+                name(run, step)
+            )
         }
         RunEvent::InputRequested { step, asked, .. } => {
             let mark = printer.err(YELLOW, &sign(Glyph::AwaitingInput));
-            let first = asked.questions.first().map(|question| line(&question.message)).unwrap_or_default();
+            let first = asked
+                .questions
+                .first()
+                .map(|question| line(&question.message))
+                .unwrap_or_default();
             format!("{mark} {}  waits for an answer: {first}", name(run, step))
         }
         RunEvent::InputGiven { step, by, .. } => {
-            format!("{} {}  answered by {}", printer.err(GREEN, "✓"), name(run, step), line(&by.to_string()))
+            format!(
+                "{} {}  answered by {}",
+                printer.err(GREEN, "✓"),
+                name(run, step),
+                line(&by.to_string())
+            )
         }
         RunEvent::AttemptCancelled { step, .. } => {
             format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
         }
-        RunEvent::ChildParked { step, run: child, .. } => {
+        RunEvent::ChildParked {
+            step, run: child, ..
+        } => {
             format!(
                 "{} {}  waits: {child} needs a person",
                 printer.err(YELLOW, &sign(Glyph::AwaitingInput)),
@@ -194,8 +278,10 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             if calls.is_empty() {
                 return None;
             }
-            let lines: Vec<String> =
-                calls.iter().map(|call| format!("  {step}: {}", wanted(printer, call))).collect();
+            let lines: Vec<String> = calls
+                .iter()
+                .map(|call| format!("  {step}: {}", wanted(printer, call)))
+                .collect();
             lines.join("\n")
         }
         RunEvent::RunStarted { .. }
@@ -252,7 +338,9 @@ fn note_element(running: &mut BTreeMap<StepId, RunningStep>, run: &Run, event: &
         return;
     };
     let instance = run.find(step.as_str()).and_then(|ix| run.instance(ix));
-    let Some(of) = instance.map(|instance| instance.step) else { return };
+    let Some(of) = instance.map(|instance| instance.step) else {
+        return;
+    };
     let id = run.step_id(of);
     if run.step(of).is_terminal() {
         if let Some(step) = running.remove(id) {
@@ -280,21 +368,39 @@ impl Live {
         let style = ProgressStyle::with_template("  {bar:30} {pos}/{len} steps  {elapsed}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(100));
-        let height = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
+        let height =
+            rustix::termios::tcgetwinsize(std::io::stderr()).map_or(24, |size| size.ws_row);
         let room = usize::from(height.saturating_sub(MARGIN).clamp(1, 40));
-        Self { printer, screen, bar, running: Mutex::default(), looking: Mutex::default(), room }
+        Self {
+            printer,
+            screen,
+            bar,
+            running: Mutex::default(),
+            looking: Mutex::default(),
+            room,
+        }
     }
 
     fn look(&self, text: &'static str) {
-        let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
+        let spinner = self
+            .screen
+            .insert_before(&self.bar, ProgressBar::new_spinner());
         turn(&spinner, text);
-        let before = self.looking.lock().unwrap_or_else(PoisonError::into_inner).replace(spinner);
+        let before = self
+            .looking
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(spinner);
         before.iter().for_each(ProgressBar::finish_and_clear);
     }
 
     /// Whatever happens next, the model was asked.
     fn looked(&self) {
-        let before = self.looking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let before = self
+            .looking
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         before.iter().for_each(ProgressBar::finish_and_clear);
     }
 
@@ -334,11 +440,14 @@ impl Live {
             // A line that cannot be drawn is not worth stopping for.
             drop(self.screen.println(text));
         }
-        self.bar.set_position((run.plan().len() - run.open_steps()) as u64);
+        self.bar
+            .set_position((run.plan().len() - run.open_steps()) as u64);
     }
 
     fn running_step(&self, name: String) -> RunningStep {
-        let spinner = self.screen.insert_before(&self.bar, ProgressBar::new_spinner());
+        let spinner = self
+            .screen
+            .insert_before(&self.bar, ProgressBar::new_spinner());
         turn(&spinner, &name);
         RunningStep { spinner, name }
     }

@@ -1,4 +1,5 @@
-//! Keeps `.plans/<id>/` in step with the journal. A file that cannot be written is a warning, never an outcome.
+//! Keeps `.plans/<id>/` in step with the journal. A file that cannot be written is a warning, never
+//! an outcome.
 
 use crate::wire_up::App;
 use planwright_adapters::files::{Draft, Projection};
@@ -33,7 +34,11 @@ impl PlanFiles for WorkspaceFiles {
     fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let turn = Arc::clone(&self.turn).lock_owned().await;
-            let (review, _) = self.engine.load_review(plan).await.map_err(|error| error.to_string())?;
+            let (review, _) = self
+                .engine
+                .load_review(plan)
+                .await
+                .map_err(|error| error.to_string())?;
             self.bring_up_to_date(&review, turn).await
         })
     }
@@ -46,26 +51,40 @@ pub(crate) async fn project(app: &App, review: &Review) {
     }
     let turn = Arc::clone(&app.files.turn).lock_owned().await;
     if let Err(problem) = app.files.bring_up_to_date(review, turn).await {
-        app.printer().warn(&format!("the files of plan `{}` are not up to date: {problem}", review.id()));
+        app.printer().warn(&format!(
+            "the files of plan `{}` are not up to date: {problem}",
+            review.id()
+        ));
     }
 }
 
 impl WorkspaceFiles {
     pub(crate) fn new(engine: Engine, plans: PathBuf, encrypted: bool) -> Self {
-        Self { engine, plans, encrypted, turn: Arc::default() }
+        Self {
+            engine,
+            plans,
+            encrypted,
+            turn: Arc::default(),
+        }
     }
 
-    /// Whether everything about plans is kept sealed, so that nothing of them may be written anywhere else.
+    /// Whether everything about plans is kept sealed, so that nothing of them may be written
+    /// anywhere else.
     pub(crate) fn is_sealed(&self) -> bool {
         self.encrypted
     }
 
-    async fn bring_up_to_date(&self, review: &Review, turn: OwnedMutexGuard<()>) -> Result<(), String> {
+    async fn bring_up_to_date(
+        &self,
+        review: &Review,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<(), String> {
         if self.encrypted {
             return Ok(());
         }
         let kept = Projection::of(&self.plans, review.id());
-        let Some((kept, archived)) = kept.zip(Projection::archived(&self.plans, review.id())) else {
+        let Some((kept, archived)) = kept.zip(Projection::archived(&self.plans, review.id()))
+        else {
             return Err("its id is the name of something else there".to_owned());
         };
         let (place, others) = match (review.state(), review.is_archived()) {
@@ -79,7 +98,9 @@ impl WorkspaceFiles {
             None => turn,
         };
         for other in others {
-            other.remove(&stored_files(review)).map_err(|error| error.to_string())?;
+            other
+                .remove(&stored_files(review))
+                .map_err(|error| error.to_string())?;
         }
         drop(turn);
         Ok(())
@@ -99,7 +120,8 @@ impl WorkspaceFiles {
         drafts.push(plan);
         let page = markdown(&self.engine, review, review.current()).await?;
         let mut plan = draft(&projection, Projection::PLAN_MD)?;
-        plan.write_all(page.as_bytes()).map_err(|error| error.to_string())?;
+        plan.write_all(page.as_bytes())
+            .map_err(|error| error.to_string())?;
         drafts.push(plan);
         if let Some(opened) = review.runs().last() {
             let stream = StreamName::Run(opened.run.clone());
@@ -126,7 +148,9 @@ impl WorkspaceFiles {
             removed.map_err(|error| error.to_string())?;
             Ok(turn)
         });
-        publishing.await.unwrap_or_else(|error| Err(error.to_string()))
+        publishing
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 
@@ -142,28 +166,57 @@ fn stored_files(review: &Review) -> BTreeSet<String> {
 /// An encrypted store has no plain files beside it. Said once, to whoever may look for them.
 fn tell_once(app: &App) {
     static TOLD: Once = Once::new();
-    let told = "the store is encrypted: no files are written to .plans (planwright export writes one)";
+    let told =
+        "the store is encrypted: no files are written to .plans (planwright export writes one)";
     TOLD.call_once(|| app.printer().talk(told));
 }
 
 /// A version of the plan as Markdown, with what the journal knows about it.
-pub(crate) async fn markdown(engine: &Engine, review: &Review, version: &Version) -> Result<String, String> {
-    let opened = review.runs().iter().rev().find(|opened| opened.version == version.number);
+pub(crate) async fn markdown(
+    engine: &Engine,
+    review: &Review,
+    version: &Version,
+) -> Result<String, String> {
+    let opened = review
+        .runs()
+        .iter()
+        .rev()
+        .find(|opened| opened.version == version.number);
     let info = match opened {
-        Some(opened) => engine.store().info(&StreamName::Run(opened.run.clone())).await.ok().flatten(),
+        Some(opened) => engine
+            .store()
+            .info(&StreamName::Run(opened.run.clone()))
+            .await
+            .ok()
+            .flatten(),
         None => None,
     };
-    let ended =
-        info.filter(|info| matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled"));
-    let status = engine.status(review).await.map_err(|error| error.to_string())?;
-    let rejections = review.rejections().iter().map(|rejection| MarkdownRejection {
-        version: rejection.version.into(),
-        at: rejection.at,
-        by: rejection.by.to_string(),
-        reason: rejection.reason.clone(),
+    let ended = info.filter(|info| {
+        matches!(
+            info.status.status.as_str(),
+            "completed" | "failed" | "cancelled"
+        )
     });
+    let status = engine
+        .status(review)
+        .await
+        .map_err(|error| error.to_string())?;
+    let rejections = review
+        .rejections()
+        .iter()
+        .map(|rejection| MarkdownRejection {
+            version: rejection.version.into(),
+            at: rejection.at,
+            by: rejection.by.to_string(),
+            reason: rejection.reason.clone(),
+        });
     // The session file holds the latest run.
-    let session = opened.filter(|opened| review.runs().last().is_some_and(|last| last.run == opened.run));
+    let session = opened.filter(|opened| {
+        review
+            .runs()
+            .last()
+            .is_some_and(|last| last.run == opened.run)
+    });
     let archive = if review.is_archived() { "archive/" } else { "" };
     let meta = MarkdownMeta {
         status: status.as_str().to_owned(),
@@ -181,17 +234,29 @@ pub(crate) async fn markdown(engine: &Engine, review: &Review, version: &Version
 }
 
 fn draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {
-    projection.draft(name).map_err(|error| planwright_engine::with_causes(&error))
+    projection
+        .draft(name)
+        .map_err(|error| planwright_engine::with_causes(&error))
 }
 
-async fn write_session(engine: &Engine, stream: &StreamName, session: &mut Draft) -> Result<(), String> {
+async fn write_session(
+    engine: &Engine,
+    stream: &StreamName,
+    session: &mut Draft,
+) -> Result<(), String> {
     let mut after = 0;
     loop {
-        let page = engine.store().read(stream, after, PAGE).await.map_err(|error| error.to_string())?;
+        let page = engine
+            .store()
+            .read(stream, after, PAGE)
+            .await
+            .map_err(|error| error.to_string())?;
         for record in &page {
             let line = LogLine::new(stream, record).map_err(|error| error.to_string())?;
             serde_json::to_writer(&mut *session, &line).map_err(|error| error.to_string())?;
-            session.write_all(b"\n").map_err(|error| error.to_string())?;
+            session
+                .write_all(b"\n")
+                .map_err(|error| error.to_string())?;
             after = record.seq;
         }
         if page.len() < PAGE {

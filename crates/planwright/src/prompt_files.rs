@@ -1,4 +1,5 @@
-//! Prompts that users write themselves: `NAME.md` in `.plans/prompts`, or in their own directory for all workspaces.
+//! Prompts that users write themselves: `NAME.md` in `.plans/prompts`, or in their own directory
+//! for all workspaces.
 
 use crate::exit::Failure;
 use crate::servers;
@@ -17,7 +18,10 @@ const MAX_FILES: usize = 100;
 pub(crate) fn read(plans: &Path) -> Result<Prompts, Failure> {
     let mut prompts = Prompts::default();
     // The workspace's word comes last, and so it counts.
-    for folder in [servers::home(), Some(plans.to_owned())].into_iter().flatten() {
+    for folder in [servers::home(), Some(plans.to_owned())]
+        .into_iter()
+        .flatten()
+    {
         prompts = read_folder(&folder.join(FOLDER), prompts)?;
     }
     Ok(prompts)
@@ -25,7 +29,10 @@ pub(crate) fn read(plans: &Path) -> Result<Prompts, Failure> {
 
 fn read_folder(folder: &Path, mut prompts: Prompts) -> Result<Prompts, Failure> {
     let unreadable = |path: &Path, error: &std::io::Error| {
-        Failure::usage(format!("cannot read the prompt {}: {error}", path.display()))
+        Failure::usage(format!(
+            "cannot read the prompt {}: {error}",
+            path.display()
+        ))
     };
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -36,8 +43,12 @@ fn read_folder(folder: &Path, mut prompts: Prompts) -> Result<Prompts, Failure> 
     };
     for entry in entries.take(MAX_FILES) {
         let path = entry.map_err(|error| unreadable(folder, &error))?.path();
-        let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
-        let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "md")) else {
+        let name = path
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .map(str::to_owned);
+        let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "md"))
+        else {
             continue;
         };
         let mut text = String::new();

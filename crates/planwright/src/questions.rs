@@ -18,13 +18,20 @@ const MAX_TRIES: usize = 3;
 
 /// What a step waits for, if it waits for values.
 pub(crate) fn waiting_for(run: &Run, ix: StepIx) -> Option<&Asked> {
-    if let StepState::AwaitingInput { asked, .. } = run.step(ix) { Some(asked) } else { None }
+    if let StepState::AwaitingInput { asked, .. } = run.step(ix) {
+        Some(asked)
+    } else {
+        None
+    }
 }
 
 /// Who asks: the step itself, or the server of its tool.
 pub(crate) fn origin(app: &App, run: &Run, ix: StepIx) -> String {
     let id = run.step_id(ix);
-    let StepState::AwaitingInput { attempt: Some(_), .. } = run.step(ix) else {
+    let StepState::AwaitingInput {
+        attempt: Some(_), ..
+    } = run.step(ix)
+    else {
         return format!("step {id} asks");
     };
     let tool = run.definition(ix).action_label();
@@ -41,8 +48,15 @@ pub(crate) fn origin(app: &App, run: &Run, ix: StepIx) -> String {
 }
 
 /// Asks every question. Nothing means that the person wants to answer later.
-pub(crate) fn ask_all(printer: Printer, origin: &str, asked: &Asked) -> Result<Option<Vec<Reply>>, Failure> {
-    printer.talk(&format!("{}  (Ctrl-D leaves it for later)", printer.err(BOLD, &line(origin))));
+pub(crate) fn ask_all(
+    printer: Printer,
+    origin: &str,
+    asked: &Asked,
+) -> Result<Option<Vec<Reply>>, Failure> {
+    printer.talk(&format!(
+        "{}  (Ctrl-D leaves it for later)",
+        printer.err(BOLD, &line(origin))
+    ));
     let mut replies = Vec::with_capacity(asked.questions.len());
     for question in &asked.questions {
         match ask_one(printer, question)? {
@@ -91,7 +105,8 @@ struct Field<'a> {
 fn flat_fields(schema: &Value) -> Option<Vec<Field<'_>>> {
     let properties = schema.get("properties")?.as_object()?;
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
     properties
         .iter()
         .map(|(name, schema)| {
@@ -100,12 +115,20 @@ fn flat_fields(schema: &Value) -> Option<Vec<Field<'_>>> {
             let only_texts = texts.is_some_and(|texts| texts.iter().all(Value::is_string));
             let kind = kind.or_else(|| only_texts.then_some("string"))?;
             let simple = matches!(kind, "string" | "number" | "integer" | "boolean");
-            simple.then(|| Field { name, kind, schema, required: is_required(name) })
+            simple.then(|| Field {
+                name,
+                kind,
+                schema,
+                required: is_required(name),
+            })
         })
         .collect()
 }
 
-fn ask_fields(printer: Printer, fields: &[Field<'_>]) -> Result<Option<Map<String, Value>>, Failure> {
+fn ask_fields(
+    printer: Printer,
+    fields: &[Field<'_>],
+) -> Result<Option<Map<String, Value>>, Failure> {
     let mut values = Map::new();
     for field in fields {
         if let Some(text) = field.schema.get("description").and_then(Value::as_str) {
@@ -113,7 +136,9 @@ fn ask_fields(printer: Printer, fields: &[Field<'_>]) -> Result<Option<Map<Strin
         }
         let mut tries = 0;
         let value = loop {
-            let Some(text) = read_line(printer, &describe(field))? else { return Ok(None) };
+            let Some(text) = read_line(printer, &describe(field))? else {
+                return Ok(None);
+            };
             match read_field(field, &text) {
                 Ok(value) => break value,
                 Err(problem) => printer.talk(&problem),
@@ -145,7 +170,9 @@ fn describe(field: &Field<'_>) -> String {
 }
 
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| line(&value.to_string()), line)
+    value
+        .as_str()
+        .map_or_else(|| line(&value.to_string()), line)
 }
 
 /// The value of a line; nothing if it is left out.
@@ -180,7 +207,9 @@ fn read_field(field: &Field<'_>, text: &str) -> Result<Option<Value>, String> {
 fn ask_json(printer: Printer, schema: &Value) -> Result<Option<Map<String, Value>>, Failure> {
     printer.talk(&format!("schema: {}", line(&schema.to_string())));
     for _ in 0..MAX_TRIES {
-        let Some(text) = read_line(printer, "JSON:")? else { return Ok(None) };
+        let Some(text) = read_line(printer, "JSON:")? else {
+            return Ok(None);
+        };
         match parse_strict(text.as_bytes()) {
             Ok(value) => return Ok(Some(as_values(value))),
             Err(error) => printer.talk(&error.to_string()),
@@ -193,9 +222,11 @@ fn ask_json(printer: Printer, schema: &Value) -> Result<Option<Map<String, Value
 pub(crate) fn as_values(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(values) => values,
-        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            Map::from_iter([("value".to_owned(), other)])
-        }
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)) => Map::from_iter([("value".to_owned(), other)]),
     }
 }
 
@@ -203,10 +234,16 @@ pub(crate) fn as_values(value: Value) -> Map<String, Value> {
 fn read_line(printer: Printer, prompt: &str) -> Result<Option<String>, Failure> {
     let failed = |error: io::Error| Failure::refused(format!("cannot ask: {error}"));
     let mut err = io::stderr().lock();
-    write!(err, "{} ", printer.err(BOLD, prompt)).and_then(|()| err.flush()).map_err(failed)?;
+    write!(err, "{} ", printer.err(BOLD, prompt))
+        .and_then(|()| err.flush())
+        .map_err(failed)?;
     drop(err);
     let mut text = String::new();
-    let read = io::stdin().lock().take(MAX_LINE).read_line(&mut text).map_err(failed)?;
+    let read = io::stdin()
+        .lock()
+        .take(MAX_LINE)
+        .read_line(&mut text)
+        .map_err(failed)?;
     if read == 0 {
         printer.talk("");
         return Ok(None);
@@ -228,7 +265,11 @@ mod tests {
         let asked: Vec<String> = fields.iter().map(describe).collect();
         assert_eq!(
             asked,
-            ["a (string):", "b (integer; empty for 3):", "c (string; one of x, y; may be empty):"]
+            [
+                "a (string):",
+                "b (integer; empty for 3):",
+                "c (string; one of x, y; may be empty):"
+            ]
         );
         for other in [
             json!({"type": "object", "properties": {"a": {"type": "object"}}}),

@@ -1,4 +1,5 @@
-//! Looking at a run before it ends, as the command line asks for it, and agreeing to what that changes.
+//! Looking at a run before it ends, as the command line asks for it, and agreeing to what that
+//! changes.
 
 use crate::changes;
 use crate::consent::{Answer, ask};
@@ -19,7 +20,8 @@ pub(crate) struct ReflectFlags {
     /// Have a model look at the run before it ends. What it would change is shown and asked about.
     #[arg(long)]
     reflect: bool,
-    /// If a step fails for good, have the remaining work planned anew. The new plan is shown and asked about.
+    /// If a step fails for good, have the remaining work planned anew. The new plan is shown and
+    /// asked about.
     #[arg(long)]
     replan: bool,
     /// How often the work is looked at, over all its runs. Default: what the plan says, else 3.
@@ -37,7 +39,8 @@ pub(crate) struct ReflectFlags {
 }
 
 impl ReflectFlags {
-    /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be asked.
+    /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be
+    /// asked.
     pub(crate) fn read(&self, app: &App, limits: &Limits) -> Result<Option<Reflection>, Failure> {
         let models = &app.engine.environment().model;
         let wish = ReflectionWish {
@@ -48,7 +51,9 @@ impl ReflectFlags {
             max_tokens: self.max_tokens,
         };
         for role in wish.roles() {
-            models.resolve(role, None).map_err(|error| Failure::from(&error))?;
+            models
+                .resolve(role, None)
+                .map_err(|error| Failure::from(&error))?;
         }
         Ok(wish.bounds(limits))
     }
@@ -58,7 +63,10 @@ impl ReflectFlags {
 #[derive(Debug)]
 pub(crate) enum Agreement {
     /// With this approval; with none, there is one, or policy gives it.
-    GoOn { approval: Option<GivenApproval>, steps: usize },
+    GoOn {
+        approval: Option<GivenApproval>,
+        steps: usize,
+    },
     /// Somebody has to agree first.
     Wait,
 }
@@ -71,13 +79,25 @@ pub(crate) async fn agree(
     late: &LateFlags,
 ) -> Result<Agreement, Failure> {
     let (review, _) = app.engine.load_review(run.plan().id()).await?;
-    app.start_servers(&review.current().document, Need::Use).await?;
-    let Some(continuation) = app.engine.continuation(run.id()).await? else { return Ok(Agreement::Wait) };
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
+    let Some(continuation) = app.engine.continuation(run.id()).await? else {
+        return Ok(Agreement::Wait);
+    };
     let printer = app.printer();
     tell(printer, run, &continuation);
     let candidate = &continuation.candidate;
-    let go_on = |approval| Ok(Agreement::GoOn { approval, steps: candidate.plan.len() });
-    if continuation.review.usable_approvals(&candidate.digest, app.now()).is_some() {
+    let go_on = |approval| {
+        Ok(Agreement::GoOn {
+            approval,
+            steps: candidate.plan.len(),
+        })
+    };
+    if continuation
+        .review
+        .usable_approvals(&candidate.digest, app.now())
+        .is_some()
+    {
         return go_on(None);
     }
     if continuation.by_policy {
@@ -87,7 +107,12 @@ pub(crate) async fn agree(
     let late = late.read()?.chosen(&app.engine.judge(&candidate.plan));
     let given = |assurance| {
         let shown = Shown::Digest(candidate.digest);
-        Some(GivenApproval { shown, by: user(), assurance, late })
+        Some(GivenApproval {
+            shown,
+            by: user(),
+            assurance,
+            late,
+        })
     };
     if flags.yes_adjustments {
         return go_on(given(Assurance::CommandLine));
@@ -95,7 +120,8 @@ pub(crate) async fn agree(
     if !printer.can_ask() || printer.json || user().kind != PrincipalKind::Person {
         return Ok(Agreement::Wait);
     }
-    let answer = tokio::task::spawn_blocking(move || ask(printer, "Agree to the change, and go on?")).await;
+    let answer =
+        tokio::task::spawn_blocking(move || ask(printer, "Agree to the change, and go on?")).await;
     match answer.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?? {
         Answer::Yes => go_on(given(Assurance::Terminal)),
         Answer::No | Answer::Neither => Ok(Agreement::Wait),
@@ -106,9 +132,19 @@ fn tell(printer: Printer, run: &Run, continuation: &Continuation) {
     for text in looked_at(run) {
         printer.talk(&text);
     }
-    let Continuation { since, diff, agreed, again, .. } = continuation;
-    let since =
-        Reapproval { since: *since, diff: diff.clone(), agreed: agreed.clone(), again: again.clone() };
+    let Continuation {
+        since,
+        diff,
+        agreed,
+        again,
+        ..
+    } = continuation;
+    let since = Reapproval {
+        since: *since,
+        diff: diff.clone(),
+        agreed: agreed.clone(),
+        again: again.clone(),
+    };
     printer.talk(&printer.err(BOLD, "what would change:"));
     changes::tell_since(printer, &since);
     printer.talk(&format!("digest {}", continuation.candidate.digest));
@@ -119,13 +155,20 @@ pub(crate) fn looked_at(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(looked) = run.looked_at() {
         let word = looked.assessment.as_str().replace('_', " ");
-        lines.push(format!("looked at ({}): {word}: {}", looked.cycle, line(&looked.reasoning)));
+        lines.push(format!(
+            "looked at ({}): {word}: {}",
+            looked.cycle,
+            line(&looked.reasoning)
+        ));
     }
     if let Some(reason) = run.why_given_up() {
         lines.push(format!("given up: {}", line(reason)));
     }
-    if let Some(continues) =
-        run.start().reflection.as_ref().and_then(|reflection| reflection.continues.as_ref())
+    if let Some(continues) = run
+        .start()
+        .reflection
+        .as_ref()
+        .and_then(|reflection| reflection.continues.as_ref())
     {
         lines.push(format!("goes on from {continues}"));
     }
@@ -140,8 +183,11 @@ pub(crate) fn criteria(checks: &[CriterionCheck]) -> Vec<String> {
             Some(false) => "✗",
             None => "?",
         };
-        let evidence =
-            if check.evidence.is_empty() { String::new() } else { format!("  ({})", line(&check.evidence)) };
+        let evidence = if check.evidence.is_empty() {
+            String::new()
+        } else {
+            format!("  ({})", line(&check.evidence))
+        };
         format!("{sign} {}{evidence}", line(&check.criterion))
     });
     each.collect()

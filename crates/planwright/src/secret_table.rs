@@ -1,4 +1,5 @@
-//! `[secrets]` of `planwright.toml`: where each secret is kept and which tools may have it. Never a value.
+//! `[secrets]` of `planwright.toml`: where each secret is kept and which tools may have it. Never a
+//! value.
 
 use crate::config::FILE;
 use crate::exit::Failure;
@@ -21,15 +22,22 @@ pub(crate) struct Secret {
 }
 
 /// Reads the table. Relative paths start in the workspace.
-pub(crate) fn configured(table: &SecretTable, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
+pub(crate) fn configured(
+    table: &SecretTable,
+    workspace: &Path,
+) -> Result<ConfiguredSecrets, Failure> {
     let spec = |(name, secret): (&String, &Secret)| {
-        let wrong = |problem: &str| Failure::usage(format!("{FILE}: the secret `{name}` {problem}"));
+        let wrong =
+            |problem: &str| Failure::usage(format!("{FILE}: the secret `{name}` {problem}"));
         let valid = SecretName::new(name).ok_or_else(|| {
             wrong("has a name that no plan can use").hint("use ASCII letters, digits, `_` and `-`")
         })?;
         let sources = [
             secret.env.clone().map(SecretSource::Environment),
-            secret.file.as_ref().map(|path| SecretSource::File(workspace.join(path))),
+            secret
+                .file
+                .as_ref()
+                .map(|path| SecretSource::File(workspace.join(path))),
             secret.keyring.as_deref().map(keyring_entry),
         ];
         let mut given = sources.into_iter().flatten();
@@ -43,14 +51,26 @@ pub(crate) fn configured(table: &SecretTable, workspace: &Path) -> Result<Config
             SecretSource::Keyring { service, user } if service.is_empty() || user.is_empty() => {
                 return Err(wrong("names no entry").hint("write keyring = \"service/user\""));
             }
-            SecretSource::Environment(_) | SecretSource::File(_) | SecretSource::Keyring { .. } => {}
+            SecretSource::Environment(_) | SecretSource::File(_) | SecretSource::Keyring { .. } => {
+            }
         }
-        Ok((valid, SecretSpec { source, tools: secret.tools.clone() }))
+        Ok((
+            valid,
+            SecretSpec {
+                source,
+                tools: secret.tools.clone(),
+            },
+        ))
     };
-    Ok(ConfiguredSecrets::new(table.iter().map(spec).collect::<Result<_, _>>()?))
+    Ok(ConfiguredSecrets::new(
+        table.iter().map(spec).collect::<Result<_, _>>()?,
+    ))
 }
 
 fn keyring_entry(text: &str) -> SecretSource {
     let (service, user) = text.rsplit_once('/').unwrap_or((text, ""));
-    SecretSource::Keyring { service: service.to_owned(), user: user.to_owned() }
+    SecretSource::Keyring {
+        service: service.to_owned(),
+        user: user.to_owned(),
+    }
 }

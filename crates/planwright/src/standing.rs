@@ -18,7 +18,10 @@ pub(crate) async fn standing(app: &App, review: &Review) -> Result<Standing, Fai
     let word = app.engine.status(review).await?.as_str().to_owned();
     let id = review.id().as_str();
     if word == "stalled" {
-        return Ok(Standing { word, note: Some(format!("no process executes it: {}", stalled_hint(id))) });
+        return Ok(Standing {
+            word,
+            note: Some(format!("no process executes it: {}", stalled_hint(id))),
+        });
     }
     let Some(opened) = review.runs().last().filter(|_| word == "executing") else {
         return Ok(Standing { word, note: None });
@@ -26,7 +29,11 @@ pub(crate) async fn standing(app: &App, review: &Review) -> Result<Standing, Fai
     if app.engine.store().lease(&opened.run).await?.is_some() {
         return Ok(Standing { word, note: None });
     }
-    let note =
-        format!("no process executes it: planwright resume {id} goes on, planwright cancel {id} ends it");
-    Ok(Standing { word, note: Some(note) })
+    let note = format!(
+        "no process executes it: planwright resume {id} goes on, planwright cancel {id} ends it"
+    );
+    Ok(Standing {
+        word,
+        note: Some(note),
+    })
 }

@@ -1,4 +1,5 @@
-//! Runs as people name them: by their id, as the latest run of a plan, or as the work of a step of another run.
+//! Runs as people name them: by their id, as the latest run of a plan, or as the work of a step of
+//! another run.
 
 use crate::exit::Failure;
 use crate::plan_source::{load, load_for_reading, parse_id, pick_run};
@@ -29,8 +30,16 @@ pub(crate) struct StepTarget {
 
 /// The run with exactly this id, if there is one.
 pub(crate) async fn named_run(app: &App, text: &str) -> Result<Option<Target>, Failure> {
-    let Ok(run) = text.parse::<RunId>() else { return Ok(None) };
-    if app.engine.store().info(&StreamName::Run(run.clone())).await?.is_none() {
+    let Ok(run) = text.parse::<RunId>() else {
+        return Ok(None);
+    };
+    if app
+        .engine
+        .store()
+        .info(&StreamName::Run(run.clone()))
+        .await?
+        .is_none()
+    {
         return Ok(None);
     }
     let plan = plan_of_run(&**app.engine.store(), &run).await?;
@@ -48,8 +57,13 @@ pub(crate) async fn run_target(app: &App, text: &str) -> Result<Target, Failure>
     Ok(Target { review, run })
 }
 
-/// As [`run_target`], for reading: the beginning of a plan's id is enough, and one of its runs may be named beside it.
-pub(crate) async fn run_for_reading(app: &App, text: &str, run: Option<&str>) -> Result<Target, Failure> {
+/// As [`run_target`], for reading: the beginning of a plan's id is enough, and one of its runs may
+/// be named beside it.
+pub(crate) async fn run_for_reading(
+    app: &App,
+    text: &str,
+    run: Option<&str>,
+) -> Result<Target, Failure> {
     if run.is_none()
         && let Some(target) = named_run(app, text).await?
     {
@@ -57,7 +71,9 @@ pub(crate) async fn run_for_reading(app: &App, text: &str, run: Option<&str>) ->
     }
     let (review, _) = load_for_reading(app, text).await?;
     if let Some(named) = run
-        && let Some(target) = named_run(app, named).await?.filter(|target| target.review.id() == review.id())
+        && let Some(target) = named_run(app, named)
+            .await?
+            .filter(|target| target.review.id() == review.id())
     {
         return Ok(target);
     }
@@ -65,7 +81,8 @@ pub(crate) async fn run_for_reading(app: &App, text: &str, run: Option<&str>) ->
     Ok(Target { review, run })
 }
 
-/// The step that was named. `parent-step/child-step` is a step of the run that `parent-step` is doing.
+/// The step that was named. `parent-step/child-step` is a step of the run that `parent-step` is
+/// doing.
 pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<StepTarget, Failure> {
     let Target { mut review, run } = run_target(app, text).await?;
     let (mut run, _) = app.engine.load_run(&run, &review).await?;
@@ -87,7 +104,11 @@ pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<Ste
         (review, step) = (target.review, rest);
     }
     known(&run, step)?;
-    Ok(StepTarget { review, run, step: step.to_owned() })
+    Ok(StepTarget {
+        review,
+        run,
+        step: step.to_owned(),
+    })
 }
 
 /// Checked here, because the process that executes the run answers in words only.
@@ -97,8 +118,15 @@ fn known(run: &Run, step: &str) -> Result<(), Failure> {
     if run.plan().find(named).is_some() {
         return Ok(());
     }
-    let ids = run.plan().indices().map(|ix| run.plan().step_id(ix).to_string());
-    let failure = Failure::usage(format!("plan `{}` has no step `{}`", run.plan().id(), line(step)));
+    let ids = run
+        .plan()
+        .indices()
+        .map(|ix| run.plan().step_id(ix).to_string());
+    let failure = Failure::usage(format!(
+        "plan `{}` has no step `{}`",
+        run.plan().id(),
+        line(step)
+    ));
     Err(match nearest(step, ids).as_slice() {
         [] => failure,
         near => failure.hint(format!("did you mean {}?", near.join(" or "))),
@@ -115,10 +143,13 @@ pub(crate) fn name_of(run: &Run) -> String {
     }
 }
 
-/// The command that goes on with a run that nobody executes: of the run it belongs to, if it belongs to one.
+/// The command that goes on with a run that nobody executes: of the run it belongs to, if it
+/// belongs to one.
 pub(crate) async fn how_to_go_on(app: &App, mut run: Run) -> Result<Option<String>, Failure> {
     while let Some(parent) = run.start().parent.clone() {
-        let Some(target) = named_run(app, parent.run.as_str()).await? else { return Ok(None) };
+        let Some(target) = named_run(app, parent.run.as_str()).await? else {
+            return Ok(None);
+        };
         (run, _) = app.engine.load_run(&target.run, &target.review).await?;
     }
     if run.state().is_terminal() || app.engine.store().lease(run.id()).await?.is_some() {

@@ -9,7 +9,8 @@ pub(crate) async fn tend(app: &App) {
     let tended = match app.engine.tend().await {
         Ok(tended) => tended,
         Err(error) => {
-            app.printer().warn(&format!("what is due could not be found: {error}"));
+            app.printer()
+                .warn(&format!("what is due could not be found: {error}"));
             return;
         }
     };
@@ -27,10 +28,12 @@ pub(crate) async fn tend(app: &App) {
 /// How a person goes on from there.
 fn hint(notice: &Notice) -> Option<String> {
     match notice {
-        Notice::PlanExpired { plan, .. } => Some(format!("planwright propose {plan} brings it back")),
-        Notice::ApprovalExpired { plan } => {
-            Some(format!("planwright show {plan}, then planwright approve {plan} again"))
+        Notice::PlanExpired { plan, .. } => {
+            Some(format!("planwright propose {plan} brings it back"))
         }
+        Notice::ApprovalExpired { plan } => Some(format!(
+            "planwright show {plan}, then planwright approve {plan} again"
+        )),
         Notice::RunStalled { plan, .. } => Some(stalled_hint(plan.as_str())),
         Notice::StepExpired { plan, .. } => Some(format!("planwright show {plan}")),
         Notice::PlanArchived { plan } => Some(format!("planwright unarchive {plan} takes it back")),

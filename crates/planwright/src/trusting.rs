@@ -1,4 +1,5 @@
-//! The person's word about what a project's files describe, the same for servers, models and executors.
+//! The person's word about what a project's files describe, the same for servers, models and
+//! executors.
 
 use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
@@ -13,8 +14,11 @@ pub(crate) fn agree(printer: Printer, yes: bool, command: &str) -> Result<(), Fa
         return Ok(());
     }
     if !printer.can_ask() {
-        return Err(Failure::refused("a person has to see this and agree")
-            .hint(format!("repeat it at a terminal, or planwright {command} --yes")));
+        return Err(
+            Failure::refused("a person has to see this and agree").hint(format!(
+                "repeat it at a terminal, or planwright {command} --yes"
+            )),
+        );
     }
     match ask(printer, "Trust it?")? {
         Answer::Yes => Ok(()),
@@ -42,7 +46,8 @@ pub(crate) fn untrusted(printer: Printer, name: &str, was_trusted: bool) -> Resu
     Ok(Exit::Done)
 }
 
-/// Says which words of a launch line are files of the project: trust in the line is no trust in those who can change them.
+/// Says which words of a launch line are files of the project: trust in the line is no trust in
+/// those who can change them.
 pub(crate) fn warn_of_own_files<'a>(
     printer: Printer,
     workspace: &Path,
@@ -56,7 +61,8 @@ pub(crate) fn warn_of_own_files<'a>(
     };
     for word in words.into_iter().filter(is_own) {
         let (mark, file) = (printer.err(YELLOW, "!"), line(word));
-        printer
-            .talk(&format!("{mark} `{file}` is a file of this project: who can change it decides what runs"));
+        printer.talk(&format!(
+            "{mark} `{file}` is a file of this project: who can change it decides what runs"
+        ));
     }
 }

@@ -1,4 +1,5 @@
-//! The concrete calls that wait for a person, shown in full: what is agreed to must not hide anything.
+//! The concrete calls that wait for a person, shown in full: what is agreed to must not hide
+//! anything.
 
 use crate::exit::Failure;
 use crate::printer::line;
@@ -11,7 +12,11 @@ use planwright_server::wire::AskedCallWire;
 const MAX_SHOWN: usize = 256 << 10;
 
 /// The lines that show one call.
-pub(crate) async fn call_lines(app: &App, step: &str, asked: &AskedCall) -> Result<Vec<String>, Failure> {
+pub(crate) async fn call_lines(
+    app: &App,
+    step: &str,
+    asked: &AskedCall,
+) -> Result<Vec<String>, Failure> {
     let call = AskedCallWire::read(asked, &**app.artifacts()).await?;
     let mut lines = vec![format!("step {step} wants to call {}", visible(&call.tool))];
     lines.push(format!("  because {}", line(&call.reason)));
@@ -19,7 +24,10 @@ pub(crate) async fn call_lines(app: &App, step: &str, asked: &AskedCall) -> Resu
     if args.len() > MAX_SHOWN {
         let start: String = args.chars().take(2_000).collect();
         lines.extend(start.lines().map(|text| format!("  {}", visible(text))));
-        lines.push(format!("  … {} bytes in all: planwright log --json names the whole", args.len()));
+        lines.push(format!(
+            "  … {} bytes in all: planwright log --json names the whole",
+            args.len()
+        ));
     } else {
         lines.extend(args.lines().map(|text| format!("  {}", visible(text))));
     }
@@ -32,7 +40,10 @@ pub(crate) async fn waiting_calls(app: &App, run: &Run) -> Result<Vec<String>, F
     const SHOWN: usize = 5;
     let mut lines = Vec::new();
     for ix in run.waiting().take(SHOWN) {
-        if let StepState::AwaitingApproval { call: Some(asked), .. } = run.step(ix) {
+        if let StepState::AwaitingApproval {
+            call: Some(asked), ..
+        } = run.step(ix)
+        {
             lines.extend(call_lines(app, run.step_id(ix).as_str(), asked).await?);
         }
     }

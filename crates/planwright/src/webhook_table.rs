@@ -51,7 +51,9 @@ pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>,
             .hint("docs/webhooks.md shows what can be written")
     };
     if tables.len() > MAX_ENDPOINTS {
-        return Err(Failure::usage(format!("{FILE}: at most {MAX_ENDPOINTS} webhooks are told")));
+        return Err(Failure::usage(format!(
+            "{FILE}: at most {MAX_ENDPOINTS} webhooks are told"
+        )));
     }
     let mut names = BTreeSet::new();
     let mut options = Vec::new();
@@ -63,7 +65,12 @@ pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>,
             SecretName::new(name)
                 .ok_or_else(|| wrong(&table.name, &format!("{name:?} is no name of a secret")))
         };
-        let secrets = table.secret.iter().chain(&table.secrets).map(named).collect::<Result<_, _>>()?;
+        let secrets = table
+            .secret
+            .iter()
+            .chain(&table.secrets)
+            .map(named)
+            .collect::<Result<_, _>>()?;
         let webhook = WebhookOptions {
             name: table.name.clone(),
             url: table.url.clone(),
@@ -76,7 +83,9 @@ pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>,
             allow_private: table.allow_private,
             service_url: table.service_url.clone(),
         };
-        webhook.validate().map_err(|problem| wrong(&table.name, &problem.to_string()))?;
+        webhook
+            .validate()
+            .map_err(|problem| wrong(&table.name, &problem.to_string()))?;
         options.push(webhook);
     }
     Ok(options)
@@ -94,16 +103,24 @@ impl App {
                 environment.redaction.clone(),
                 Arc::clone(&environment.clock),
             );
-            let wrong = |problem| Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"));
+            let wrong =
+                |problem| Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"));
             webhook.map(Arc::new).map_err(wrong)
         };
-        self.setting.config.webhooks()?.into_iter().map(open).collect()
+        self.setting
+            .config
+            .webhooks()?
+            .into_iter()
+            .map(open)
+            .collect()
     }
 
     /// What is still to be told; absent in a workspace without a store.
     pub(crate) fn outbox(&self) -> Option<Arc<dyn Outbox>> {
         let sqlite = self.sqlite.as_ref()?;
-        Some(Arc::<planwright_adapters::sqlite::SqliteStore>::clone(sqlite))
+        Some(Arc::<planwright_adapters::sqlite::SqliteStore>::clone(
+            sqlite,
+        ))
     }
 
     /// Tells the endpoints what happens until it is told to stop, each by a task of its own.
@@ -112,7 +129,9 @@ impl App {
         watch: &Arc<dyn CourierWatch>,
         stop: &CancellationToken,
     ) -> Result<Vec<JoinHandle<()>>, Failure> {
-        let Some(outbox) = self.outbox() else { return Ok(Vec::new()) };
+        let Some(outbox) = self.outbox() else {
+            return Ok(Vec::new());
+        };
         let start = |webhook: Arc<HttpWebhook>| {
             let webhook: Arc<dyn Webhook> = webhook;
             let courier = Courier::new(self.engine.clone(), Arc::clone(&outbox), webhook);

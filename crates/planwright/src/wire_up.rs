@@ -1,7 +1,7 @@
 //! Puts the program together: workspace → configuration → store → tools → engine.
 //!
-//! Nothing is created before something has to be written: a command that reads finds an empty place empty and leaves
-//! it so.
+//! Nothing is created before something has to be written: a command that reads finds an empty place
+//! empty and leaves it so.
 
 use crate::config::Config;
 use crate::executor_table;
@@ -35,7 +35,8 @@ use std::sync::Arc;
 /// The directory in a workspace that everything is kept in.
 const PLANS: &str = ".plans";
 
-/// Names the agent that uses the command line. Set by whoever lets an agent loose: it proposes and never approves.
+/// Names the agent that uses the command line. Set by whoever lets an agent loose: it proposes and
+/// never approves.
 const AGENT: &str = "PLANWRIGHT_AGENT";
 
 /// Where things are.
@@ -49,23 +50,37 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// The directory that was named, else the nearest one above that has plans, else the current one.
+    /// The directory that was named, else the nearest one above that has plans, else the current
+    /// one.
     pub(crate) fn find(named: Option<&Path>) -> Result<Self, Failure> {
-        let here = std::env::current_dir()
-            .map_err(|error| Failure::usage(format!("the current directory cannot be used: {error}")))?;
+        let here = std::env::current_dir().map_err(|error| {
+            Failure::usage(format!("the current directory cannot be used: {error}"))
+        })?;
         let root = match named.filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => here.join(path),
-            None => here.ancestors().find(|path| path.join(PLANS).is_dir()).unwrap_or(&here).to_owned(),
+            None => here
+                .ancestors()
+                .find(|path| path.join(PLANS).is_dir())
+                .unwrap_or(&here)
+                .to_owned(),
         };
         if !root.is_dir() {
-            return Err(Failure::usage(format!("the workspace {} is not a directory", root.display())));
+            return Err(Failure::usage(format!(
+                "the workspace {} is not a directory",
+                root.display()
+            )));
         }
         let plans = root.join(PLANS);
         let moved = std::env::var_os("PLAN_RUNTIME_STORE_PATH").filter(|path| !path.is_empty());
         let database = moved.map_or_else(|| plans.join("planwright.db"), |path| here.join(path));
         let mut artifacts = database.clone().into_os_string();
         artifacts.push("-artifacts");
-        Ok(Self { root, plans, database, artifacts: artifacts.into() })
+        Ok(Self {
+            root,
+            plans,
+            database,
+            artifacts: artifacts.into(),
+        })
     }
 
     /// The workspace in a directory, wherever the environment keeps the store of this one.
@@ -73,18 +88,35 @@ impl Workspace {
         let root = std::path::absolute(directory)
             .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
         if !root.is_dir() {
-            return Err(Failure::usage(format!("{} is not a directory", root.display())));
+            return Err(Failure::usage(format!(
+                "{} is not a directory",
+                root.display()
+            )));
         }
         let plans = root.join(PLANS);
-        let (database, artifacts) = (plans.join("planwright.db"), plans.join("planwright.db-artifacts"));
-        Ok(Self { root, plans, database, artifacts })
+        let (database, artifacts) = (
+            plans.join("planwright.db"),
+            plans.join("planwright.db-artifacts"),
+        );
+        Ok(Self {
+            root,
+            plans,
+            database,
+            artifacts,
+        })
     }
 
     /// Makes `.plans` for its owner only.
     pub(crate) fn create(&self) -> Result<(), Failure> {
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.plans);
+        let created = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.plans);
         created.map_err(|error| {
-            Failure::new(Exit::Store, format!("cannot create {}: {error}", self.plans.display()))
+            Failure::new(
+                Exit::Store,
+                format!("cannot create {}: {error}", self.plans.display()),
+            )
         })
     }
 }
@@ -111,10 +143,21 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    pub(crate) fn new(dir: Option<&Path>, printer: Printer, servers: Servers) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        dir: Option<&Path>,
+        printer: Printer,
+        servers: Servers,
+    ) -> Result<Self, Failure> {
         let workspace = Workspace::find(dir)?;
         let config = Config::read(&workspace.root)?;
-        Ok(Self { workspace, config, printer, servers, unlock: Unlock::default(), shared: None })
+        Ok(Self {
+            workspace,
+            config,
+            printer,
+            servers,
+            unlock: Unlock::default(),
+            shared: None,
+        })
     }
 
     pub(crate) fn unlocked_by(self, unlock: Unlock) -> Self {
@@ -123,7 +166,10 @@ impl Setting {
 
     /// As this one, but whoever opens the store uses this program, which has it open.
     pub(crate) fn sharing(self, app: App) -> Self {
-        Self { shared: Some(Arc::new(app)), ..self }
+        Self {
+            shared: Some(Arc::new(app)),
+            ..self
+        }
     }
 
     /// Opens the store. A person is asked for a passphrase only when there is something to open.
@@ -131,9 +177,17 @@ impl Setting {
         let path = &self.workspace.database;
         let place = |error: OpenStoreError| {
             let failure = Failure::from(error);
-            Failure { message: format!("{}: {}", path.display(), failure.message), ..failure }
+            Failure {
+                message: format!("{}: {}", path.display(), failure.message),
+                ..failure
+            }
         };
-        let open = |passphrase| SqliteStore::open_with(Options { passphrase, ..Options::new(path) });
+        let open = |passphrase| {
+            SqliteStore::open_with(Options {
+                passphrase,
+                ..Options::new(path)
+            })
+        };
         match self.unlock.given(self)? {
             Some(passphrase) => open(Some(passphrase)).map_err(place),
             None => match open(None) {
@@ -147,7 +201,10 @@ impl Setting {
 
     pub(crate) fn toolbox(&self) -> Result<Toolbox, Failure> {
         let local = Local::open(self.config.local(&self.workspace.root)).map_err(|error| {
-            Failure::usage(format!("cannot open the workspace {}: {error}", self.workspace.root.display()))
+            Failure::usage(format!(
+                "cannot open the workspace {}: {error}",
+                self.workspace.root.display()
+            ))
         })?;
         let servers: [Arc<dyn InProcessServer>; 2] = [Arc::new(local), Arc::new(Demo)];
         Toolbox::new(servers, self.config.toolbox())
@@ -156,12 +213,20 @@ impl Setting {
 
     /// The servers that files name.
     pub(crate) fn roster(&self) -> Roster {
-        Roster::read(&self.workspace.root, &self.config, self.servers.trust_project)
+        Roster::read(
+            &self.workspace.root,
+            &self.config,
+            self.servers.trust_project,
+        )
     }
 
     /// The programs that work on agent steps, as the files describe them.
     pub(crate) fn executors(&self) -> Vec<executor_table::Described> {
-        executor_table::described(&self.config, &self.workspace.root, self.servers.trust_project)
+        executor_table::described(
+            &self.config,
+            &self.workspace.root,
+            self.servers.trust_project,
+        )
     }
 
     /// The models that can be asked. No key is read before somebody asks.
@@ -209,8 +274,10 @@ impl Setting {
             }
             Some(Arc::new(self.open_store()?))
         };
-        let cipher =
-            sqlite.as_ref().map_or_else(|| Arc::new(Cipher::Plain), |store| Arc::clone(store.cipher()));
+        let cipher = sqlite.as_ref().map_or_else(
+            || Arc::new(Cipher::Plain),
+            |store| Arc::clone(store.cipher()),
+        );
         let keep_logs = !cipher.is_sealed();
         let artifacts = FileArtifacts::with_cipher(&self.workspace.artifacts, cipher);
         let artifacts: Arc<dyn Artifacts> = Arc::new(artifacts);
@@ -226,20 +293,37 @@ impl Setting {
         }
         let engine = builder
             .model(models)
-            .executors(Arc::new(executor_table::usable(self.executors(), &self.workspace.root)))
+            .executors(Arc::new(executor_table::usable(
+                self.executors(),
+                &self.workspace.root,
+            )))
             .agents(self.config.agents())
             .prompts(prompt_files::read(&self.workspace.plans)?)
             .surroundings(Arc::new(WorkspaceSurroundings::new(&self.workspace.root)))
             .store(store, artifacts)
-            .secrets(Arc::new(self.config.secrets(&self.workspace.root)?), redaction)
+            .secrets(
+                Arc::new(self.config.secrets(&self.workspace.root)?),
+                redaction,
+            )
             .limits(self.config.limits())
             .bounds(self.config.bounds())
             .keeping(self.config.keeping())
             .policy(Arc::new(self.config.policy()?))
             .policy_version(self.config.policy_version()?)
             .build();
-        let files = Arc::new(WorkspaceFiles::new(engine.clone(), self.workspace.plans.clone(), !keep_logs));
-        Ok(App { setting: self.clone(), engine, sqlite, tools, roster, files })
+        let files = Arc::new(WorkspaceFiles::new(
+            engine.clone(),
+            self.workspace.plans.clone(),
+            !keep_logs,
+        ));
+        Ok(App {
+            setting: self.clone(),
+            engine,
+            sqlite,
+            tools,
+            roster,
+            files,
+        })
     }
 }
 
@@ -270,8 +354,8 @@ impl App {
     }
 }
 
-/// Whoever gives this command: the operating-system user, or an agent that says so. The account decides, not the
-/// environment, which anybody can set; the environment can only take rights away.
+/// Whoever gives this command: the operating-system user, or an agent that says so. The account
+/// decides, not the environment, which anybody can set; the environment can only take rights away.
 pub(crate) fn user() -> Principal {
     if let Some(agent) = std::env::var_os(AGENT).filter(|name| !name.is_empty()) {
         return Principal::agent(agent.to_string_lossy());

@@ -27,25 +27,43 @@ impl Served {
         std::fs::write(workspace.join("planwright.toml"), settings)?;
         let command = |args: &[&str]| {
             let mut command = Command::new(binary);
-            command.args(args).env("PLANWRIGHT_DIR", workspace).current_dir(workspace);
+            command
+                .args(args)
+                .env("PLANWRIGHT_DIR", workspace)
+                .current_dir(workspace);
             command.stderr(Stdio::null());
             command
         };
-        let made =
-            command(&["token", "create", "--role", "admin", "--kind", "person", "--name", "bench", "--json"]);
+        let made = command(&[
+            "token", "create", "--role", "admin", "--kind", "person", "--name", "bench", "--json",
+        ]);
         let made = { made }.output()?;
         let made: Value = serde_json::from_slice(&made.stdout).context("no token was made")?;
-        let token = made["token"].as_str().context("no token was made")?.to_owned();
+        let token = made["token"]
+            .as_str()
+            .context("no token was made")?
+            .to_owned();
         let started = Instant::now();
-        let mut child =
-            command(&["serve", "--listen", "127.0.0.1:0", "--json"]).stdout(Stdio::piped()).spawn()?;
+        let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--json"])
+            .stdout(Stdio::piped())
+            .spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("it has an output")?).read_line(&mut line)?;
         let ready = started.elapsed();
         let announced: Value = serde_json::from_str(&line).context("the service did not start")?;
-        let url = announced["url"].as_str().context("the service says where it is")?;
-        let address = url.strip_prefix("http://").context("plain HTTP")?.to_owned();
-        Ok(Self { child, address, token, ready })
+        let url = announced["url"]
+            .as_str()
+            .context("the service says where it is")?;
+        let address = url
+            .strip_prefix("http://")
+            .context("plain HTTP")?
+            .to_owned();
+        Ok(Self {
+            child,
+            address,
+            token,
+            ready,
+        })
     }
 
     fn connect(&self, request: &str) -> Result<BufReader<TcpStream>> {
@@ -56,9 +74,15 @@ impl Served {
         let mut stream = BufReader::new(stream);
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
-            ensure!(stream.read_line(&mut head)? > 0, "the service hung up: {head}");
+            ensure!(
+                stream.read_line(&mut head)? > 0,
+                "the service hung up: {head}"
+            );
         }
-        let success = head.split(' ').nth(1).is_some_and(|status| status.starts_with('2'));
+        let success = head
+            .split(' ')
+            .nth(1)
+            .is_some_and(|status| status.starts_with('2'));
         if !success {
             let mut body = String::new();
             stream.read_to_string(&mut body)?;
@@ -76,17 +100,22 @@ impl Served {
         );
         let mut answer = String::new();
         let context = || format!("POST {path}");
-        self.connect(&request).with_context(context)?.read_to_string(&mut answer)?;
+        self.connect(&request)
+            .with_context(context)?
+            .read_to_string(&mut answer)?;
         Ok(serde_json::from_str(&answer).unwrap_or_default())
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         let (address, token) = (&self.address, &self.token);
-        let request =
-            format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n");
+        let request = format!(
+            "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        );
         let mut answer = String::new();
         let context = || format!("GET {path}");
-        self.connect(&request).with_context(context)?.read_to_string(&mut answer)?;
+        self.connect(&request)
+            .with_context(context)?
+            .read_to_string(&mut answer)?;
         Ok(serde_json::from_str(&answer)?)
     }
 
@@ -96,13 +125,19 @@ impl Served {
         let request = format!(
             "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\r\n"
         );
-        Ok(Listener(self.connect(&request).with_context(|| format!("GET {path}"))?))
+        Ok(Listener(
+            self.connect(&request)
+                .with_context(|| format!("GET {path}"))?,
+        ))
     }
 
     /// What the process holds in memory.
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the kernel knows")?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .context("the kernel knows")?;
         let kib: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
         Ok(kib * 1024)
     }

@@ -1,4 +1,5 @@
-//! The physical limit: how many single-row commits a second SQLite makes durable on this file system.
+//! The physical limit: how many single-row commits a second SQLite makes durable on this file
+//! system.
 
 use anyhow::Result;
 use rusqlite::Connection;

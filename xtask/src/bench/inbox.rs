@@ -1,4 +1,5 @@
-//! What looking costs when most plans are long over: the inbox, what is due, lists, and the start of the service.
+//! What looking costs when most plans are long over: the inbox, what is due, lists, and the start
+//! of the service.
 
 use super::client::Served;
 use anyhow::{Result, ensure};
@@ -47,7 +48,10 @@ pub(crate) fn measure(binary: &Path, dir: &Path) -> Result<(Looks, Looks)> {
 fn looks(binary: &Path, workspace: &Path, over: usize) -> Result<Looks> {
     let database = workspace.join(".plans").join("planwright.db");
     std::fs::create_dir_all(workspace.join(".plans"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let tend = runtime.block_on(async {
         let engine = engine(&database)?;
         fill(&engine, over).await?;
@@ -65,7 +69,14 @@ fn looks(binary: &Path, workspace: &Path, over: usize) -> Result<Looks> {
     let inbox = repeat(ROUNDS, || get(&served, "/approvals", WAITING))?;
     let page = repeat(ROUNDS, || get(&served, "/plan?limit=20", 20))?;
     let rows = repeat(ROUNDS, || rows(&database))?;
-    Ok(Looks { rows, inbox, tend, page, ready: served.ready, list })
+    Ok(Looks {
+        rows,
+        inbox,
+        tend,
+        page,
+        ready: served.ready,
+        list,
+    })
 }
 
 fn engine(database: &Path) -> Result<Engine> {
@@ -73,7 +84,9 @@ fn engine(database: &Path) -> Result<Engine> {
     let artifacts = PathBuf::from(format!("{}-artifacts", database.display()));
     let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
     let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default())?);
-    Ok(Engine::builder(tools).store(store, Arc::new(FileArtifacts::new(artifacts))).build())
+    Ok(Engine::builder(tools)
+        .store(store, Arc::new(FileArtifacts::new(artifacts)))
+        .build())
 }
 
 /// Many at once, because they share their commits.
@@ -100,8 +113,7 @@ async fn fill(engine: &Engine, over: usize) -> Result<()> {
 
 async fn make(engine: &Engine, number: usize) -> Result<()> {
     let gated = number < WAITING;
-    let step =
-        json!({ "id": "s", "tool": "demo.echo", "args": { "value": number }, "approvalRequired": gated });
+    let step = json!({ "id": "s", "tool": "demo.echo", "args": { "value": number }, "approvalRequired": gated });
     let plan = json!({ "id": format!("plan-{number}"), "title": "one of many", "steps": [step] });
     let document = Document::read(plan.to_string().as_bytes(), &Bounds::default())?;
     let person = Principal::person("bench");
@@ -110,8 +122,14 @@ async fn make(engine: &Engine, number: usize) -> Result<()> {
         return Ok(());
     }
     let shown = Shown::Version(review.current().number);
-    engine.approve(review.id(), &Map::new(), shown, &person, Assurance::Program).await?;
-    let run = engine.start(review.id(), RunOptions::new(person)).await?.wait().await?;
+    engine
+        .approve(review.id(), &Map::new(), shown, &person, Assurance::Program)
+        .await?;
+    let run = engine
+        .start(review.id(), RunOptions::new(person))
+        .await?
+        .wait()
+        .await?;
     let wanted = if gated { "waiting" } else { "completed" };
     ensure!(run.status() == wanted, "a run is {}", run.status());
     Ok(())
@@ -123,7 +141,9 @@ fn middle(mut times: Vec<Duration>) -> Duration {
 }
 
 fn repeat(times: usize, mut look: impl FnMut() -> Result<Duration>) -> Result<Duration> {
-    Ok(middle((0..times).map(|_| look()).collect::<Result<Vec<_>>>()?))
+    Ok(middle(
+        (0..times).map(|_| look()).collect::<Result<Vec<_>>>()?,
+    ))
 }
 
 fn get(served: &Served, path: &str, items: usize) -> Result<Duration> {
@@ -138,17 +158,24 @@ fn get(served: &Served, path: &str, items: usize) -> Result<Duration> {
 fn list(binary: &Path, workspace: &Path) -> Result<Duration> {
     let started = Instant::now();
     let mut command = Command::new(binary);
-    command.args(["list", "--json"]).env("PLANWRIGHT_DIR", workspace).current_dir(workspace);
+    command
+        .args(["list", "--json"])
+        .env("PLANWRIGHT_DIR", workspace)
+        .current_dir(workspace);
     let output = command.stderr(Stdio::null()).output()?;
     let took = started.elapsed();
     ensure!(output.status.success(), "the plans are not listed");
-    ensure!(serde_json::from_slice::<Value>(&output.stdout)?.is_array(), "the plans are not listed");
+    ensure!(
+        serde_json::from_slice::<Value>(&output.stdout)?.is_array(),
+        "the plans are not listed"
+    );
     Ok(took)
 }
 
 fn rows(database: &Path) -> Result<Duration> {
     let connection = Connection::open(database)?;
-    let sql = "SELECT name, plan, status, label, created_at, updated_at FROM streams WHERE kind = 'plan'";
+    let sql =
+        "SELECT name, plan, status, label, created_at, updated_at FROM streams WHERE kind = 'plan'";
     let mut statement = connection.prepare(sql)?;
     let started = Instant::now();
     let mut rows = statement.query([])?;

@@ -1,5 +1,5 @@
-//! What a call of an MCP server costs above the server's own round trip. The server is this program itself, answering
-//! lines over its pipes; the same lines are first written and read by hand.
+//! What a call of an MCP server costs above the server's own round trip. The server is this program
+//! itself, answering lines over its pipes; the same lines are first written and read by hand.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use planwright_adapters::mcp::{McpOptions, McpServers, ServerSpec, ServerState, Transport};
@@ -27,18 +27,26 @@ pub(crate) struct RoundTrips {
 
 impl RoundTrips {
     pub(crate) fn overhead_ms(&self) -> f64 {
-        self.through_client.saturating_sub(self.by_hand).as_secs_f64() * 1e3
+        self.through_client
+            .saturating_sub(self.by_hand)
+            .as_secs_f64()
+            * 1e3
     }
 }
 
 pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
     // As the program itself has it.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let mut by_hand = ByHand::start()?;
     let servers = runtime.block_on(connect(dir))?;
     let (mut hand, mut client) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
-        let measured = (by_hand.calls()?, runtime.block_on(through_client(&servers))?);
+        let measured = (
+            by_hand.calls()?,
+            runtime.block_on(through_client(&servers))?,
+        );
         // In the first round everything is cold.
         if round > 0 {
             hand.extend(measured.0);
@@ -46,7 +54,10 @@ pub(crate) fn round_trips(dir: &Path) -> Result<RoundTrips> {
         }
     }
     runtime.block_on(servers.close());
-    Ok(RoundTrips { by_hand: median(hand), through_client: median(client) })
+    Ok(RoundTrips {
+        by_hand: median(hand),
+        through_client: median(client),
+    })
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -64,10 +75,18 @@ struct ByHand {
 impl ByHand {
     fn start() -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.arg("bench-echo").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command
+            .arg("bench-echo")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
         let stdin = child.stdin.take().context("it has an input")?;
         let stdout = BufReader::new(child.stdout.take().context("it has an output")?);
-        Ok(Self { child, stdin, stdout })
+        Ok(Self {
+            child,
+            stdin,
+            stdout,
+        })
     }
 
     fn calls(&mut self) -> Result<Vec<Duration>> {
@@ -76,7 +95,8 @@ impl ByHand {
 
     fn call(&mut self, number: usize) -> Result<Duration> {
         let params = json!({ "name": "echo", "arguments": { "text": TEXT } });
-        let request = json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params });
+        let request =
+            json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params });
         let line = format!("{request}\n");
         let mut answer = String::new();
         let started = Instant::now();
@@ -97,7 +117,10 @@ impl Drop for ByHand {
 }
 
 async fn connect(dir: &Path) -> Result<McpServers> {
-    let program = std::env::current_exe()?.to_str().context("the program has a plain name")?.to_owned();
+    let program = std::env::current_exe()?
+        .to_str()
+        .context("the program has a plain name")?
+        .to_owned();
     let transport = Transport::Stdio {
         command: program,
         args: vec!["bench-echo".to_owned()],
@@ -126,8 +149,13 @@ async fn through_client(servers: &McpServers) -> Result<Vec<Duration>> {
 
 fn call() -> Call {
     Call {
-        tool: ToolName { server: "echo".into(), tool: "echo".into() },
-        args: [("text".to_owned(), Value::from(TEXT))].into_iter().collect(),
+        tool: ToolName {
+            server: "echo".into(),
+            tool: "echo".into(),
+        },
+        args: [("text".to_owned(), Value::from(TEXT))]
+            .into_iter()
+            .collect(),
         definition: None,
         plan: "bench".parse().expect("this is an id"),
         run: "run_bench".parse().expect("this is an id"),
@@ -146,7 +174,9 @@ pub(crate) fn serve() -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line?)?;
-        let Some(id) = message.get("id") else { continue };
+        let Some(id) = message.get("id") else {
+            continue;
+        };
         let answer = match message["method"].as_str() {
             Some("initialize") => json!({ "result": {
                 "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
@@ -161,7 +191,9 @@ pub(crate) fn serve() -> Result<()> {
             ] } }),
             _ => json!({ "error": { "code": -32601, "message": "Method not found" } }),
         };
-        let Value::Object(mut answer) = answer else { continue };
+        let Value::Object(mut answer) = answer else {
+            continue;
+        };
         answer.insert("jsonrpc".to_owned(), json!("2.0"));
         answer.insert("id".to_owned(), id.clone());
         writeln!(stdout, "{}", Value::Object(answer))?;

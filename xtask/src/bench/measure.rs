@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 /// What a shape took.
 pub(crate) struct Measured {
     pub(crate) steps: usize,
-    /// From asking for the runs to their ends: reading, checking and digesting the plans is part of it.
+    /// From asking for the runs to their ends: reading, checking and digesting the plans is part of
+    /// it.
     pub(crate) elapsed: Duration,
     /// From the last run begun to the last run ended.
     pub(crate) executing: Duration,
@@ -42,7 +43,13 @@ impl Measured {
     }
 
     pub(crate) fn to_line(&self) -> String {
-        format!("{} {} {} {}", self.steps, self.elapsed.as_nanos(), self.executing.as_nanos(), self.peak_mib)
+        format!(
+            "{} {} {} {}",
+            self.steps,
+            self.elapsed.as_nanos(),
+            self.executing.as_nanos(),
+            self.peak_mib
+        )
     }
 
     pub(crate) fn from_line(line: &str) -> Option<Self> {
@@ -59,7 +66,9 @@ impl Measured {
 pub(crate) fn execute(shape: &str, dir: &Path) -> Result<Measured> {
     let plans = shapes::plans(shape).with_context(|| format!("there is no shape {shape:?}"))?;
     // As the program itself has it.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(execute_all(plans, dir))
 }
 
@@ -86,7 +95,12 @@ async fn execute_all(plans: Vec<String>, dir: &Path) -> Result<Measured> {
         let run = handle.wait().await?;
         ensure!(run.status() == "completed", "a run ended {}", run.status());
     }
-    Ok(Measured { steps, elapsed: started.elapsed(), executing: begun.elapsed(), peak_mib: peak_mib()? })
+    Ok(Measured {
+        steps,
+        elapsed: started.elapsed(),
+        executing: begun.elapsed(),
+        peak_mib: peak_mib()?,
+    })
 }
 
 async fn prepare(engine: &Engine, plan: String, person: &Principal) -> Result<(PlanId, usize)> {
@@ -97,14 +111,24 @@ async fn prepare(engine: &Engine, plan: String, person: &Principal) -> Result<(P
     let id = review.id().clone();
     let shown = Shown::Version(review.current().number);
     drop(review);
-    engine.approve(&id, &Map::new(), shown, person, Assurance::Program).await?;
+    engine
+        .approve(&id, &Map::new(), shown, person, Assurance::Program)
+        .await?;
     Ok((id, steps))
 }
 
 /// The most memory this process has had, as the kernel counts it.
 fn peak_mib() -> Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("peak memory is read from /proc")?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("the kernel reports VmHWM")?;
-    let kib: f64 = line.split_whitespace().nth(1).context("VmHWM has a number")?.parse()?;
+    let status =
+        std::fs::read_to_string("/proc/self/status").context("peak memory is read from /proc")?;
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .context("the kernel reports VmHWM")?;
+    let kib: f64 = line
+        .split_whitespace()
+        .nth(1)
+        .context("VmHWM has a number")?
+        .parse()?;
     Ok(kib / 1024.0)
 }

@@ -1,4 +1,5 @@
-//! How fast runs are, next to what the disk allows. Every figure comes from the same run on the same file system.
+//! How fast runs are, next to what the disk allows. Every figure comes from the same run on the
+//! same file system.
 
 mod client;
 mod disk;
@@ -22,17 +23,39 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
         None => tempfile::tempdir_in(".")?,
     };
     let mut table = Table::default();
-    let Chain { limit, rate, share, whole } = chain_beside_disk(work.path())?;
-    table.note("disk: SQLite WAL FULL single-row commits", format!("{limit:.0}/s"));
+    let Chain {
+        limit,
+        rate,
+        share,
+        whole,
+    } = chain_beside_disk(work.path())?;
+    table.note(
+        "disk: SQLite WAL FULL single-row commits",
+        format!("{limit:.0}/s"),
+    );
     table.note("chain of 1,000", format!("{rate:.0} steps/s"));
-    table.bar("chain of 1,000: commits per second / disk", share, Bar::AtLeast(0.8));
-    table.note("the same, with starting the run counted in", format!("{whole:.3}"));
+    table.bar(
+        "chain of 1,000: commits per second / disk",
+        share,
+        Bar::AtLeast(0.8),
+    );
+    table.note(
+        "the same, with starting the run counted in",
+        format!("{whole:.3}"),
+    );
 
     let fan_out = median_of(5, "fan-out", work.path())?;
-    table.bar("1 → 1,000 → 1: durable steps per second", fan_out.executing_rate(), Bar::AtLeast(20_000.0));
+    table.bar(
+        "1 → 1,000 → 1: durable steps per second",
+        fan_out.executing_rate(),
+        Bar::AtLeast(20_000.0),
+    );
 
     let diamonds = median_of(5, "diamonds", work.path())?;
-    table.note("200 concurrent ten-step diamonds", format!("{:.0} steps/s", diamonds.rate()));
+    table.note(
+        "200 concurrent ten-step diamonds",
+        format!("{:.0} steps/s", diamonds.rate()),
+    );
 
     let unbalanced = median_of(9, "unbalanced", work.path())?;
     let critical = shapes::UNBALANCED_CRITICAL_PATH.as_secs_f64();
@@ -44,16 +67,37 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<()> {
 
     let small = median_of(21, "layered-1000", work.path())?;
     let large = median_of(5, "layered-100000", work.path())?;
-    table.note("layered, 1,000 steps", format!("{:.1} µs/step", small.micros_per_step()));
-    table.note("layered, 100,000 steps", format!("{:.1} µs/step", large.micros_per_step()));
+    table.note(
+        "layered, 1,000 steps",
+        format!("{:.1} µs/step", small.micros_per_step()),
+    );
+    table.note(
+        "layered, 100,000 steps",
+        format!("{:.1} µs/step", large.micros_per_step()),
+    );
     let growth = large.micros_per_step() / small.micros_per_step();
-    table.bar("time per step, 100,000 / 1,000 steps", growth, Bar::AtMost(1.3));
-    table.bar("peak memory at 100,000 steps, MiB", large.peak_mib, Bar::AtMost(400.0));
+    table.bar(
+        "time per step, 100,000 / 1,000 steps",
+        growth,
+        Bar::AtMost(1.3),
+    );
+    table.bar(
+        "peak memory at 100,000 steps, MiB",
+        large.peak_mib,
+        Bar::AtMost(400.0),
+    );
 
     let (one_step, budget) = one_step_process(work.path(), limit)?;
-    table.note("one-step plan, process start to exit", format!("{:.1} ms", one_step.as_secs_f64() * 1e3));
+    table.note(
+        "one-step plan, process start to exit",
+        format!("{:.1} ms", one_step.as_secs_f64() * 1e3),
+    );
     let ratio = one_step.as_secs_f64() / budget.as_secs_f64();
-    table.bar("one-step plan: time / (3 commits + 30 ms)", ratio, Bar::AtMost(1.0));
+    table.bar(
+        "one-step plan: time / (3 commits + 30 ms)",
+        ratio,
+        Bar::AtMost(1.0),
+    );
 
     calls_of_a_server(&mut table, work.path())?;
     prompts_of_planners(&mut table)?;
@@ -72,7 +116,10 @@ pub(crate) fn run_planning() -> Result<()> {
 fn prompts_of_planners(table: &mut Table) -> Result<()> {
     let measured = planning::measure()?;
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
-    let name = format!("writing a prompt's {} KiB as JSON, p50", measured.bytes >> 10);
+    let name = format!(
+        "writing a prompt's {} KiB as JSON, p50",
+        measured.bytes >> 10
+    );
     table.note(&name, format!("{:.2} ms", millis(measured.bytes_alone)));
     let name = format!("prompt over {} tools: ms", planning::TOOLS);
     table.bar(&name, millis(measured.prompt), Bar::AtMost(20.0));
@@ -84,7 +131,10 @@ pub(crate) fn run_service() -> Result<()> {
     let work = tempfile::tempdir_in(".")?;
     let limit = disk::commits_per_second(work.path(), 1000)?;
     let mut table = Table::default();
-    table.note("disk: SQLite WAL FULL single-row commits", format!("{limit:.0}/s"));
+    table.note(
+        "disk: SQLite WAL FULL single-row commits",
+        format!("{limit:.0}/s"),
+    );
     service_under_load(&mut table, work.path(), limit)?;
     table.finish()
 }
@@ -93,9 +143,17 @@ fn service_under_load(table: &mut Table, dir: &Path, commits_per_second: f64) ->
     let measured = service::measure(&program()?, dir)?;
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
     let commit = 1e3 / commits_per_second;
-    table.bar("200 listeners of 100 runs: p99 ms to be told", millis(measured.told), Bar::AtMost(50.0));
+    table.bar(
+        "200 listeners of 100 runs: p99 ms to be told",
+        millis(measured.told),
+        Bar::AtMost(50.0),
+    );
     let above = (millis(measured.approved) - commit).max(0.0);
-    table.bar("approval to running: p99 ms above one commit", above, Bar::AtMost(20.0));
+    table.bar(
+        "approval to running: p99 ms above one commit",
+        above,
+        Bar::AtMost(20.0),
+    );
     let name = format!("{} runs that wait: bytes each", service::PARKED);
     table.bar(&name, measured.parked_bytes, Bar::AtMost(2048.0));
     Ok(())
@@ -113,21 +171,37 @@ fn looks_at_many_plans(table: &mut Table, dir: &Path) -> Result<()> {
     let (few, many) = inbox::measure(&program()?, dir)?;
     let millis = |time: Duration| time.as_secs_f64() * 1e3;
     let named = |what: &str| format!("{what} beside {} plans that are over", inbox::OVER);
-    table.note(&named("one SELECT of all rows"), format!("{:.2} ms", millis(many.rows)));
+    table.note(
+        &named("one SELECT of all rows"),
+        format!("{:.2} ms", millis(many.rows)),
+    );
     let looks = [
         ("the inbox", few.inbox, many.inbox),
         ("what is due", few.tend, many.tend),
         ("a page of 20", few.page, many.page),
     ];
     for (what, alone, beside) in looks {
-        table.note(&named(what), format!("{:.2} ms, alone {:.2} ms", millis(beside), millis(alone)));
+        table.note(
+            &named(what),
+            format!("{:.2} ms, alone {:.2} ms", millis(beside), millis(alone)),
+        );
         // What is over costs no more than reading its rows once would.
         let above = (millis(beside) - millis(alone)).max(0.0);
-        table.bar(&format!("{what}: ms more"), above, Bar::AtMost(millis(many.rows).max(5.0)));
+        table.bar(
+            &format!("{what}: ms more"),
+            above,
+            Bar::AtMost(millis(many.rows).max(5.0)),
+        );
     }
     let (alone, beside) = (millis(few.ready), millis(many.ready));
-    table.note(&named("start to ready"), format!("{beside:.2} ms, alone {alone:.2} ms"));
-    table.note("`list` of all of them, as a process", format!("{:.0} ms", millis(many.list)));
+    table.note(
+        &named("start to ready"),
+        format!("{beside:.2} ms, alone {alone:.2} ms"),
+    );
+    table.note(
+        "`list` of all of them, as a process",
+        format!("{:.0} ms", millis(many.list)),
+    );
     Ok(())
 }
 
@@ -158,8 +232,15 @@ fn calls_of_a_server(table: &mut Table, dir: &Path) -> Result<()> {
     let trips = mcp::round_trips(dir)?;
     let micros = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
     table.note("MCP server over pipes, by hand, p50", micros(trips.by_hand));
-    table.note("the same through the client, p50", micros(trips.through_client));
-    table.bar("MCP call: ms above the server's round trip", trips.overhead_ms(), Bar::AtMost(1.0));
+    table.note(
+        "the same through the client, p50",
+        micros(trips.through_client),
+    );
+    table.bar(
+        "MCP call: ms above the server's round trip",
+        trips.overhead_ms(),
+        Bar::AtMost(1.0),
+    );
     Ok(())
 }
 
@@ -188,7 +269,12 @@ fn chain_beside_disk(dir: &Path) -> Result<Chain> {
         shares.push(rate / limit);
         whole.push(chain.rate() / limit);
     }
-    Ok(Chain { limit: median(limits), rate: median(rates), share: median(shares), whole: median(whole) })
+    Ok(Chain {
+        limit: median(limits),
+        rate: median(rates),
+        share: median(shares),
+        whole: median(whole),
+    })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -202,25 +288,35 @@ pub(crate) fn run_one(shape: &str, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The median of several measurements: neither the luckiest nor the unluckiest one. Each has a process of its own, so
-/// that peak memory is its own too.
+/// The median of several measurements: neither the luckiest nor the unluckiest one. Each has a
+/// process of its own, so that peak memory is its own too.
 fn median_of(times: usize, shape: &str, dir: &Path) -> Result<Measured> {
-    let mut measured = (0..times).map(|_| measure(shape, dir)).collect::<Result<Vec<_>>>()?;
+    let mut measured = (0..times)
+        .map(|_| measure(shape, dir))
+        .collect::<Result<Vec<_>>>()?;
     measured.sort_by_key(|one| one.elapsed);
     Ok(measured.swap_remove(measured.len() / 2))
 }
 
 fn measure(shape: &str, dir: &Path) -> Result<Measured> {
     let store = tempfile::tempdir_in(dir)?;
-    let output =
-        Command::new(std::env::current_exe()?).args(["bench-one", shape]).arg(store.path()).output()?;
+    let output = Command::new(std::env::current_exe()?)
+        .args(["bench-one", shape])
+        .arg(store.path())
+        .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "{shape} failed: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{shape} failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Measured::from_line(&text).with_context(|| format!("{shape} printed {text:?}"))
 }
 
 fn one_step_process(dir: &Path, commits_per_second: f64) -> Result<(Duration, Duration)> {
-    let built = Command::new(env!("CARGO")).args(["build", "--release", "-p", "planwright"]).status()?;
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "-p", "planwright"])
+        .status()?;
     ensure!(built.success(), "the binary does not build");
     let binary: PathBuf = std::env::current_exe()?.with_file_name("planwright");
     let workspace = dir.join("one-step");

@@ -1,5 +1,5 @@
-//! How long it takes to make a planner's prompt, without asking a model: choosing among the tools, writing them down, and
-//! the schema of the answer. The limit is writing the same bytes as JSON.
+//! How long it takes to make a planner's prompt, without asking a model: choosing among the tools,
+//! writing them down, and the schema of the answer. The limit is writing the same bytes as JSON.
 
 use anyhow::{Result, ensure};
 use planwright_core::planning::{Prompt, PromptBudget, PromptRequest, Prompts, Task, build_prompt};
@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 /// As many as an operator with a dozen large servers has.
 pub(crate) const TOOLS: usize = 500;
 const ROUNDS: usize = 51;
-const GOAL: &str = "read the auth module, find all usages, then refactor it and open a pull request";
+const GOAL: &str =
+    "read the auth module, find all usages, then refactor it and open a pull request";
 
 /// Times at the median, and what was written.
 pub(crate) struct Prompting {
@@ -35,7 +36,11 @@ pub(crate) fn measure() -> Result<Prompting> {
         bytes = black_box(written(&prompt)?);
         writing.push(started.elapsed());
     }
-    Ok(Prompting { prompt: median(prompting), bytes_alone: median(writing), bytes })
+    Ok(Prompting {
+        prompt: median(prompting),
+        bytes_alone: median(writing),
+        bytes,
+    })
 }
 
 fn request<'a>(tools: &'a [Arc<KnownTool>]) -> PromptRequest<'a> {
@@ -65,13 +70,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
 /// Twenty servers with tools of the usual size: a paragraph about each, and a handful of arguments.
 fn catalog() -> Catalog {
     const VERBS: [&str; 25] = [
-        "read", "write", "list", "search", "create", "delete", "update", "move", "copy", "merge", "open",
-        "close", "find", "get", "set", "send", "fetch", "push", "pull", "review", "comment", "assign",
-        "label", "export", "import",
+        "read", "write", "list", "search", "create", "delete", "update", "move", "copy", "merge",
+        "open", "close", "find", "get", "set", "send", "fetch", "push", "pull", "review",
+        "comment", "assign", "label", "export", "import",
     ];
     const NOUNS: [&str; 20] = [
-        "file", "issue", "branch", "usage", "module", "message", "page", "table", "row", "image", "event",
-        "ticket", "user", "team", "release", "commit", "secret", "queue", "report", "invoice",
+        "file", "issue", "branch", "usage", "module", "message", "page", "table", "row", "image",
+        "event", "ticket", "user", "team", "release", "commit", "secret", "queue", "report",
+        "invoice",
     ];
     let tool = |number: usize| {
         let (noun, verb) = (NOUNS[number / VERBS.len()], VERBS[number % VERBS.len()]);
@@ -80,10 +86,17 @@ fn catalog() -> Catalog {
              it as structured content, with everything that refers to it. Use this instead of guessing what a {noun} \
              contains; it fails with a clear message when there is no such {noun}."
         );
-        let annotations = if verb == "read" { Annotations::read_only() } else { Annotations::default() };
+        let annotations = if verb == "read" {
+            Annotations::read_only()
+        } else {
+            Annotations::default()
+        };
         let name = format!("{verb}_{noun}");
         let definition = ToolDefinition::new(noun, &name, &description, arguments(noun));
-        KnownTool::new(definition.with_annotations(annotations), EffectClass::Unsafe)
+        KnownTool::new(
+            definition.with_annotations(annotations),
+            EffectClass::Unsafe,
+        )
     };
     Catalog::new((0..TOOLS).map(tool))
 }

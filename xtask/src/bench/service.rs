@@ -1,4 +1,5 @@
-//! The service under load: how soon listeners know, how soon an approval has effect, what waiting costs.
+//! The service under load: how soon listeners know, how soon an approval has effect, what waiting
+//! costs.
 
 use super::client::Served;
 use anyhow::{Context as _, Result, ensure};
@@ -28,27 +29,43 @@ pub(crate) fn measure(binary: &Path, dir: &Path) -> Result<Service> {
     let told = told(&Served::start(binary, &dir.join("told"))?)?;
     let approved = approved(&Served::start(binary, &dir.join("approved"))?)?;
     let parked_bytes = parked(&Served::start(binary, &dir.join("parked"))?)?;
-    Ok(Service { told, approved, parked_bytes })
+    Ok(Service {
+        told,
+        approved,
+        parked_bytes,
+    })
 }
 
 fn step(number: usize) -> Value {
-    let after: Vec<String> = number.checked_sub(1).map(|before| format!("s{before}")).into_iter().collect();
+    let after: Vec<String> = number
+        .checked_sub(1)
+        .map(|before| format!("s{before}"))
+        .into_iter()
+        .collect();
     json!({ "id": format!("s{number}"), "tool": "demo.sleep", "args": { "ms": 20 }, "dependsOn": after })
 }
 
 fn create(served: &Served, id: &str, steps: &Value) -> Result<()> {
     served.post("/plan", &json!({ "id": id, "title": id, "steps": steps }))?;
-    served.post(&format!("/plan/{id}/approve"), &json!({ "decision": "approve", "version": 1 }))?;
+    served.post(
+        &format!("/plan/{id}/approve"),
+        &json!({ "decision": "approve", "version": 1 }),
+    )?;
     Ok(())
 }
 
 fn run(served: &Served, id: &str) -> Result<()> {
-    served.post(&format!("/plan/{id}/run"), &json!({})).map(drop)
+    served
+        .post(&format!("/plan/{id}/run"), &json!({}))
+        .map(drop)
 }
 
 fn p99(mut times: Vec<Duration>) -> Result<Duration> {
     times.sort();
-    times.get(times.len() * 99 / 100).copied().context("nothing was measured")
+    times
+        .get(times.len() * 99 / 100)
+        .copied()
+        .context("nothing was measured")
 }
 
 fn since(occurred_at: &Value) -> Result<Duration> {
@@ -66,7 +83,12 @@ fn told(served: &Served) -> Result<Duration> {
         create(served, &id(number), &steps)?;
     }
     let listeners = (0..LISTENERS)
-        .map(|number| served.listen(&format!("/plan/{}/events?types=plan.step,run.*", id(number))))
+        .map(|number| {
+            served.listen(&format!(
+                "/plan/{}/events?types=plan.step,run.*",
+                id(number)
+            ))
+        })
         .collect::<Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
         let hear = |mut listener: super::client::Listener| {
@@ -78,15 +100,21 @@ fn told(served: &Served) -> Result<Duration> {
             }
             anyhow::Ok(times)
         };
-        let heard: Vec<_> =
-            listeners.into_iter().map(|listener| scope.spawn(move || hear(listener))).collect();
+        let heard: Vec<_> = listeners
+            .into_iter()
+            .map(|listener| scope.spawn(move || hear(listener)))
+            .collect();
         for number in 0..PLANS {
             run(served, &id(number))?;
         }
         let mut times = Vec::new();
         for hearing in heard {
             let heard = hearing.join().expect("a listener does not panic")?;
-            ensure!(heard.len() > STEPS * 3, "a listener heard only {} events", heard.len());
+            ensure!(
+                heard.len() > STEPS * 3,
+                "a listener heard only {} events",
+                heard.len()
+            );
             times.extend(heard);
         }
         p99(times)
@@ -111,8 +139,10 @@ fn approved(served: &Served) -> Result<Duration> {
         };
         wait_for("awaiting_approval")?;
         let started = Instant::now();
-        served
-            .post(&format!("/plan/{id}/steps/s0/approve"), &json!({ "decision": "approve", "version": 1 }))?;
+        served.post(
+            &format!("/plan/{id}/steps/s0/approve"),
+            &json!({ "decision": "approve", "version": 1 }),
+        )?;
         wait_for("running")?;
         times.push(started.elapsed());
     }
@@ -136,7 +166,9 @@ fn parked(served: &Served) -> Result<f64> {
                 }
             };
             let hands: Vec<_> = (0..HANDS).map(|_| scope.spawn(hand)).collect();
-            hands.into_iter().try_for_each(|hand| hand.join().expect("a hand does not panic"))
+            hands
+                .into_iter()
+                .try_for_each(|hand| hand.join().expect("a hand does not panic"))
         })
     };
     // What the service needs once is not counted.

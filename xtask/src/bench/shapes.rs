@@ -3,7 +3,8 @@
 use serde_json::json;
 use std::time::Duration;
 
-/// Two chains of ten sleeps of 10 and 100 ms in turn: each takes 550 ms, and the join waits for the later one.
+/// Two chains of ten sleeps of 10 and 100 ms in turn: each takes 550 ms, and the join waits for the
+/// later one.
 pub(crate) const UNBALANCED_CRITICAL_PATH: Duration = Duration::from_millis(550);
 
 pub(crate) fn plans(shape: &str) -> Option<Vec<String>> {
@@ -27,12 +28,17 @@ fn plan(id: &str, max_concurrency: usize, steps: &[String]) -> String {
 }
 
 fn echo(id: &str, after: &[String]) -> String {
-    json!({ "id": id, "tool": "demo.echo", "args": { "value": id }, "dependsOn": after }).to_string()
+    json!({ "id": id, "tool": "demo.echo", "args": { "value": id }, "dependsOn": after })
+        .to_string()
 }
 
 fn chain(length: usize) -> String {
     let steps = (0..length).map(|i| {
-        let after: Vec<String> = i.checked_sub(1).map(|before| format!("s{before}")).into_iter().collect();
+        let after: Vec<String> = i
+            .checked_sub(1)
+            .map(|before| format!("s{before}"))
+            .into_iter()
+            .collect();
         echo(&format!("s{i}"), &after)
     });
     plan("chain", 4, &steps.collect::<Vec<_>>())
@@ -60,9 +66,14 @@ fn unbalanced() -> String {
     for (lane, first, second) in [("a", 10, 100), ("b", 100, 10)] {
         for i in 0..10 {
             let ms = if i % 2 == 0 { first } else { second };
-            let after: Vec<String> = if i == 0 { vec![] } else { vec![format!("{lane}{}", i - 1)] };
+            let after: Vec<String> = if i == 0 {
+                vec![]
+            } else {
+                vec![format!("{lane}{}", i - 1)]
+            };
             let id = format!("{lane}{i}");
-            let step = json!({ "id": id, "tool": "demo.sleep", "args": { "ms": ms }, "dependsOn": after });
+            let step =
+                json!({ "id": id, "tool": "demo.sleep", "args": { "ms": ms }, "dependsOn": after });
             steps.push(step.to_string());
         }
     }
@@ -76,7 +87,10 @@ fn layered(layers: usize, width: usize) -> String {
     for layer in 0..layers {
         for i in 0..width {
             let after: Vec<String> = match layer.checked_sub(1) {
-                Some(before) => vec![format!("l{before}-{i}"), format!("l{before}-{}", (i + 1) % width)],
+                Some(before) => vec![
+                    format!("l{before}-{i}"),
+                    format!("l{before}-{}", (i + 1) % width),
+                ],
                 None => vec![],
             };
             steps.push(echo(&format!("l{layer}-{i}"), &after));

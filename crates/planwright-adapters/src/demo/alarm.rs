@@ -1,7 +1,8 @@
 //! Waiting to a fraction of a millisecond.
 //!
-//! Tokio's own timer is a millisecond or two late, which adds up in plans that are meant to show how little is lost
-//! between steps. One thread of its own, asleep until the next alarm, is exact enough for any number of them.
+//! Tokio's own timer is a millisecond or two late, which adds up in plans that are meant to show
+//! how little is lost between steps. One thread of its own, asleep until the next alarm, is exact
+//! enough for any number of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -55,7 +56,9 @@ impl Clock {
             key.1 += 1;
         }
         alarms.insert(key, ring);
-        let first = alarms.first_key_value().is_some_and(|(first, _)| *first == key);
+        let first = alarms
+            .first_key_value()
+            .is_some_and(|(first, _)| *first == key);
         drop(alarms);
         if first {
             self.changed.notify_one();
@@ -74,7 +77,12 @@ impl Clock {
                     let woken = self.changed.wait_timeout(alarms, wait);
                     alarms = woken.unwrap_or_else(PoisonError::into_inner).0;
                 }
-                None => alarms = self.changed.wait(alarms).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    alarms = self
+                        .changed
+                        .wait(alarms)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
             }
         }
     }

@@ -23,8 +23,8 @@ pub(super) fn definition() -> ToolDefinition {
     .with_annotations(Annotations::read_only())
 }
 
-/// Moves the value out of the call. It is not async: the engine's throughput is measured with this tool, so it must cost
-/// nothing itself.
+/// Moves the value out of the call. It is not async: the engine's throughput is measured with this
+/// tool, so it must cost nothing itself.
 pub(super) fn run(mut call: Call) -> Outcome {
     Ok(call.args.remove("value").unwrap_or(Value::Null))
 }

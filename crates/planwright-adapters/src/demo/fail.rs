@@ -31,14 +31,24 @@ pub(super) fn definition() -> ToolDefinition {
     .with_annotations(Annotations::read_only())
 }
 
-/// Counts nothing itself: the attempt number comes with the call, so a restart does not start the count again.
+/// Counts nothing itself: the attempt number comes with the call, so a restart does not start the
+/// count again.
 pub(super) fn run(call: &Call) -> Outcome {
     let times = call.args.get("times").and_then(Value::as_u64);
     if times.is_none_or(|times| u64::from(call.attempt) <= times) {
         return Err(CallError::Failed {
             code: "demo_failure".into(),
-            message: call.args.get("message").and_then(Value::as_str).unwrap_or("failed as asked").to_owned(),
-            retryable: call.args.get("retryable").and_then(Value::as_bool).unwrap_or(true),
+            message: call
+                .args
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or("failed as asked")
+                .to_owned(),
+            retryable: call
+                .args
+                .get("retryable")
+                .and_then(Value::as_bool)
+                .unwrap_or(true),
         });
     }
     Ok(json!({ "attempts": call.attempt }))

@@ -28,14 +28,21 @@ pub(super) fn definition() -> ToolDefinition {
 }
 
 pub(super) async fn run(call: Call) -> Outcome {
-    let n = call.args.get("n").and_then(Value::as_u64).unwrap_or(0).min(MAX_BYTES);
+    let n = call
+        .args
+        .get("n")
+        .and_then(Value::as_u64)
+        .unwrap_or(0)
+        .min(MAX_BYTES);
     let n = usize::try_from(n).expect("64 MiB fit into every supported address space");
     if n <= INLINE_BYTES {
         return generate(n);
     }
     match tokio::task::spawn_blocking(move || generate(n)).await {
         Ok(outcome) => outcome,
-        Err(error) => Err(CallError::transient(format!("the work was stopped: {error}"))),
+        Err(error) => Err(CallError::transient(format!(
+            "the work was stopped: {error}"
+        ))),
     }
 }
 
@@ -51,11 +58,16 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().enumerate().fold(0_u32, |group, (i, byte)| group | u32::from(*byte) << (16 - 8 * i));
+        let group = chunk.iter().enumerate().fold(0_u32, |group, (i, byte)| {
+            group | u32::from(*byte) << (16 - 8 * i)
+        });
         for i in 0..4 {
             let sextet = (group >> (18 - 6 * i) & 63) as usize;
-            text.push(if i <= chunk.len() { char::from(ALPHABET[sextet]) } else { '=' });
+            text.push(if i <= chunk.len() {
+                char::from(ALPHABET[sextet])
+            } else {
+                '='
+            });
         }
     }
     text

@@ -17,7 +17,12 @@ impl InProcessServer for Demo {
     }
 
     fn definitions(&self) -> Vec<ToolDefinition> {
-        vec![echo::definition(), fail::definition(), random_bytes::definition(), sleep::definition()]
+        vec![
+            echo::definition(),
+            fail::definition(),
+            random_bytes::definition(),
+            sleep::definition(),
+        ]
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
@@ -26,9 +31,9 @@ impl InProcessServer for Demo {
             fail::NAME => Box::pin(std::future::ready(fail::run(&call))),
             random_bytes::NAME => Box::pin(random_bytes::run(call)),
             sleep::NAME => Box::pin(sleep::run(call)),
-            other => {
-                Box::pin(std::future::ready(Err(CallError::Unavailable(format!("there is no tool {other}")))))
-            }
+            other => Box::pin(std::future::ready(Err(CallError::Unavailable(format!(
+                "there is no tool {other}"
+            ))))),
         }
     }
 }

@@ -33,7 +33,10 @@ pub async fn call_gateway(
         return Err(wrong());
     }
     let (line, body) = match call {
-        Some((tool, args)) => ("POST /call", json!({"tool": tool, "args": args}).to_string()),
+        Some((tool, args)) => (
+            "POST /call",
+            json!({"tool": tool, "args": args}).to_string(),
+        ),
         None => ("GET /tools", String::new()),
     };
     let mut stream = TcpStream::connect(host).await?;
@@ -45,11 +48,28 @@ pub async fn call_gateway(
     stream.write_all(body.as_bytes()).await?;
     let mut answer = Vec::new();
     stream.take(MAX_ANSWER).read_to_end(&mut answer).await?;
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or(CallGatewayError::Unreadable)?;
-    let said: Value = serde_json::from_slice(&answer[end + 4..]).map_err(|_| CallGatewayError::Unreadable)?;
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .ok_or(CallGatewayError::Unreadable)?;
+    let said: Value =
+        serde_json::from_slice(&answer[end + 4..]).map_err(|_| CallGatewayError::Unreadable)?;
     if let Some(error) = said.get("error") {
-        let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        return Err(CallGatewayError::Refused { code: text("code"), message: text("message") });
+        let text = |name: &str| {
+            error
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        return Err(CallGatewayError::Refused {
+            code: text("code"),
+            message: text("message"),
+        });
     }
-    Ok(said.get("result").or_else(|| said.get("tools")).cloned().unwrap_or(Value::Null))
+    Ok(said
+        .get("result")
+        .or_else(|| said.get("tools"))
+        .cloned()
+        .unwrap_or(Value::Null))
 }

@@ -1,5 +1,5 @@
-//! The door between an executor and the plan's tools: a loopback listener with a token of its own, which lives exactly
-//! as long as the attempt it belongs to.
+//! The door between an executor and the plan's tools: a loopback listener with a token of its own,
+//! which lives exactly as long as the attempt it belongs to.
 //!
 //! It speaks just enough HTTP for two requests: `GET /tools` and `POST /call`.
 
@@ -47,9 +47,17 @@ impl Door {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let token = random_token()?;
-        let guard = Arc::new(Guard { token: token.clone(), port, gateway });
+        let guard = Arc::new(Guard {
+            token: token.clone(),
+            port,
+            gateway,
+        });
         let serving = tokio::spawn(serve(listener, guard));
-        Ok(Self { address: format!("http://127.0.0.1:{port}"), token, serving })
+        Ok(Self {
+            address: format!("http://127.0.0.1:{port}"),
+            token,
+            serving,
+        })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -64,10 +72,12 @@ impl Door {
 fn random_token() -> std::io::Result<String> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
-    Ok(bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(bytes
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
 }
 
 /// What decides about a request.
@@ -84,7 +94,9 @@ async fn serve(listener: TcpListener, guard: Arc<Guard>) {
     let mut requests = tokio::task::JoinSet::new();
     loop {
         while requests.try_join_next().is_some() {}
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+            return;
+        };
         let Ok((stream, _)) = listener.accept().await else {
             // Most likely this process has no more files: that passes, but not at once.
             tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -143,12 +155,29 @@ struct Order {
 
 impl Guard {
     async fn decide(&self, request: Request) -> (u16, Value) {
-        let hosts = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
-        if !request.host.as_ref().is_some_and(|host| hosts.contains(host)) {
-            return (421, error("wrong_host", "this is not the host that was asked for"));
+        let hosts = [
+            format!("127.0.0.1:{}", self.port),
+            format!("localhost:{}", self.port),
+        ];
+        if !request
+            .host
+            .as_ref()
+            .is_some_and(|host| hosts.contains(host))
+        {
+            return (
+                421,
+                error("wrong_host", "this is not the host that was asked for"),
+            );
         }
-        if !request.token.as_ref().is_some_and(|token| token.as_bytes().ct_eq(self.token.as_bytes()).into()) {
-            return (401, error("wrong_token", "the token is not the one of this step"));
+        if !request
+            .token
+            .as_ref()
+            .is_some_and(|token| token.as_bytes().ct_eq(self.token.as_bytes()).into())
+        {
+            return (
+                401,
+                error("wrong_token", "the token is not the one of this step"),
+            );
         }
         match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/tools") => (200, json!({"tools": self.gateway.tools()})),
@@ -156,12 +185,19 @@ impl Guard {
                 Ok(order) => self.call(order).await,
                 Err(problem) => (400, error("bad_request", &problem.to_string())),
             },
-            _ => (404, error("not_found", "there is GET /tools and POST /call")),
+            _ => (
+                404,
+                error("not_found", "there is GET /tools and POST /call"),
+            ),
         }
     }
 
     async fn call(&self, order: Order) -> (u16, Value) {
-        let args = if order.args.is_null() { json!({}) } else { order.args };
+        let args = if order.args.is_null() {
+            json!({})
+        } else {
+            order.args
+        };
         match self.gateway.call(order.tool, args).await {
             Ok(value) => (200, json!({"result": value})),
             Err(refused) => (422, error(&refused.code, &refused.message)),
@@ -208,7 +244,9 @@ impl Request {
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             match name.to_ascii_lowercase().as_str() {
                 "host" => request.host = Some(value.trim().to_owned()),
-                "authorization" => request.token = value.trim().strip_prefix("Bearer ").map(str::to_owned),
+                "authorization" => {
+                    request.token = value.trim().strip_prefix("Bearer ").map(str::to_owned);
+                }
                 "content-length" => length = value.trim().parse::<usize>().map_err(|_| BROKEN)?,
                 "transfer-encoding" => return Err((400, "give the body with a content-length")),
                 _ => {}

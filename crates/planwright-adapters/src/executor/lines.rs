@@ -41,20 +41,27 @@ pub(super) async fn read(
 
 /// Takes a whole line in. The one before it turns out not to be the last.
 fn take(line: &mut Vec<u8>, last: &mut Option<String>, progress: &ProgressSink, count: &mut u32) {
-    let text = String::from_utf8_lossy(&std::mem::take(line)).trim().to_owned();
+    let text = String::from_utf8_lossy(&std::mem::take(line))
+        .trim()
+        .to_owned();
     if text.is_empty() {
         return;
     }
     if let Some(before) = last.replace(text) {
         *count += 1;
-        progress.report(Progress { done: f64::from(*count), total: None, message: Some(shown(&before)) });
+        progress.report(Progress {
+            done: f64::from(*count),
+            total: None,
+            message: Some(shown(&before)),
+        });
     }
 }
 
 /// A line as people see it.
 fn shown(line: &str) -> String {
     let said = match serde_json::from_str::<Value>(line) {
-        Ok(Value::Object(fields)) => match fields.get("progress").or_else(|| fields.get("message")) {
+        Ok(Value::Object(fields)) => match fields.get("progress").or_else(|| fields.get("message"))
+        {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
             None => line.to_owned(),
@@ -84,14 +91,22 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let sink = {
             let told = Arc::clone(&told);
-            ProgressSink::new(move |progress: Progress| told.lock().unwrap().push(progress.message.unwrap()))
+            ProgressSink::new(move |progress: Progress| {
+                told.lock().unwrap().push(progress.message.unwrap());
+            })
         };
         let said = b"{\"progress\":\"half\"}\n\nplain\n{\"n\":1}\n{\"answer\":42}\n" as &[u8];
         let last = read(said, &sink).await.unwrap();
         assert_eq!(result(last), json!({"answer": 42}));
         assert_eq!(*told.lock().unwrap(), ["half", "plain", "{\"n\":1}"]);
-        assert_eq!(result(read(b"done, no JSON" as &[u8], &sink).await.unwrap()), json!("done, no JSON"));
-        assert_eq!(result(read(b"" as &[u8], &sink).await.unwrap()), Value::Null);
+        assert_eq!(
+            result(read(b"done, no JSON" as &[u8], &sink).await.unwrap()),
+            json!("done, no JSON")
+        );
+        assert_eq!(
+            result(read(b"" as &[u8], &sink).await.unwrap()),
+            Value::Null
+        );
     }
 
     #[tokio::test]

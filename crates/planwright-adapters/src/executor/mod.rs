@@ -1,5 +1,6 @@
-//! Executors that are programs: a coding agent's command line, or a script. Each attempt gets the instruction on its
-//! standard input and a gateway to the plan's tools that lives as long as the attempt.
+//! Executors that are programs: a coding agent's command line, or a script. Each attempt gets the
+//! instruction on its standard input and a gateway to the plan's tools that lives as long as the
+//! attempt.
 
 mod client;
 mod gateway;
@@ -53,7 +54,9 @@ impl Executors for CommandExecutors {
     fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
         match self.0.get(&delegation.executor).cloned() {
             Some(options) => Box::pin(process::execute(options, delegation)),
-            None => Box::pin(std::future::ready(Err(DelegateError::Unknown(delegation.executor)))),
+            None => Box::pin(std::future::ready(Err(DelegateError::Unknown(
+                delegation.executor,
+            )))),
         }
     }
 }

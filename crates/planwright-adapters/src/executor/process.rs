@@ -73,7 +73,10 @@ pub(super) async fn execute(
         group.terminate();
         drop(timeout(GRACE, group.ended()).await);
     } else if said.is_none() {
-        said = timeout(LINGER, &mut streams).await.ok().and_then(Result::ok);
+        said = timeout(LINGER, &mut streams)
+            .await
+            .ok()
+            .and_then(Result::ok);
     }
     let status = group.kill().await;
     drop(streams);
@@ -86,13 +89,18 @@ pub(super) async fn execute(
     match status {
         Ok(status) if status.success() => Ok(lines::result(said.flatten())),
         Ok(status) => Err(DelegateError::Failed(ending(&name, status, &errors.tail()))),
-        Err(error) => Err(DelegateError::Lost(format!("how `{name}` ended is unknown: {error}"))),
+        Err(error) => Err(DelegateError::Lost(format!(
+            "how `{name}` ended is unknown: {error}"
+        ))),
     }
 }
 
 fn prepare(options: &ExecutorOptions, delegation: &Delegation, door: &Door) -> Option<Command> {
     let (program, args) = options.command.split_first()?;
-    let seen = INHERITED.into_iter().map(str::to_owned).chain(options.env.iter().cloned());
+    let seen = INHERITED
+        .into_iter()
+        .map(str::to_owned)
+        .chain(options.env.iter().cloned());
     let mut command = Command::new(program);
     command
         .args(args)
@@ -106,7 +114,8 @@ fn prepare(options: &ExecutorOptions, delegation: &Delegation, door: &Door) -> O
         .env("PLANWRIGHT_ATTEMPT", delegation.attempt.to_string())
         .env(GATEWAY, door.address())
         .env(STEP_TOKEN, door.token())
-        // What a plan starts acts for the plan: it must not approve one as the person whose account it uses.
+        // What a plan starts acts for the plan: it must not approve one as the person whose account
+        // it uses.
         .env("PLANWRIGHT_AGENT", format!("run {}", delegation.run))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -122,5 +131,9 @@ fn ending(name: &str, status: ExitStatus, tail: &str) -> String {
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "failed".to_owned(),
     };
-    if tail.is_empty() { format!("`{name}` {how}") } else { format!("`{name}` {how}: {tail}") }
+    if tail.is_empty() {
+        format!("`{name}` {how}")
+    } else {
+        format!("`{name}` {how}: {tail}")
+    }
 }

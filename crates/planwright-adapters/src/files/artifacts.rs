@@ -1,4 +1,5 @@
-//! Artifacts as files named by their digest, or, where they are sealed, by a name that does not tell it.
+//! Artifacts as files named by their digest, or, where they are sealed, by a name that does not
+//! tell it.
 
 use super::atomic::{WriteFileError, atomic_write};
 use crate::sqlite::{Progress, Tell};
@@ -30,7 +31,10 @@ impl FileArtifacts {
 
     /// As [`FileArtifacts::new`], with everything sealed by `cipher`.
     pub fn with_cipher(directory: impl Into<PathBuf>, cipher: Arc<Cipher>) -> Self {
-        Self { directory: directory.into(), cipher }
+        Self {
+            directory: directory.into(),
+            cipher,
+        }
     }
 
     pub(crate) fn cipher(&self) -> &Cipher {
@@ -39,7 +43,10 @@ impl FileArtifacts {
 
     /// The same directory under another key.
     pub(crate) fn under(&self, cipher: Arc<Cipher>) -> Self {
-        Self { directory: self.directory.clone(), cipher }
+        Self {
+            directory: self.directory.clone(),
+            cipher,
+        }
     }
 
     /// Where an artifact is kept.
@@ -47,9 +54,13 @@ impl FileArtifacts {
         self.directory.join(self.name(digest))
     }
 
-    /// The name of the file. A digest would confirm a guess of the content, so a sealed one is named by the key.
+    /// The name of the file. A digest would confirm a guess of the content, so a sealed one is
+    /// named by the key.
     fn name(&self, digest: &Digest) -> String {
-        match (self.cipher.key_id(), self.cipher.name(&[b"artifact", digest.as_bytes()])) {
+        match (
+            self.cipher.key_id(),
+            self.cipher.name(&[b"artifact", digest.as_bytes()]),
+        ) {
             (Some(key), Some(name)) => format!("{key}-{name}"),
             _ => digest.hex(),
         }
@@ -58,20 +69,31 @@ impl FileArtifacts {
     /// Whether a file of this name is one of ours.
     fn is_own(&self, name: &str) -> bool {
         match self.cipher.key_id() {
-            Some(key) => name.strip_prefix(key).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_hex),
+            Some(key) => name
+                .strip_prefix(key)
+                .and_then(|rest| rest.strip_prefix('-'))
+                .is_some_and(is_hex),
             None => is_hex(name),
         }
     }
 
     fn put_now(&self, bytes: &[u8]) -> Result<ArtifactRef, ArtifactError> {
-        let artifact = ArtifactRef { digest: Digest::of_bytes(bytes), bytes: bytes.len() as u64 };
+        let artifact = ArtifactRef {
+            digest: Digest::of_bytes(bytes),
+            bytes: bytes.len() as u64,
+        };
         let path = self.path(&artifact.digest);
-        // Only whole content counts as present: something damaged is replaced by what it should have been.
+        // Only whole content counts as present: something damaged is replaced by what it should
+        // have been.
         if self.read_checked(&artifact).is_ok() {
             return Ok(artifact);
         }
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
-        created.map_err(|error| ArtifactError::Io(format!("{}: {error}", self.directory.display())))?;
+        let created = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.directory);
+        created
+            .map_err(|error| ArtifactError::Io(format!("{}: {error}", self.directory.display())))?;
         let name = self.name(&artifact.digest);
         let sealed = self.cipher.seal(place(&[name.as_bytes()]), bytes);
         let sealed = sealed.map_err(|error| ArtifactError::Io(error.to_string()))?;
@@ -81,11 +103,18 @@ impl FileArtifacts {
 
     fn read_checked(&self, artifact: &ArtifactRef) -> Result<Vec<u8>, ArtifactError> {
         let name = self.name(&artifact.digest);
-        let overhead = if self.cipher.is_sealed() { Cipher::OVERHEAD as u64 } else { 0 };
+        let overhead = if self.cipher.is_sealed() {
+            Cipher::OVERHEAD as u64
+        } else {
+            0
+        };
         let most = artifact.bytes.saturating_add(overhead);
         let kept = read_file(&self.directory.join(&name), artifact.digest, most)?;
         let changed = || ArtifactError::Changed(artifact.digest);
-        let bytes = self.cipher.open(place(&[name.as_bytes()]), kept).map_err(|_| changed())?;
+        let bytes = self
+            .cipher
+            .open(place(&[name.as_bytes()]), kept)
+            .map_err(|_| changed())?;
         if bytes.len() as u64 != artifact.bytes || Digest::of_bytes(&bytes) != artifact.digest {
             return Err(changed());
         }
@@ -109,7 +138,11 @@ impl FileArtifacts {
 
     /// The names of the files that are ours.
     pub(crate) fn own_names(&self) -> Result<Vec<String>, ArtifactError> {
-        Ok(self.names()?.into_iter().filter(|name| self.is_own(name)).collect())
+        Ok(self
+            .names()?
+            .into_iter()
+            .filter(|name| self.is_own(name))
+            .collect())
     }
 
     /// Whether an artifact under any key could have this name.
@@ -117,23 +150,35 @@ impl FileArtifacts {
         is_artifact(name) && !name.starts_with('.')
     }
 
-    /// Puts everything that is here into `other` as well. A file that does not hold what its name says stops it.
+    /// Puts everything that is here into `other` as well. A file that does not hold what its name
+    /// says stops it.
     pub fn copy_to(&self, other: &Self, tell: Tell<'_>) -> Result<u64, ArtifactError> {
         let names = self.own_names()?;
         let total = names.len() as u64;
         for (name, done) in names.iter().zip(1..) {
             other.put_now(&self.read_named(name)?)?;
-            tell(Progress { what: "large values", done, total });
+            tell(Progress {
+                what: "large values",
+                done,
+                total,
+            });
         }
         Ok(total)
     }
 
     /// What the file of this name holds, if that is what its name says.
     fn read_named(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
-        let wrong =
-            || ArtifactError::Io(format!("{} was changed on disk", self.directory.join(name).display()));
+        let wrong = || {
+            ArtifactError::Io(format!(
+                "{} was changed on disk",
+                self.directory.join(name).display()
+            ))
+        };
         let kept = read_file(&self.directory.join(name), Digest::ZERO, u64::MAX - 1)?;
-        let bytes = self.cipher.open(place(&[name.as_bytes()]), kept).map_err(|_| wrong())?;
+        let bytes = self
+            .cipher
+            .open(place(&[name.as_bytes()]), kept)
+            .map_err(|_| wrong())?;
         if self.name(&Digest::of_bytes(&bytes)) != name {
             return Err(wrong());
         }
@@ -147,7 +192,11 @@ impl FileArtifacts {
         let mut problems = Vec::new();
         for (name, done) in names.iter().zip(1..) {
             problems.extend(self.read_named(name).err().map(|error| error.to_string()));
-            tell(Progress { what: "large values", done, total });
+            tell(Progress {
+                what: "large values",
+                done,
+                total,
+            });
         }
         Ok((total, problems))
     }
@@ -183,11 +232,18 @@ impl FileArtifacts {
 }
 
 fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
-    Place { table: "artifacts", column: "content", row }
+    Place {
+        table: "artifacts",
+        column: "content",
+        row,
+    }
 }
 
 fn is_hex(text: &str) -> bool {
-    text.len() == HEX && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == HEX
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// An artifact under any key, or one that was being written when its process died.
@@ -199,7 +255,9 @@ fn is_artifact(name: &str) -> bool {
 }
 
 fn with_source(error: &WriteFileError) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+    error
+        .source()
+        .map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
 /// The content of a file, unless it has more than `most` bytes.
@@ -208,11 +266,18 @@ fn read_file(path: &Path, digest: Digest, most: u64) -> Result<Vec<u8>, Artifact
         io::ErrorKind::NotFound => ArtifactError::Missing(digest),
         _ => ArtifactError::Io(format!("{}: {error}", path.display())),
     };
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
-    let file = OpenOptions::new().read(true).custom_flags(nofollow).open(path).map_err(failed)?;
+    let nofollow =
+        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(nofollow)
+        .open(path)
+        .map_err(failed)?;
     // A file that grew is not read to its end: one byte too many is proof enough.
     let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(most.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() as u64 > most {
         return Err(ArtifactError::Changed(digest));
     }
@@ -232,7 +297,10 @@ impl Artifacts for FileArtifacts {
         Box::pin(blocking(move || artifacts.put_now(&bytes)))
     }
 
-    fn get<'a>(&'a self, artifact: &'a ArtifactRef) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
+    fn get<'a>(
+        &'a self,
+        artifact: &'a ArtifactRef,
+    ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
         let (artifacts, artifact) = (self.clone(), artifact.clone());
         Box::pin(blocking(move || artifacts.read_checked(&artifact)))
     }

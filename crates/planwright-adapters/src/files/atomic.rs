@@ -1,4 +1,5 @@
-//! Replacing a file so that every reader, also one after a power loss, sees the old or the new content.
+//! Replacing a file so that every reader, also one after a power loss, sees the old or the new
+//! content.
 
 use planwright_engine::crash;
 use std::fs::{File, OpenOptions};
@@ -18,17 +19,28 @@ pub enum WriteFileError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Writes `bytes` to `path`: a temporary file in the same directory, synced, renamed over it, the directory synced.
+/// Writes `bytes` to `path`: a temporary file in the same directory, synced, renamed over it, the
+/// directory synced.
 ///
-/// The directory must exist and must not be a symbolic link, nor may the target be one: a link planted there must not
-/// lead the write elsewhere.
+/// The directory must exist and must not be a symbolic link, nor may the target be one: a link
+/// planted there must not lead the write elsewhere.
 pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), WriteFileError> {
     let (Some(directory), Some(_)) = (path.parent(), path.file_name()) else {
         return Err(WriteFileError::NoName(path.into()));
     };
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let failed = |source| WriteFileError::Io { path: path.into(), source };
-    if !std::fs::symlink_metadata(directory).map_err(failed)?.is_dir() {
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let failed = |source| WriteFileError::Io {
+        path: path.into(),
+        source,
+    };
+    if !std::fs::symlink_metadata(directory)
+        .map_err(failed)?
+        .is_dir()
+    {
         return Err(WriteFileError::NotADirectory(directory.into()));
     }
     match std::fs::symlink_metadata(path) {
@@ -60,7 +72,11 @@ impl Temporary {
         let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let path = directory.join(format!(".tmp-{random:016x}"));
         // `create_new` is O_EXCL: it fails on anything that is there already, also on a link.
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
         Ok(Self { path, file })
     }
 }
@@ -85,7 +101,10 @@ mod tests {
         atomic_write(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -96,11 +115,17 @@ mod tests {
         std::fs::write(&victim, "untouched").unwrap();
         let link = directory.path().join("link");
         symlink(&victim, &link).unwrap();
-        assert!(matches!(atomic_write(&link, b"x"), Err(WriteFileError::NotAFile(_))));
+        assert!(matches!(
+            atomic_write(&link, b"x"),
+            Err(WriteFileError::NotAFile(_))
+        ));
         let linked_directory = directory.path().join("linked");
         symlink(outside.path(), &linked_directory).unwrap();
         let through = linked_directory.join("victim");
-        assert!(matches!(atomic_write(&through, b"x"), Err(WriteFileError::NotADirectory(_))));
+        assert!(matches!(
+            atomic_write(&through, b"x"),
+            Err(WriteFileError::NotADirectory(_))
+        ));
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
     }
 

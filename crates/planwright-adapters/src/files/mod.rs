@@ -1,4 +1,5 @@
-//! Files that are whole or not there: artifacts named by their content, and projections written for people.
+//! Files that are whole or not there: artifacts named by their content, and projections written for
+//! people.
 
 mod artifacts;
 mod atomic;

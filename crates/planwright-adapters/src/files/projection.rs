@@ -1,8 +1,8 @@
-//! Files written for people and other programs from the journal: `.plans/<id>/plan.json`, `plan.md`, `session.jsonl`,
-//! and `artifacts/` with what is too large for the plan.
+//! Files written for people and other programs from the journal: `.plans/<id>/plan.json`,
+//! `plan.md`, `session.jsonl`, and `artifacts/` with what is too large for the plan.
 //!
-//! They are never read back as the truth. Each is replaced whole: a draft beside it, synced, renamed over it, and the
-//! directory synced once for all of them.
+//! They are never read back as the truth. Each is replaced whole: a draft beside it, synced,
+//! renamed over it, and the directory synced once for all of them.
 
 use super::atomic::WriteFileError;
 use planwright_core::digest::Digest;
@@ -33,14 +33,18 @@ impl Projection {
     pub fn of(plans: &Path, plan: &PlanId) -> Option<Self> {
         let name = plan.as_str().to_ascii_lowercase();
         let reserved = name.starts_with(RESERVED[0]) || name == RESERVED[1];
-        (!reserved).then(|| Self { directory: plans.join(plan.as_str()) })
+        (!reserved).then(|| Self {
+            directory: plans.join(plan.as_str()),
+        })
     }
 
     /// The files of an archived plan: as [`Projection::of`], below `plans/archive`.
     pub fn archived(plans: &Path, plan: &PlanId) -> Option<Self> {
         let kept = Self::of(plans, plan)?;
         let archive = plans.join(RESERVED[1]);
-        Some(Self { directory: archive.join(kept.directory.file_name()?) })
+        Some(Self {
+            directory: archive.join(kept.directory.file_name()?),
+        })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -54,7 +58,11 @@ impl Projection {
     }
 
     /// Begins the file of a stored part of the plan's context, unless it is there already.
-    pub fn draft_stored(&self, file: &str, digest: &Digest) -> Result<Option<Draft>, WriteFileError> {
+    pub fn draft_stored(
+        &self,
+        file: &str,
+        digest: &Digest,
+    ) -> Result<Option<Draft>, WriteFileError> {
         if !is_stored_file(file) {
             return Err(WriteFileError::NoName(file.into()));
         }
@@ -64,32 +72,54 @@ impl Projection {
         create_directory(&directory)?;
         let is_there = std::fs::symlink_metadata(&target).is_ok_and(|found| found.is_file())
             && std::fs::read(&target).is_ok_and(|bytes| Digest::of_bytes(&bytes) == *digest);
-        if is_there { Ok(None) } else { Self::draft_of(target).map(Some) }
+        if is_there {
+            Ok(None)
+        } else {
+            Self::draft_of(target).map(Some)
+        }
     }
 
     fn draft_of(target: PathBuf) -> Result<Draft, WriteFileError> {
         let directory = target.parent().unwrap_or_else(|| Path::new("."));
-        let failed = |source| WriteFileError::Io { path: target.clone(), source };
+        let failed = |source| WriteFileError::Io {
+            path: target.clone(),
+            source,
+        };
         match std::fs::symlink_metadata(&target) {
             Ok(found) if !found.is_file() => return Err(WriteFileError::NotAFile(target)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(_) | Err(_) => {}
         }
-        let random = getrandom::u64().map_err(|error| failed(io::Error::other(error.to_string())))?;
+        let random =
+            getrandom::u64().map_err(|error| failed(io::Error::other(error.to_string())))?;
         let path = directory.join(format!(".tmp-{random:016x}"));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-        Ok(Draft { path, target, writer: BufWriter::with_capacity(64 << 10, file) })
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed)?;
+        Ok(Draft {
+            path,
+            target,
+            writer: BufWriter::with_capacity(64 << 10, file),
+        })
     }
 
     /// Makes the drafts durable, all at the same time, and puts them in place.
     pub fn publish(&self, drafts: Vec<Draft>) -> Result<(), WriteFileError> {
-        let mut directories: BTreeSet<PathBuf> =
-            drafts.iter().filter_map(|draft| draft.target.parent().map(Path::to_owned)).collect();
+        let mut directories: BTreeSet<PathBuf> = drafts
+            .iter()
+            .filter_map(|draft| draft.target.parent().map(Path::to_owned))
+            .collect();
         directories.insert(self.directory.clone());
         let synced: Vec<Result<(), WriteFileError>> = std::thread::scope(|scope| {
             let mut drafts = drafts;
             let last = drafts.pop();
-            let others: Vec<_> = drafts.into_iter().map(|draft| scope.spawn(move || draft.put())).collect();
+            let others: Vec<_> = drafts
+                .into_iter()
+                .map(|draft| scope.spawn(move || draft.put()))
+                .collect();
             let last = last.map(Draft::put);
             let joined = others.into_iter().map(|thread| match thread.join() {
                 Ok(put) => put,
@@ -105,7 +135,8 @@ impl Projection {
         Ok(())
     }
 
-    /// Removes the files, those of the `stored` parts among them, and the directory if nothing else is in it.
+    /// Removes the files, those of the `stored` parts among them, and the directory if nothing else
+    /// is in it.
     pub fn remove(&self, stored: &BTreeSet<String>) -> io::Result<()> {
         if !is_directory(&self.directory) {
             return Ok(());
@@ -159,7 +190,10 @@ fn create_directory(path: &Path) -> Result<(), WriteFileError> {
 }
 
 fn create_one_directory(path: &Path) -> Result<(), WriteFileError> {
-    let failed = |source| WriteFileError::Io { path: path.to_owned(), source };
+    let failed = |source| WriteFileError::Io {
+        path: path.to_owned(),
+        source,
+    };
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(WriteFileError::NotADirectory(path.to_owned())),
@@ -183,9 +217,15 @@ pub struct Draft {
 
 impl Draft {
     fn put(mut self) -> Result<(), WriteFileError> {
-        let put = self.writer.flush().and_then(|()| self.writer.get_ref().sync_all());
+        let put = self
+            .writer
+            .flush()
+            .and_then(|()| self.writer.get_ref().sync_all());
         let put = put.and_then(|()| std::fs::rename(&self.path, &self.target));
-        put.map_err(|source| WriteFileError::Io { path: self.target.clone(), source })
+        put.map_err(|source| WriteFileError::Io {
+            path: self.target.clone(),
+            source,
+        })
     }
 }
 
@@ -225,8 +265,14 @@ mod tests {
         two.write_all(b"line\n").unwrap();
         assert!(!projection.path(Projection::PLAN_JSON).exists());
         projection.publish(vec![one, two]).unwrap();
-        assert_eq!(std::fs::read(projection.path(Projection::PLAN_JSON)).unwrap(), b"{}");
-        assert_eq!(std::fs::read_dir(plans.path().join("p")).unwrap().count(), 2);
+        assert_eq!(
+            std::fs::read(projection.path(Projection::PLAN_JSON)).unwrap(),
+            b"{}"
+        );
+        assert_eq!(
+            std::fs::read_dir(plans.path().join("p")).unwrap().count(),
+            2
+        );
         let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(projection.path(Projection::SESSION)), 0o600);
         assert_eq!(mode(plans.path().join("p")), 0o700);
@@ -237,14 +283,21 @@ mod tests {
         let plans = tempfile::tempdir().unwrap();
         let projection = projection(plans.path());
         drop(projection.draft(Projection::PLAN_MD).unwrap());
-        assert_eq!(std::fs::read_dir(plans.path().join("p")).unwrap().count(), 0);
+        assert_eq!(
+            std::fs::read_dir(plans.path().join("p")).unwrap().count(),
+            0
+        );
     }
 
     #[test]
     fn links_are_not_followed() {
         let (plans, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         symlink(outside.path(), plans.path().join("p")).unwrap();
-        assert!(projection(plans.path()).draft(Projection::PLAN_JSON).is_err());
+        assert!(
+            projection(plans.path())
+                .draft(Projection::PLAN_JSON)
+                .is_err()
+        );
         projection(plans.path()).remove(&BTreeSet::new()).unwrap();
         assert!(outside.path().exists());
     }
@@ -253,10 +306,15 @@ mod tests {
     fn removing_spares_the_files_of_others() {
         let plans = tempfile::tempdir().unwrap();
         let projection = projection(plans.path());
-        projection.publish(vec![projection.draft(Projection::PLAN_JSON).unwrap()]).unwrap();
+        projection
+            .publish(vec![projection.draft(Projection::PLAN_JSON).unwrap()])
+            .unwrap();
         std::fs::write(plans.path().join("p/notes.txt"), "mine").unwrap();
         projection.remove(&BTreeSet::new()).unwrap();
-        assert_eq!(std::fs::read_dir(plans.path().join("p")).unwrap().count(), 1);
+        assert_eq!(
+            std::fs::read_dir(plans.path().join("p")).unwrap().count(),
+            1
+        );
     }
 
     #[test]
@@ -264,20 +322,43 @@ mod tests {
         let plans = tempfile::tempdir().unwrap();
         let projection = projection(plans.path());
         let digest = Digest::of_bytes(b"[1]");
-        let mut part = projection.draft_stored("notes.json", &digest).unwrap().unwrap();
+        let mut part = projection
+            .draft_stored("notes.json", &digest)
+            .unwrap()
+            .unwrap();
         part.write_all(b"[1]").unwrap();
         projection.publish(vec![part]).unwrap();
-        assert!(projection.draft_stored("notes.json", &digest).unwrap().is_none());
+        assert!(
+            projection
+                .draft_stored("notes.json", &digest)
+                .unwrap()
+                .is_none()
+        );
         assert!(projection.draft_stored("../notes.json", &digest).is_err());
         std::fs::write(plans.path().join("p/artifacts/mine.json"), "mine").unwrap();
-        projection.remove(&["notes.json".to_owned()].into()).unwrap();
-        assert_eq!(std::fs::read_dir(plans.path().join("p/artifacts")).unwrap().count(), 1);
+        projection
+            .remove(&["notes.json".to_owned()].into())
+            .unwrap();
+        assert_eq!(
+            std::fs::read_dir(plans.path().join("p/artifacts"))
+                .unwrap()
+                .count(),
+            1
+        );
     }
 
     #[test]
     fn the_names_of_the_store_belong_to_no_plan() {
-        for id in ["planwright.db", "planwright.db-artifacts", "Planwright.DB-wal", "archive"] {
-            assert!(Projection::of(Path::new("plans"), &id.parse().unwrap()).is_none(), "{id}");
+        for id in [
+            "planwright.db",
+            "planwright.db-artifacts",
+            "Planwright.DB-wal",
+            "archive",
+        ] {
+            assert!(
+                Projection::of(Path::new("plans"), &id.parse().unwrap()).is_none(),
+                "{id}"
+            );
         }
     }
 }

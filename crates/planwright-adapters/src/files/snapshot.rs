@@ -1,7 +1,8 @@
-//! Looking around in the workspace for a planner: names and sizes of files, and how the workspace describes itself.
+//! Looking around in the workspace for a planner: names and sizes of files, and how the workspace
+//! describes itself.
 //!
-//! What git ignores, hidden files and whatever looks like a secret stay out, by name: nothing but the description is
-//! opened.
+//! What git ignores, hidden files and whatever looks like a secret stay out, by name: nothing but
+//! the description is opened.
 
 use ignore::{DirEntry, WalkBuilder};
 use planwright_core::planning::{Snapshot, SnapshotFile};
@@ -19,13 +20,36 @@ const MAX_DEPTH: usize = 12;
 const MAX_TIME: Duration = Duration::from_secs(2);
 const MAX_README: u64 = 8 << 10;
 
-const READMES: [&str; 5] = ["README.md", "README", "README.txt", "readme.md", "Readme.md"];
+const READMES: [&str; 5] = [
+    "README.md",
+    "README",
+    "README.txt",
+    "readme.md",
+    "Readme.md",
+];
 
 /// Beginnings, endings and parts of the names of files that hold secrets.
-const SECRET_STARTS: [&str; 7] =
-    [".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "secrets"];
-const SECRET_ENDS: [&str; 10] =
-    [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ovpn", ".asc", ".gpg"];
+const SECRET_STARTS: [&str; 7] = [
+    ".env",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "credentials",
+    "secrets",
+];
+const SECRET_ENDS: [&str; 10] = [
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".keystore",
+    ".kdbx",
+    ".ovpn",
+    ".asc",
+    ".gpg",
+];
 
 /// A directory that plans work in.
 #[derive(Debug, Clone)]
@@ -67,15 +91,24 @@ fn look(root: &Path) -> Snapshot {
             snapshot.files.push(file);
         }
     }
-    snapshot.readme =
-        READMES.iter().find_map(|name| Some(((*name).to_owned(), beginning(&root.join(name))?)));
+    snapshot.readme = READMES
+        .iter()
+        .find_map(|name| Some(((*name).to_owned(), beginning(&root.join(name))?)));
     snapshot
 }
 
 fn listed(root: &Path, entry: &DirEntry) -> Option<SnapshotFile> {
     let data = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let path = entry.path().strip_prefix(root).ok()?.to_string_lossy().into_owned();
-    Some(SnapshotFile { path, bytes: data.len() })
+    let path = entry
+        .path()
+        .strip_prefix(root)
+        .ok()?
+        .to_string_lossy()
+        .into_owned();
+    Some(SnapshotFile {
+        path,
+        bytes: data.len(),
+    })
 }
 
 fn is_secret(entry: &DirEntry) -> bool {
@@ -86,9 +119,15 @@ fn is_secret(entry: &DirEntry) -> bool {
 
 /// The beginning of a file of the workspace. Not what a link leads to.
 fn beginning(path: &Path) -> Option<String> {
-    std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    std::fs::symlink_metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MAX_README).read_to_end(&mut bytes).ok()?;
+    File::open(path)
+        .ok()?
+        .take(MAX_README)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty())
 }
 
@@ -121,10 +160,17 @@ mod tests {
         put("README.md", "# Hello");
         std::os::unix::fs::symlink("/etc/passwd", place.path().join("link")).unwrap();
         let snapshot = look(place.path());
-        let paths: Vec<&str> = snapshot.files.iter().map(|file| file.path.as_str()).collect();
+        let paths: Vec<&str> = snapshot
+            .files
+            .iter()
+            .map(|file| file.path.as_str())
+            .collect();
         assert_eq!(paths, ["README.md", "src/main.rs"]);
         assert_eq!(snapshot.files[1].bytes, 12);
-        assert_eq!(snapshot.readme, Some(("README.md".to_owned(), "# Hello".to_owned())));
+        assert_eq!(
+            snapshot.readme,
+            Some(("README.md".to_owned(), "# Hello".to_owned()))
+        );
         assert!(!snapshot.more);
     }
 

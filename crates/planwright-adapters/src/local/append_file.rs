@@ -49,8 +49,8 @@ pub(super) fn run(workspace: &Workspace, args: Args) -> Outcome {
     Ok(json!({ "path": place.path().to_string_lossy(), "bytes": text.len() }))
 }
 
-/// Writes once, so that appends of several writers do not mingle. From the first byte on, a failure must not read as
-/// "nothing happened".
+/// Writes once, so that appends of several writers do not mingle. From the first byte on, a failure
+/// must not read as "nothing happened".
 fn append(mut file: File, bytes: &[u8], path: &str) -> Result<(), CallError> {
     let written = loop {
         match file.write(bytes) {
@@ -61,11 +61,16 @@ fn append(mut file: File, bytes: &[u8], path: &str) -> Result<(), CallError> {
     if written < bytes.len() {
         return Err(CallError::Failed {
             code: "partial_write".into(),
-            message: format!("only {written} of {} bytes were appended to {path:?}", bytes.len()),
+            message: format!(
+                "only {written} of {} bytes were appended to {path:?}",
+                bytes.len()
+            ),
             retryable: false,
         });
     }
     file.sync_all().map_err(|error| {
-        CallError::Lost(format!("{path:?} was appended to, but may not be on disk: {error}"))
+        CallError::Lost(format!(
+            "{path:?} was appended to, but may not be on disk: {error}"
+        ))
     })
 }

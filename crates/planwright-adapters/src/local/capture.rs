@@ -7,7 +7,8 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 /// What is shown of a stream's end when a command fails.
 const TAIL_BYTES: usize = 2048;
 
-/// The beginning of a stream, and its last bytes. The rest is read, so that the writer is not held up, and dropped.
+/// The beginning of a stream, and its last bytes. The rest is read, so that the writer is not held
+/// up, and dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Capture {
     head: Vec<u8>,
@@ -30,7 +31,8 @@ impl Capture {
         self.head.extend_from_slice(kept);
         self.truncated |= !dropped.is_empty();
         self.tail.extend_from_slice(bytes);
-        self.tail.drain(..self.tail.len().saturating_sub(TAIL_BYTES));
+        self.tail
+            .drain(..self.tail.len().saturating_sub(TAIL_BYTES));
     }
 
     /// The beginning as text. What is not UTF-8 becomes U+FFFD.

@@ -71,14 +71,17 @@ pub(super) fn definition() -> ToolDefinition {
 #[derive(Debug)]
 pub(super) struct HttpGet {
     allow: AllowList,
-    /// One client for each range, with and without TLS. Made when first needed: a machine without certificates can still
-    /// fetch plain http, and a plan that fetches nothing pays nothing.
+    /// One client for each range, with and without TLS. Made when first needed: a machine without
+    /// certificates can still fetch plain http, and a plan that fetches nothing pays nothing.
     clients: [OnceLock<Client>; 4],
 }
 
 impl HttpGet {
     pub(super) fn new(allow: &[String]) -> Self {
-        Self { allow: AllowList::new(allow), clients: Default::default() }
+        Self {
+            allow: AllowList::new(allow),
+            clients: Default::default(),
+        }
     }
 
     pub(super) async fn run(self: Arc<Self>, mut call: Call) -> Outcome {
@@ -93,15 +96,31 @@ impl HttpGet {
     }
 
     async fn fetch(&self, args: Args) -> Outcome {
-        let max_bytes = args.max_bytes.unwrap_or(DEFAULT_MAX_BYTES).min(LARGEST_MAX_BYTES);
+        let max_bytes = args
+            .max_bytes
+            .unwrap_or(DEFAULT_MAX_BYTES)
+            .min(LARGEST_MAX_BYTES);
         let mut headers = request_headers(&args.headers)?;
-        let mut url = Url::parse(&args.url)
-            .map_err(|error| failed("invalid_args", format!("the URL cannot be read: {error}"), false))?;
+        let mut url = Url::parse(&args.url).map_err(|error| {
+            failed(
+                "invalid_args",
+                format!("the URL cannot be read: {error}"),
+                false,
+            )
+        })?;
         for _ in 0..=MAX_REDIRECTS {
-            let range = self.allow.check(&url).map_err(|refused| forbidden(&refused))?;
-            let request =
-                self.client(range, url.scheme() == "https")?.get(url.clone()).headers(headers.clone());
-            let response = request.send().await.map_err(|error| unanswered(&url, &error))?;
+            let range = self
+                .allow
+                .check(&url)
+                .map_err(|refused| forbidden(&refused))?;
+            let request = self
+                .client(range, url.scheme() == "https")?
+                .get(url.clone())
+                .headers(headers.clone());
+            let response = request
+                .send()
+                .await
+                .map_err(|error| unanswered(&url, &error))?;
             let Some(next) = redirected(&url, &response)? else {
                 return answer(&url, response, max_bytes).await;
             };
@@ -111,7 +130,11 @@ impl HttpGet {
             }
             url = next;
         }
-        Err(failed("too_many_redirects", format!("more than {MAX_REDIRECTS} redirects"), false))
+        Err(failed(
+            "too_many_redirects",
+            format!("more than {MAX_REDIRECTS} redirects"),
+            false,
+        ))
     }
 
     fn client(&self, range: Range, tls: bool) -> Result<&Client, CallError> {
@@ -119,22 +142,36 @@ impl HttpGet {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = client(range, tls, None)
-            .map_err(|error| CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", why(&error))))?;
+        let client = client(range, tls, None).map_err(|error| {
+            CallError::Unavailable(format!("no {SERVER}.{NAME}: {}", why(&error)))
+        })?;
         Ok(slot.get_or_init(|| client))
     }
 }
 
 /// The caller's headers, without those that change what the request is or whom it is for.
 fn request_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, CallError> {
-    const OURS: [&str; 7] =
-        ["host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "proxy-authorization"];
+    const OURS: [&str; 7] = [
+        "host",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "upgrade",
+        "te",
+        "proxy-authorization",
+    ];
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let usable = HeaderName::try_from(name).ok().filter(|name| !OURS.contains(&name.as_str()));
+        let usable = HeaderName::try_from(name)
+            .ok()
+            .filter(|name| !OURS.contains(&name.as_str()));
         // The value may be a secret, so it is not shown.
         let (Some(name), Ok(value)) = (usable, HeaderValue::try_from(value)) else {
-            return Err(failed("invalid_args", format!("the header {name:?} cannot be sent"), false));
+            return Err(failed(
+                "invalid_args",
+                format!("the header {name:?} cannot be sent"),
+                false,
+            ));
         };
         headers.append(name, value);
     }
@@ -143,15 +180,30 @@ fn request_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, CallEr
 
 fn redirected(url: &Url, response: &Response) -> Result<Option<Url>, CallError> {
     use StatusCode as S;
-    let redirects =
-        [S::MOVED_PERMANENTLY, S::FOUND, S::SEE_OTHER, S::TEMPORARY_REDIRECT, S::PERMANENT_REDIRECT];
-    let Some(location) = response.headers().get(LOCATION).filter(|_| redirects.contains(&response.status()))
+    let redirects = [
+        S::MOVED_PERMANENTLY,
+        S::FOUND,
+        S::SEE_OTHER,
+        S::TEMPORARY_REDIRECT,
+        S::PERMANENT_REDIRECT,
+    ];
+    let Some(location) = response
+        .headers()
+        .get(LOCATION)
+        .filter(|_| redirects.contains(&response.status()))
     else {
         return Ok(None);
     };
-    let next =
-        location.to_str().ok().and_then(|location| url.join(location).ok()).ok_or_else(|| {
-            failed("http_error", format!("{} redirects to no usable URL", shown(url)), false)
+    let next = location
+        .to_str()
+        .ok()
+        .and_then(|location| url.join(location).ok())
+        .ok_or_else(|| {
+            failed(
+                "http_error",
+                format!("{} redirects to no usable URL", shown(url)),
+                false,
+            )
         })?;
     if url.scheme() == "https" && next.scheme() != "https" {
         return Err(failed(
@@ -167,20 +219,34 @@ async fn answer(url: &Url, mut response: Response, max_bytes: usize) -> Outcome 
     let status = response.status();
     let failure = status.is_client_error() || status.is_server_error();
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| unanswered(url, &error))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| unanswered(url, &error))?
+    {
         if body.len() + chunk.len() > max_bytes {
             if failure {
                 break;
             }
-            let message = format!("the answer of {} is larger than {max_bytes} bytes", shown(url));
+            let message = format!(
+                "the answer of {} is larger than {max_bytes} bytes",
+                shown(url)
+            );
             return Err(failed("too_large", message, false));
         }
         body.extend_from_slice(&chunk);
     }
     if failure {
-        let excerpt: String = String::from_utf8_lossy(&body).trim().chars().take(EXCERPT_CHARS).collect();
+        let excerpt: String = String::from_utf8_lossy(&body)
+            .trim()
+            .chars()
+            .take(EXCERPT_CHARS)
+            .collect();
         let retryable = status.is_server_error()
-            || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+            || matches!(
+                status,
+                StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+            );
         let colon = if excerpt.is_empty() { "" } else { ": " };
         return Err(failed(
             "http_status",
@@ -188,26 +254,43 @@ async fn answer(url: &Url, mut response: Response, max_bytes: usize) -> Outcome 
             retryable,
         ));
     }
-    let body = String::from_utf8(body)
-        .map_err(|_| failed("not_utf8", format!("the answer of {} is not UTF-8 text", shown(url)), false))?;
-    Ok(json!({ "status": status.as_u16(), "headers": header_values(response.headers()), "body": body }))
+    let body = String::from_utf8(body).map_err(|_| {
+        failed(
+            "not_utf8",
+            format!("the answer of {} is not UTF-8 text", shown(url)),
+            false,
+        )
+    })?;
+    Ok(
+        json!({ "status": status.as_u16(), "headers": header_values(response.headers()), "body": body }),
+    )
 }
 
 /// Each header once; several values are joined, as HTTP allows.
 fn header_values(headers: &HeaderMap) -> Map<String, Value> {
     let join = |name| {
-        let values: Vec<_> =
-            headers.get_all(name).iter().map(|v| String::from_utf8_lossy(v.as_bytes())).collect();
+        let values: Vec<_> = headers
+            .get_all(name)
+            .iter()
+            .map(|v| String::from_utf8_lossy(v.as_bytes()))
+            .collect();
         Value::String(values.join(", "))
     };
-    headers.keys().map(|name| (name.as_str().to_owned(), join(name))).collect()
+    headers
+        .keys()
+        .map(|name| (name.as_str().to_owned(), join(name)))
+        .collect()
 }
 
 fn unanswered(url: &Url, error: &reqwest::Error) -> CallError {
     if let Some(refused) = refused(error) {
         return forbidden(refused);
     }
-    failed("http_error", format!("{} gave no answer: {}", shown(url), why(error)), true)
+    failed(
+        "http_error",
+        format!("{} gave no answer: {}", shown(url), why(error)),
+        true,
+    )
 }
 
 fn forbidden(refused: &Refused) -> CallError {
@@ -220,5 +303,9 @@ fn shown(url: &Url) -> String {
 }
 
 fn failed(code: &str, message: String, retryable: bool) -> CallError {
-    CallError::Failed { code: code.into(), message, retryable }
+    CallError::Failed {
+        code: code.into(),
+        message,
+        retryable,
+    }
 }

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) const NAME: &str = "list_dir";
 
-/// Without a limit of the caller's own, more entries than this are an error: a list that silently lacks some is worse.
+/// Without a limit of the caller's own, more entries than this are an error: a list that silently
+/// lacks some is worse.
 const DEFAULT_MAX_ENTRIES: usize = 10_000;
 /// What is looked at, whatever the limit. A list can only be cut after it is sorted.
 const MOST_ENTRIES: usize = 100_000;
@@ -67,16 +68,24 @@ pub(super) fn definition() -> ToolDefinition {
 pub(super) fn run(workspace: &Workspace, args: &Args, stop: &CancellationToken) -> Outcome {
     let path = args.path.as_deref().unwrap_or(".");
     let place = workspace.locate(path).map_err(|fault| fault.at(path))?;
-    let dir = place.directory().and_then(|dir| Ok(Dir::read_from(dir)?)).map_err(|fault| fault.at(path))?;
+    let dir = place
+        .directory()
+        .and_then(|dir| Ok(Dir::read_from(dir)?))
+        .map_err(|fault| fault.at(path))?;
 
-    let mut list = List { workspace, recursive: args.recursive, stop, found: Vec::new() };
+    let mut list = List {
+        workspace,
+        recursive: args.recursive,
+        stop,
+        found: Vec::new(),
+    };
     list.add(dir, place.path(), 0).map_err(|end| match end {
         End::Fault(fault) => fault.at(path),
         End::Stopped => CallError::Cancelled,
         End::TooMany => too_many(path, MOST_ENTRIES),
-        End::TooDeep => {
-            CallError::failed(format!("{path:?} has directories more than {MAX_DEPTH} levels deep"))
-        }
+        End::TooDeep => CallError::failed(format!(
+            "{path:?} has directories more than {MAX_DEPTH} levels deep"
+        )),
     })?;
 
     let mut found = list.found;
@@ -143,8 +152,8 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// Adds the entries of one directory and, if asked to, of those below. Directories are entered by handle, so this
-    /// stays in the workspace as the way to it did.
+    /// Adds the entries of one directory and, if asked to, of those below. Directories are entered
+    /// by handle, so this stays in the workspace as the way to it did.
     fn add(&mut self, mut dir: Dir, path: &Path, depth: usize) -> Result<(), End> {
         let plans = self.workspace.plans();
         while let Some(entry) = dir.read() {
@@ -179,7 +188,12 @@ impl List<'_> {
                 if depth == MAX_DEPTH {
                     return Err(End::TooDeep);
                 }
-                match openat(dir.fd()?, entry.file_name(), OFlags::RDONLY | DIRECTORY, Mode::empty()) {
+                match openat(
+                    dir.fd()?,
+                    entry.file_name(),
+                    OFlags::RDONLY | DIRECTORY,
+                    Mode::empty(),
+                ) {
                     Ok(below) if plans == Some(identity(&fstat(&below)?)) => {}
                     Ok(below) => self.add(Dir::new(below)?, &path, depth + 1)?,
                     // It went away, or something else took its place, while the directory was read.

@@ -1,7 +1,8 @@
-//! The server `local`: files of the workspace, and, where the operator turned them on, commands and HTTP.
+//! The server `local`: files of the workspace, and, where the operator turned them on, commands and
+//! HTTP.
 //!
-//! Everything it reads or writes itself lies in the workspace directory, which no path, link or race leads out of.
-//! A command that it runs is bound by nothing but the rights of the user.
+//! Everything it reads or writes itself lies in the workspace directory, which no path, link or
+//! race leads out of. A command that it runs is bound by nothing but the rights of the user.
 
 mod append_file;
 pub(crate) mod capture;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-/// Does work that changes nothing. It ends as soon as the call is cancelled; long work also watches the token itself, so
-/// that the thread becomes free.
+/// Does work that changes nothing. It ends as soon as the call is cancelled; long work also watches
+/// the token itself, so that the thread becomes free.
 pub(super) fn reading<A, W>(call: Call, work: W) -> BoxFuture<'static, Outcome>
 where
     A: DeserializeOwned + Send + 'static,
@@ -25,7 +25,8 @@ where
     })
 }
 
-/// Does work that changes something. Once begun it is seen through, because only its own answer says what happened.
+/// Does work that changes something. Once begun it is seen through, because only its own answer
+/// says what happened.
 pub(super) fn writing<A, W>(call: Call, work: W) -> BoxFuture<'static, Outcome>
 where
     A: DeserializeOwned + Send + 'static,
@@ -36,12 +37,14 @@ where
         if call.cancelled.is_cancelled() {
             return Err(CallError::Cancelled);
         }
-        tokio::task::spawn_blocking(move || work(args)).await.unwrap_or_else(broken)
+        tokio::task::spawn_blocking(move || work(args))
+            .await
+            .unwrap_or_else(broken)
     })
 }
 
-/// The arguments as the tool's own type. They fit the schema already; this catches what a schema cannot say, such as an
-/// integer written as `1.0`.
+/// The arguments as the tool's own type. They fit the schema already; this catches what a schema
+/// cannot say, such as an integer written as `1.0`.
 pub(super) fn parse<A: DeserializeOwned>(args: Map<String, Value>) -> Result<A, CallError> {
     serde_json::from_value(Value::Object(args)).map_err(|error| CallError::Failed {
         code: "invalid_args".into(),

@@ -15,7 +15,11 @@ pub struct LocalOptions {
 impl LocalOptions {
     /// File tools only.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
-        Self { workspace: workspace.into(), run_command: false, http_get: HttpOptions::default() }
+        Self {
+            workspace: workspace.into(),
+            run_command: false,
+            http_get: HttpOptions::default(),
+        }
     }
 }
 
@@ -23,8 +27,8 @@ impl LocalOptions {
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
     pub enabled: bool,
-    /// Hosts, as `host` (any port) or `host:port`. Empty means every host with a public address; otherwise only the
-    /// hosts listed, and `*` stands for every host with a public address. A host listed by name may have a private or
-    /// loopback address.
+    /// Hosts, as `host` (any port) or `host:port`. Empty means every host with a public address;
+    /// otherwise only the hosts listed, and `*` stands for every host with a public address. A host
+    /// listed by name may have a private or loopback address.
     pub allow: Vec<String>,
 }

@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 
 /// A child that leads its own process group. Signals go to the group.
 ///
-/// The child is not reaped before the group is: as long as its process is there, if only as a zombie, the number of the
-/// group cannot come to mean another group. Dropping ends the group. A process that made a group of its own has left; it
-/// is not found again.
+/// The child is not reaped before the group is: as long as its process is there, if only as a
+/// zombie, the number of the group cannot come to mean another group. Dropping ends the group. A
+/// process that made a group of its own has left; it is not found again.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     child: Child,
@@ -31,7 +31,8 @@ impl ProcessGroup {
         Self { child, id, ended }
     }
 
-    /// Waits until the child itself has ended. Others of the group may live on. May be called again.
+    /// Waits until the child itself has ended. Others of the group may live on. May be called
+    /// again.
     pub(crate) async fn ended(&mut self) {
         if !self.ended.is_finished()
             && let Err(error) = (&mut self.ended).await

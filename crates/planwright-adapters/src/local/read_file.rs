@@ -43,8 +43,13 @@ pub(super) fn definition() -> ToolDefinition {
 }
 
 pub(super) fn run(workspace: &Workspace, args: &Args) -> Outcome {
-    let limit = args.max_bytes.unwrap_or(DEFAULT_MAX_BYTES).min(LARGEST_MAX_BYTES);
-    read(workspace, &args.path, limit).map(Value::String).map_err(|fault| fault.at(&args.path))
+    let limit = args
+        .max_bytes
+        .unwrap_or(DEFAULT_MAX_BYTES)
+        .min(LARGEST_MAX_BYTES);
+    read(workspace, &args.path, limit)
+        .map(Value::String)
+        .map_err(|fault| fault.at(&args.path))
 }
 
 fn read(workspace: &Workspace, path: &str, limit: u64) -> Result<String, PathFault> {

@@ -1,7 +1,8 @@
 //! Runs a program.
 //!
-//! There is no shell, and the program sees only a few variables of this process. It is not confined: it can do what the
-//! user can do, which is why this tool is off unless the operator turns it on.
+//! There is no shell, and the program sees only a few variables of this process. It is not
+//! confined: it can do what the user can do, which is why this tool is off unless the operator
+//! turns it on.
 
 use super::capture::Capture;
 use super::off_thread::parse;
@@ -114,8 +115,11 @@ pub(super) async fn run(workspace: Arc<Workspace>, mut call: Call) -> Outcome {
         message: format!("{:?} could not be started: {error}", args.command),
         retryable: false,
     })?;
-    let limit =
-        Duration::from_secs(args.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS).min(MAX_TIMEOUT_SECONDS));
+    let limit = Duration::from_secs(
+        args.timeout_seconds
+            .unwrap_or(DEFAULT_TIMEOUT_SECONDS)
+            .min(MAX_TIMEOUT_SECONDS),
+    );
     Box::pin(see_through(child, args, limit, &call.cancelled)).await
 }
 
@@ -125,32 +129,45 @@ fn prepare(workspace: &Workspace, args: &Args, call: &Call) -> Result<Command, C
         .args(&args.args)
         .current_dir(directory(workspace, args.cwd.as_deref().unwrap_or("."))?)
         .env_clear()
-        .envs(INHERITED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .envs(
+            INHERITED
+                .into_iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        )
         .envs(&args.env)
         // Last, so that a plan cannot pretend to be another run.
         .env("PLANWRIGHT_IDEMPOTENCY_KEY", &call.idempotency_key)
         .env("PLANWRIGHT_RUN_ID", call.run.as_str())
         .env("PLANWRIGHT_STEP_ID", call.step.as_str())
         .env("PLANWRIGHT_ATTEMPT", call.attempt.to_string())
-        // What a plan starts acts for the plan: it must not approve one as the person whose account it uses.
+        // What a plan starts acts for the plan: it must not approve one as the person whose account
+        // it uses.
         .env("PLANWRIGHT_AGENT", format!("run {}", call.run))
-        .stdin(if args.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdin(if args.stdin.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
     Ok(command)
 }
 
-/// A relative path is made absolute, because from which directory the system would look it up is not defined.
+/// A relative path is made absolute, because from which directory the system would look it up is
+/// not defined.
 fn program(workspace: &Workspace, command: &str) -> Result<OsString, CallError> {
     if command.starts_with('/') || !command.contains('/') {
         return Ok(command.into());
     }
-    let place = workspace.locate(command).map_err(|fault| fault.at(command))?;
+    let place = workspace
+        .locate(command)
+        .map_err(|fault| fault.at(command))?;
     Ok(workspace.root().join(place.path()).into())
 }
 
-/// The directory to start in. This keeps a plan honest about where it works; it does not confine the command.
+/// The directory to start in. This keeps a plan honest about where it works; it does not confine
+/// the command.
 fn directory(workspace: &Workspace, cwd: &str) -> Result<PathBuf, CallError> {
     let found = workspace.locate(cwd).and_then(|place| {
         place.directory()?;
@@ -213,7 +230,8 @@ async fn see_through(
                 GRACE
             }
         };
-        // Whoever still writes is given time; whoever has closed its output and goes on is not waited for.
+        // Whoever still writes is given time; whoever has closed its output and goes on is not
+        // waited for.
         let calm = async {
             if !all_read {
                 streams.as_mut().await;
@@ -229,14 +247,19 @@ async fn see_through(
     }
     match wait {
         Wait::Ended => finished(status, &args.command, &out, &err, !all_read),
-        Wait::TimedOut => Err(stopped(&args.command, &format!("ran longer than {} s", limit.as_secs()))),
+        Wait::TimedOut => Err(stopped(
+            &args.command,
+            &format!("ran longer than {} s", limit.as_secs()),
+        )),
         Wait::Cancelled => Err(stopped(&args.command, "was cancelled")),
     }
 }
 
 /// A command that had started may have had any effect before it was stopped.
 fn stopped(command: &str, why: &str) -> CallError {
-    CallError::Lost(format!("{command:?} {why} and was stopped; what it did until then is unknown"))
+    CallError::Lost(format!(
+        "{command:?} {why} and was stopped; what it did until then is unknown"
+    ))
 }
 
 fn finished(
@@ -246,8 +269,8 @@ fn finished(
     err: &Capture,
     cut_off: bool,
 ) -> Outcome {
-    let status =
-        status.map_err(|error| CallError::Lost(format!("how {command:?} ended is unknown: {error}")))?;
+    let status = status
+        .map_err(|error| CallError::Lost(format!("how {command:?} ended is unknown: {error}")))?;
     if status.success() {
         return Ok(json!({
             "exitCode": 0,
@@ -265,5 +288,9 @@ fn finished(
         tail if tail.is_empty() => format!("{command:?} {ending}"),
         tail => format!("{command:?} {ending}: {tail}"),
     };
-    Err(CallError::Failed { code: "command_failed".into(), message, retryable: false })
+    Err(CallError::Failed {
+        code: "command_failed".into(),
+        message,
+        retryable: false,
+    })
 }

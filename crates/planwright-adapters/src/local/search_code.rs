@@ -18,7 +18,8 @@ pub(super) const NAME: &str = "search_code";
 const DEFAULT_MAX_MATCHES: usize = 200;
 const MOST_MATCHES: usize = 10_000;
 const MAX_QUERY_BYTES: usize = 4096;
-/// What a compiled pattern may take. The engine is linear in the text, so this is all there is to bound.
+/// What a compiled pattern may take. The engine is linear in the text, so this is all there is to
+/// bound.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 const MAX_FILE_BYTES: u64 = 16 << 20;
 const MAX_FILES: usize = 200_000;
@@ -94,8 +95,17 @@ pub(super) fn run(workspace: &Workspace, args: &Args, stop: &CancellationToken) 
     let pattern = compile(&args.query, args.regex)?;
     let path = args.path.as_deref().unwrap_or(".");
     let place = workspace.locate(path).map_err(|fault| fault.at(path))?;
-    let limit = args.max_matches.unwrap_or(DEFAULT_MAX_MATCHES).min(MOST_MATCHES);
-    let mut search = Search { workspace, pattern, limit, matches: Vec::new(), truncated: false };
+    let limit = args
+        .max_matches
+        .unwrap_or(DEFAULT_MAX_MATCHES)
+        .min(MOST_MATCHES);
+    let mut search = Search {
+        workspace,
+        pattern,
+        limit,
+        matches: Vec::new(),
+        truncated: false,
+    };
     if place.is_dir() {
         search.directory(place.path(), stop)?;
     } else {
@@ -106,7 +116,11 @@ pub(super) fn run(workspace: &Workspace, args: &Args, stop: &CancellationToken) 
 }
 
 fn compile(query: &str, regex: bool) -> Result<Regex, CallError> {
-    let pattern = if regex { query.to_owned() } else { regex::escape(query) };
+    let pattern = if regex {
+        query.to_owned()
+    } else {
+        regex::escape(query)
+    };
     RegexBuilder::new(&pattern)
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(8 * MAX_PATTERN_BYTES)
@@ -129,9 +143,9 @@ struct Search<'w> {
 impl Search<'_> {
     /// Goes through the files below a directory in the order of their paths.
     ///
-    /// The walk starts at the root even if only a part is wanted, so that the `.gitignore` files above that part count.
-    /// It works on names; what it names is opened through the workspace, so a directory swapped for a link meanwhile
-    /// leads nowhere.
+    /// The walk starts at the root even if only a part is wanted, so that the `.gitignore` files
+    /// above that part count. It works on names; what it names is opened through the workspace, so
+    /// a directory swapped for a link meanwhile leads nowhere.
     fn directory(&mut self, wanted: &Path, stop: &CancellationToken) -> Result<(), CallError> {
         let root = self.workspace.root().to_owned();
         let below = wanted.to_owned();
@@ -143,7 +157,9 @@ impl Search<'_> {
             .sort_by_file_path(Path::cmp)
             .filter_entry(move |entry| is_wanted(entry, &root, &below))
             .build();
-        let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let files = walk
+            .flatten()
+            .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
         for (count, entry) in files.enumerate() {
             if stop.is_cancelled() {
                 return Err(CallError::Cancelled);
@@ -152,11 +168,15 @@ impl Search<'_> {
                 self.truncated = true;
                 break;
             }
-            let Ok(path) = entry.path().strip_prefix(self.workspace.root()) else { continue };
+            let Ok(path) = entry.path().strip_prefix(self.workspace.root()) else {
+                continue;
+            };
             match self.file(path) {
                 Ok(()) => {}
                 Err(PathFault::TooLarge(_)) => self.truncated = true,
-                Err(fault) => tracing::debug!(path = %path.display(), %fault, "a file was not searched"),
+                Err(fault) => {
+                    tracing::debug!(path = %path.display(), %fault, "a file was not searched");
+                }
             }
         }
         Ok(())
@@ -183,8 +203,15 @@ impl Search<'_> {
                 self.truncated = true;
                 break;
             }
-            let text = String::from_utf8_lossy(line).chars().take(MAX_LINE_CHARS).collect();
-            self.matches.push(Match { path: name.to_owned(), line: index + 1, text });
+            let text = String::from_utf8_lossy(line)
+                .chars()
+                .take(MAX_LINE_CHARS)
+                .collect();
+            self.matches.push(Match {
+                path: name.to_owned(),
+                line: index + 1,
+                text,
+            });
         }
         Ok(())
     }
@@ -192,7 +219,9 @@ impl Search<'_> {
 
 /// Whether an entry is in the wanted part, or on the way to it.
 fn is_wanted(entry: &DirEntry, root: &Path, wanted: &Path) -> bool {
-    let Ok(path) = entry.path().strip_prefix(root) else { return false };
+    let Ok(path) = entry.path().strip_prefix(root) else {
+        return false;
+    };
     let closed = entry.depth() == 1 && is_closed(entry.file_name());
     !closed && entry.file_name() != ".git" && (path.starts_with(wanted) || wanted.starts_with(path))
 }

@@ -3,7 +3,9 @@
 use super::http_get::HttpGet;
 use super::off_thread::{reading, writing};
 use super::workspace::Workspace;
-use super::{LocalOptions, append_file, http_get, list_dir, read_file, run_command, search_code, write_file};
+use super::{
+    LocalOptions, append_file, http_get, list_dir, read_file, run_command, search_code, write_file,
+};
 use crate::toolbox::InProcessServer;
 use planwright_core::tool::ToolDefinition;
 use planwright_engine::port::{BoxFuture, Call, CallError, Outcome};
@@ -21,14 +23,20 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens the workspace directory, which must exist, and holds on to it: if its name later means another directory,
-    /// the tools stay in the first.
+    /// Opens the workspace directory, which must exist, and holds on to it: if its name later means
+    /// another directory, the tools stay in the first.
     pub fn open(options: LocalOptions) -> io::Result<Self> {
-        let LocalOptions { workspace, run_command, http_get } = options;
+        let LocalOptions {
+            workspace,
+            run_command,
+            http_get,
+        } = options;
         Ok(Self {
             workspace: Arc::new(Workspace::open(&workspace)?),
             run_command,
-            http_get: http_get.enabled.then(|| Arc::new(HttpGet::new(&http_get.allow))),
+            http_get: http_get
+                .enabled
+                .then(|| Arc::new(HttpGet::new(&http_get.allow))),
         })
     }
 }
@@ -67,13 +75,17 @@ impl InProcessServer for Local {
         let workspace = Arc::clone(&self.workspace);
         match (call.tool.tool.as_str(), &self.http_get) {
             (append_file::NAME, _) => writing(call, move |args| append_file::run(&workspace, args)),
-            (list_dir::NAME, _) => reading(call, move |args, stop| list_dir::run(&workspace, &args, stop)),
+            (list_dir::NAME, _) => reading(call, move |args, stop| {
+                list_dir::run(&workspace, &args, stop)
+            }),
             (read_file::NAME, _) => reading(call, move |args, _| read_file::run(&workspace, &args)),
-            (search_code::NAME, _) => {
-                reading(call, move |args, stop| search_code::run(&workspace, &args, stop))
-            }
+            (search_code::NAME, _) => reading(call, move |args, stop| {
+                search_code::run(&workspace, &args, stop)
+            }),
             (write_file::NAME, _) => writing(call, move |args| write_file::run(&workspace, args)),
-            (run_command::NAME, _) if self.run_command => Box::pin(run_command::run(workspace, call)),
+            (run_command::NAME, _) if self.run_command => {
+                Box::pin(run_command::run(workspace, call))
+            }
             (http_get::NAME, Some(http_get)) => Box::pin(Arc::clone(http_get).run(call)),
             (other, _) => {
                 let error = CallError::Unavailable(format!("there is no tool {SERVER}.{other}"));

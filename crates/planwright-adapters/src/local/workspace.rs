@@ -1,15 +1,18 @@
 //! The directory that the file tools cannot leave.
 //!
-//! A path is walked one name at a time. Each directory is opened relative to the handle of the one before and never
-//! through a link; a link is read, and its target walked by the same rules. `..` goes back to a handle the walk came
-//! through. So a directory or link that is swapped while the walk is under way can lead to another place in the
-//! workspace or to an error, but not outside.
+//! A path is walked one name at a time. Each directory is opened relative to the handle of the one
+//! before and never through a link; a link is read, and its target walked by the same rules. `..`
+//! goes back to a handle the walk came through. So a directory or link that is swapped while the
+//! walk is under way can lead to another place in the workspace or to an error, but not outside.
 //!
-//! Linux can do this in one call (`openat2` with `RESOLVE_BENEATH`). That would need a second way for other systems, and
-//! would not say whether the way led through `.plans`; one walk that is always the same is easier to trust.
+//! Linux can do this in one call (`openat2` with `RESOLVE_BENEATH`). That would need a second way
+//! for other systems, and would not say whether the way led through `.plans`; one walk that is
+//! always the same is easier to trust.
 
 use planwright_engine::port::CallError;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat,
+};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -19,9 +22,11 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Where Planwright keeps plans, journals and approvals. No tool reads or writes there, whatever the path.
+/// Where Planwright keeps plans, journals and approvals. No tool reads or writes there, whatever
+/// the path.
 const PLANS: &str = ".plans";
-/// The operator's rules. Tools may read them, as they may be part of a project, but never write them.
+/// The operator's rules. Tools may read them, as they may be part of a project, but never write
+/// them.
 const POLICY: &str = "planwright.toml";
 
 const MAX_PATH_BYTES: usize = 4096;
@@ -77,7 +82,10 @@ impl PathFault {
     /// Whether the system was short of something that it may have again later.
     fn may_pass(&self) -> bool {
         use Errno as E;
-        matches!(self, Self::Io(E::MFILE | E::NFILE | E::NOMEM | E::AGAIN | E::BUSY))
+        matches!(
+            self,
+            Self::Io(E::MFILE | E::NFILE | E::NOMEM | E::AGAIN | E::BUSY)
+        )
     }
 
     /// The failure of a call that was given this path.
@@ -96,7 +104,8 @@ impl From<Errno> for PathFault {
         match errno {
             Errno::NOENT => Self::Missing,
             Errno::NOTDIR => Self::NotADirectory,
-            // A link took the place of what was there a moment ago, or a directory stands where a file is wanted.
+            // A link took the place of what was there a moment ago, or a directory stands where a
+            // file is wanted.
             Errno::LOOP | Errno::ISDIR | Errno::NXIO => Self::NotAFile,
             Errno::NAMETOOLONG | Errno::INVAL => Self::Unusable,
             other => Self::Io(other),
@@ -134,12 +143,20 @@ type Identity = (u64, u64);
 impl Workspace {
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let root = directory.canonicalize()?;
-        let handle =
-            rustix::fs::open(&root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { root, alias: std::path::absolute(directory)?, handle })
+        let handle = rustix::fs::open(
+            &root,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(Self {
+            root,
+            alias: std::path::absolute(directory)?,
+            handle,
+        })
     }
 
-    /// The workspace as a path, for what cannot work on handles. Such a path is a name, not a guarantee.
+    /// The workspace as a path, for what cannot work on handles. Such a path is a name, not a
+    /// guarantee.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -168,9 +185,12 @@ impl Workspace {
             .map_err(|_| PathFault::Outside)
     }
 
-    /// What `.plans` is at the moment, if it is there. It may be a link to somewhere else in the workspace.
+    /// What `.plans` is at the moment, if it is there. It may be a link to somewhere else in the
+    /// workspace.
     pub(super) fn plans(&self) -> Option<Identity> {
-        statat(&self.handle, PLANS, AtFlags::empty()).ok().map(|stat| identity(&stat))
+        statat(&self.handle, PLANS, AtFlags::empty())
+            .ok()
+            .map(|stat| identity(&stat))
     }
 }
 
@@ -192,10 +212,16 @@ impl Place {
         self.name.is_none()
     }
 
-    /// Opens the place as a regular file. Opening does not wait, so a pipe without a writer is an error, not a hang.
+    /// Opens the place as a regular file. Opening does not wait, so a pipe without a writer is an
+    /// error, not a hang.
     pub(super) fn open_file(&self, flags: OFlags) -> Result<File, PathFault> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat(&self.dir, self.file_name()?, flags, Mode::from_raw_mode(0o666))?;
+        let file = openat(
+            &self.dir,
+            self.file_name()?,
+            flags,
+            Mode::from_raw_mode(0o666),
+        )?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
             return Err(PathFault::NotAFile);
         }
@@ -223,7 +249,11 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    fn new(workspace: &'w Workspace, path: &str, make_directories: bool) -> Result<Self, PathFault> {
+    fn new(
+        workspace: &'w Workspace,
+        path: &str,
+        make_directories: bool,
+    ) -> Result<Self, PathFault> {
         if path.len() > MAX_PATH_BYTES || path.contains('\0') {
             return Err(PathFault::Unusable);
         }
@@ -248,16 +278,25 @@ impl<'w> Walk<'w> {
             }
             match openat(self.here(), &name, SEARCH_ONLY | DIRECTORY, Mode::empty()) {
                 Ok(dir) => self.enter(dir, name)?,
-                Err(Errno::NOTDIR | Errno::LOOP) => match readlinkat(self.here(), &name, Vec::new()) {
-                    Ok(target) => self.follow(Path::new(OsStr::from_bytes(target.as_bytes())))?,
-                    // It is no link, so it is a file.
-                    Err(Errno::INVAL) if self.ahead.is_empty() => return self.arrive(Some(name)),
-                    Err(Errno::INVAL) => return Err(PathFault::NotADirectory),
-                    Err(other) => return Err(other.into()),
-                },
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    match readlinkat(self.here(), &name, Vec::new()) {
+                        Ok(target) => {
+                            self.follow(Path::new(OsStr::from_bytes(target.as_bytes())))?;
+                        }
+                        // It is no link, so it is a file.
+                        Err(Errno::INVAL) if self.ahead.is_empty() => {
+                            return self.arrive(Some(name));
+                        }
+                        Err(Errno::INVAL) => return Err(PathFault::NotADirectory),
+                        Err(other) => return Err(other.into()),
+                    }
+                }
                 Err(Errno::NOENT) if self.ahead.is_empty() => return self.arrive(Some(name)),
-                // `missing/../x` is refused rather than leaving a directory behind that nobody asked for.
-                Err(Errno::NOENT) if self.make_directories && !self.ahead.iter().any(|name| name == "..") => {
+                // `missing/../x` is refused rather than leaving a directory behind that nobody
+                // asked for.
+                Err(Errno::NOENT)
+                    if self.make_directories && !self.ahead.iter().any(|name| name == "..") =>
+                {
                     self.make(&name)?;
                     self.ahead.push_front(name);
                 }
@@ -268,7 +307,9 @@ impl<'w> Walk<'w> {
     }
 
     fn here(&self) -> BorrowedFd<'_> {
-        self.behind.last().map_or_else(|| self.workspace.handle.as_fd(), |(dir, _)| dir.as_fd())
+        self.behind
+            .last()
+            .map_or_else(|| self.workspace.handle.as_fd(), |(dir, _)| dir.as_fd())
     }
 
     fn enter(&mut self, dir: OwnedFd, name: OsString) -> Result<(), PathFault> {
@@ -303,7 +344,12 @@ impl<'w> Walk<'w> {
     }
 
     fn arrive(self, name: Option<OsString>) -> Result<Place, PathFault> {
-        let path = self.behind.iter().map(|(_, name)| name).chain(&name).collect();
+        let path = self
+            .behind
+            .iter()
+            .map(|(_, name)| name)
+            .chain(&name)
+            .collect();
         // The handle is opened again because a search-only handle cannot be listed or synced.
         let dir = openat(self.here(), ".", OFlags::RDONLY | DIRECTORY, Mode::empty())?;
         Ok(Place { dir, name, path })
@@ -311,7 +357,9 @@ impl<'w> Walk<'w> {
 }
 
 /// How a directory is opened: as itself or not at all.
-pub(super) const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(super) const DIRECTORY: OFlags = OFlags::DIRECTORY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// Makes a change of the directory's entries durable.
 pub(super) fn sync_dir(dir: BorrowedFd<'_>) -> rustix::io::Result<()> {

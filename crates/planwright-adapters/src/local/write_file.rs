@@ -95,7 +95,8 @@ fn write(workspace: &Workspace, path: &str, bytes: &[u8]) -> Result<Value, PathF
     Ok(json!({ "path": place.path().to_string_lossy(), "bytes": bytes.len() }))
 }
 
-/// The permissions of the file about to be replaced, so that a script stays executable. Only a regular file is replaced.
+/// The permissions of the file about to be replaced, so that a script stays executable. Only a
+/// regular file is replaced.
 fn mode_of_the_old(place: &Place) -> Result<Option<Mode>, PathFault> {
     match statat(place.dir(), place.file_name()?, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
@@ -107,7 +108,8 @@ fn mode_of_the_old(place: &Place) -> Result<Option<Mode>, PathFault> {
     }
 }
 
-/// The new content beside the old, until it takes its place. It removes itself if that does not happen.
+/// The new content beside the old, until it takes its place. It removes itself if that does not
+/// happen.
 struct Draft<'p> {
     place: &'p Place,
     name: String,
@@ -119,14 +121,33 @@ impl<'p> Draft<'p> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|_| PathFault::Io(Errno::IO))?;
         let name = format!(".planwright-{:016x}.tmp", u64::from_ne_bytes(random));
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(place.dir(), name.as_str(), flags, Mode::from_raw_mode(0o666))?;
-        Ok((Self { place, name, published: false }, file.into()))
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(
+            place.dir(),
+            name.as_str(),
+            flags,
+            Mode::from_raw_mode(0o666),
+        )?;
+        Ok((
+            Self {
+                place,
+                name,
+                published: false,
+            },
+            file.into(),
+        ))
     }
 
-    /// A rename replaces a link rather than following it, so nothing that appears under the name meanwhile redirects it.
+    /// A rename replaces a link rather than following it, so nothing that appears under the name
+    /// meanwhile redirects it.
     fn publish(mut self) -> Result<(), PathFault> {
-        renameat(self.place.dir(), self.name.as_str(), self.place.dir(), self.place.file_name()?)?;
+        renameat(
+            self.place.dir(),
+            self.name.as_str(),
+            self.place.dir(),
+            self.place.file_name()?,
+        )?;
         self.published = true;
         Ok(sync_dir(self.place.dir())?)
     }

@@ -14,26 +14,34 @@ pub struct AllTools {
     remote: McpServers,
     /// Whose tools are remote.
     servers: BTreeSet<String>,
-    /// All tools, with the number of changes up to which that is true: it is asked for with every call.
+    /// All tools, with the number of changes up to which that is true: it is asked for with every
+    /// call.
     catalog: Mutex<(u64, Catalog)>,
 }
 
 impl AllTools {
-    /// Checks that no server's name is taken twice, and that the settings fit the servers connected so far.
+    /// Checks that no server's name is taken twice, and that the settings fit the servers connected
+    /// so far.
     pub fn new(local: Toolbox, remote: McpServers) -> Result<Self, BuildToolboxError> {
         remote.check_settings()?;
         let servers: BTreeSet<String> = remote.names().map(str::to_owned).collect();
         let catalog = local.catalog();
         let disabled = local.disabled();
-        let mut local_names = catalog
-            .iter()
-            .map(|tool| tool.name.server.as_str())
-            .chain(disabled.iter().filter_map(|(tool, _)| tool.split('.').next()));
+        let mut local_names = catalog.iter().map(|tool| tool.name.server.as_str()).chain(
+            disabled
+                .iter()
+                .filter_map(|(tool, _)| tool.split('.').next()),
+        );
         match local_names.find(|name| servers.contains(*name)) {
             Some(twice) => Err(BuildToolboxError::DuplicateServer(twice.to_owned())),
             None => {
                 let merged = Mutex::new((u64::MAX, Catalog::default()));
-                Ok(Self { local, remote, servers, catalog: merged })
+                Ok(Self {
+                    local,
+                    remote,
+                    servers,
+                    catalog: merged,
+                })
             }
         }
     }
@@ -47,7 +55,11 @@ impl AllTools {
     }
 
     fn of(&self, server: &str) -> &dyn Tools {
-        if self.servers.contains(server) { &self.remote } else { &self.local }
+        if self.servers.contains(server) {
+            &self.remote
+        } else {
+            &self.local
+        }
     }
 }
 
@@ -57,7 +69,10 @@ impl Tools for AllTools {
         let mut cached = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.0 != changes {
             let (local, remote) = (self.local.catalog(), self.remote.catalog());
-            *cached = (changes, local.iter().chain(remote.iter()).cloned().collect());
+            *cached = (
+                changes,
+                local.iter().chain(remote.iter()).cloned().collect(),
+            );
         }
         cached.1.clone()
     }

@@ -25,9 +25,10 @@ pub(super) async fn meaning(result: Value, tool: &KnownTool, artifacts: &dyn Art
         None | Some("complete") => Meaning::Done(outcome(result, tool, artifacts).await),
         Some("input_required") => match questions::of_result(&result) {
             Some(asked) => Meaning::Asks(asked),
-            None => {
-                Meaning::Done(Err(failed("input_required", "the tool wants input that no person can give")))
-            }
+            None => Meaning::Done(Err(failed(
+                "input_required",
+                "the tool wants input that no person can give",
+            ))),
         },
         // Something was begun that was not asked for.
         Some(other) => Meaning::Done(Err(CallError::Lost(format!(
@@ -44,7 +45,12 @@ async fn outcome(mut result: Value, tool: &KnownTool, artifacts: &dyn Artifacts)
     let blocks = match fields.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
-        Some(_) => return Err(failed("invalid_output", "the content of the result is not a list")),
+        Some(_) => {
+            return Err(failed(
+                "invalid_output",
+                "the content of the result is not a list",
+            ));
+        }
     };
     if fields.get("isError").and_then(Value::as_bool) == Some(true) {
         return Err(failed("tool_error", &error_text(&blocks)));
@@ -61,7 +67,9 @@ async fn outcome(mut result: Value, tool: &KnownTool, artifacts: &dyn Artifacts)
 
 /// A declared schema is a promise: what breaks it would break the steps that build on it.
 fn fitting(value: Value, tool: &KnownTool) -> Outcome {
-    let validator = tool.output_validator().map_err(|problem| failed("invalid_output", problem))?;
+    let validator = tool
+        .output_validator()
+        .map_err(|problem| failed("invalid_output", problem))?;
     match validator.and_then(|validator| validator.iter_errors(&value).next()) {
         None => Ok(value),
         Some(error) => {
@@ -69,26 +77,38 @@ fn fitting(value: Value, tool: &KnownTool) -> Outcome {
                 "" => String::new(),
                 place => format!("{}: ", shortened(place)),
             };
-            let message =
-                format!("the result does not fit the tool's output schema: {place}{}", error.masked());
+            let message = format!(
+                "the result does not fit the tool's output schema: {place}{}",
+                error.masked()
+            );
             Err(failed("invalid_output", &message))
         }
     }
 }
 
 fn fitting_if_declared(value: Value, tool: &KnownTool) -> Outcome {
-    if tool.definition.output_schema.is_some() { fitting(value, tool) } else { Ok(value) }
+    if tool.definition.output_schema.is_some() {
+        fitting(value, tool)
+    } else {
+        Ok(value)
+    }
 }
 
 /// Text is a value of its own. Only a tool that declares what it returns has its text read as JSON.
 fn text_value(block: &Value, tool: &KnownTool) -> Outcome {
-    let text = block.get("text").and_then(Value::as_str).unwrap_or_default();
+    let text = block
+        .get("text")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if tool.definition.output_schema.is_none() {
         return Ok(Value::String(text.to_owned()));
     }
     super::message::measure(text.as_bytes()).map_err(|why| failed("output_too_large", why))?;
     let value = serde_json::from_str(text).map_err(|_| {
-        failed("invalid_output", "the tool declares an output schema and returned other text")
+        failed(
+            "invalid_output",
+            "the tool declares an output schema and returned other text",
+        )
     })?;
     fitting(value, tool)
 }
@@ -108,7 +128,11 @@ async fn contents(blocks: Vec<Value>, artifacts: &dyn Artifacts) -> Outcome {
 
 /// One block with its bytes put away. Links are kept as links: nothing is fetched.
 async fn kept(mut block: Value, artifacts: &dyn Artifacts) -> Outcome {
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = block
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     let Value::Object(fields) = &mut block else {
         return Err(failed("invalid_output", "a content block is not an object"));
     };
@@ -138,9 +162,12 @@ async fn put_away(
     let Some(Value::String(text)) = fields.remove(name) else {
         return Err(failed("invalid_output", "a content block has no bytes"));
     };
-    let bytes = STANDARD
-        .decode(text.trim_ascii())
-        .map_err(|_| failed("invalid_output", "the bytes of a content block are not base64"))?;
+    let bytes = STANDARD.decode(text.trim_ascii()).map_err(|_| {
+        failed(
+            "invalid_output",
+            "the bytes of a content block are not base64",
+        )
+    })?;
     let size = bytes.len();
     // The call happened, and its outcome cannot be kept: nobody may take it for failed.
     let artifact = artifacts
@@ -153,14 +180,24 @@ async fn put_away(
 }
 
 fn error_text(blocks: &[Value]) -> String {
-    let texts: Vec<&str> =
-        blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
-    if texts.is_empty() { "the tool failed and gave no reason".to_owned() } else { texts.join("\n") }
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block.get("text").and_then(Value::as_str))
+        .collect();
+    if texts.is_empty() {
+        "the tool failed and gave no reason".to_owned()
+    } else {
+        texts.join("\n")
+    }
 }
 
 /// A failure that trying again does not cure. The message may be a server's.
 pub(super) fn failed(code: &str, message: &str) -> CallError {
-    CallError::Failed { code: code.to_owned(), message: shortened(message), retryable: false }
+    CallError::Failed {
+        code: code.to_owned(),
+        message: shortened(message),
+        retryable: false,
+    }
 }
 
 pub(super) fn shortened(text: &str) -> String {

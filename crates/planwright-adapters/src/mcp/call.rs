@@ -12,8 +12,8 @@ use planwright_core::tool::KnownTool;
 use planwright_engine::port::{Call, CallError, Outcome};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification, ErrorCode,
-    InputResponses, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, CustomNotification,
+    ErrorCode, InputResponses, RequestMetaObject,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Value, json};
@@ -34,7 +34,13 @@ const KEY_META: &str = "planwright/idempotencyKey";
 pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) -> Outcome {
     // A promise that cannot be checked is noticed before the call, not after it.
     tool.output_validator().map_err(|problem| {
-        failed("invalid_tool", &format!("the output schema of {} cannot be used: {problem}", tool.name))
+        failed(
+            "invalid_tool",
+            &format!(
+                "the output schema of {} cannot be used: {problem}",
+                tool.name
+            ),
+        )
     })?;
     let mut given = call.answered.last().map(Given::of).unwrap_or_default();
     let mut resent = false;
@@ -49,17 +55,27 @@ pub(super) async fn make(server: Arc<Server>, tool: Arc<KnownTool>, call: Call) 
                 let known = if asked.questions.is_empty() {
                     Some(given.responses)
                 } else {
-                    forgotten.then(|| questions::known_responses(&call.answered, &asked)).flatten()
+                    forgotten
+                        .then(|| questions::known_responses(&call.answered, &asked))
+                        .flatten()
                 };
                 match known {
                     Some(responses) if rounds <= MAX_ROUNDS + call.answered.len() => {
-                        given = Given { responses, state: asked.state };
+                        given = Given {
+                            responses,
+                            state: asked.state,
+                        };
                     }
-                    Some(_) => return Err(CallError::transient("the server keeps asking to be asked again")),
+                    Some(_) => {
+                        return Err(CallError::transient(
+                            "the server keeps asking to be asked again",
+                        ));
+                    }
                     None => return Err(CallError::InputRequired(Box::new(asked))),
                 }
             }
-            // It is asked from the beginning, and told again what a person said to the same questions.
+            // It is asked from the beginning, and told again what a person said to the same
+            // questions.
             Exchange::Forgotten(_) if !forgotten => (forgotten, given) = (true, Given::default()),
             Exchange::Forgotten(error) => return Err(error),
             Exchange::NotSent(_) if !resent => resent = true,
@@ -78,12 +94,18 @@ struct Given {
 
 impl Given {
     fn of(answered: &Answered) -> Self {
-        Self { responses: questions::responses(answered), state: answered.asked.state.clone() }
+        Self {
+            responses: questions::responses(answered),
+            state: answered.asked.state.clone(),
+        }
     }
 }
 
 /// The tool as it is known now. A server that was never reached is asked first.
-pub(super) async fn tool(server: &Arc<Server>, call: &Call) -> Result<Option<Arc<KnownTool>>, CallError> {
+pub(super) async fn tool(
+    server: &Arc<Server>,
+    call: &Call,
+) -> Result<Option<Arc<KnownTool>>, CallError> {
     if !server.is_known() {
         connection(server, call).await?;
     }
@@ -99,12 +121,14 @@ async fn connected(
     let connection = connection(server, call).await?;
     match server.table().tools.get(&tool.name) {
         Some(now) if now.digest == tool.digest => Ok(connection),
-        Some(_) => {
-            Err(CallError::Unavailable(format!("{} changed while its server was started again", tool.name)))
-        }
-        None => {
-            Err(CallError::Unavailable(format!("{} is gone since its server was started again", tool.name)))
-        }
+        Some(_) => Err(CallError::Unavailable(format!(
+            "{} changed while its server was started again",
+            tool.name
+        ))),
+        None => Err(CallError::Unavailable(format!(
+            "{} is gone since its server was started again",
+            tool.name
+        ))),
     }
 }
 
@@ -138,7 +162,9 @@ async fn exchange(
         sent = sending => sent,
     };
     let Ok(mut handle) = sent else {
-        connection.wire.end(End::Gone("the connection closed".into()));
+        connection
+            .wire
+            .end(End::Gone("the connection closed".into()));
         return Exchange::NotSent("the connection closed".into());
     };
     ticket.sent_as(handle.id.clone(), handle.progress_token.clone());
@@ -156,7 +182,10 @@ async fn exchange(
         Waited::Answered(answer) => {
             let asked = ticket.asked();
             if !asked.is_empty() {
-                return Exchange::Asks(Asked { questions: asked, state: None });
+                return Exchange::Asks(Asked {
+                    questions: asked,
+                    state: None,
+                });
             }
             if let (Some(_), Ok(Err(ServiceError::McpError(error)))) = (&given.state, &*answer)
                 && error.code == ErrorCode::INVALID_PARAMS
@@ -236,15 +265,15 @@ async fn after_question(
     after_cancel(connection, handle).await
 }
 
-/// The machinery drops the answer of a request once it passed on a cancellation that it recognizes, so it is not shown one
-/// where an answer may still come.
+/// The machinery drops the answer of a request once it passed on a cancellation that it recognizes,
+/// so it is not shown one where an answer may still come.
 async fn tell_to_stop(connection: &Connection, handle: &RequestHandle<RoleClient>) {
     let params = json!({"requestId": handle.id, "reason": "the call is no longer wanted"});
     let notification = if connection.closes_streams {
         match serde_json::from_value(params) {
-            Ok(params) => {
-                ClientNotification::CancelledNotification(rmcp::model::CancelledNotification::new(params))
-            }
+            Ok(params) => ClientNotification::CancelledNotification(
+                rmcp::model::CancelledNotification::new(params),
+            ),
             Err(_) => return,
         }
     } else {
@@ -261,9 +290,11 @@ async fn tell_to_stop(connection: &Connection, handle: &RequestHandle<RoleClient
 }
 
 fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolRequestParams {
-    let mut params = CallToolRequestParams::new(call.tool.tool.clone()).with_arguments(call.args.clone());
+    let mut params =
+        CallToolRequestParams::new(call.tool.tool.clone()).with_arguments(call.args.clone());
     if connection.agreed.era == Era::Modern {
-        params.input_responses = Some(given.responses.clone()).filter(|responses| !responses.is_empty());
+        params.input_responses =
+            Some(given.responses.clone()).filter(|responses| !responses.is_empty());
         params.request_state.clone_from(&given.state);
     }
     params
@@ -271,7 +302,10 @@ fn params(connection: &Connection, call: &Call, given: &Given) -> CallToolReques
 
 fn meta(call: &Call) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
-    meta.insert(KEY_META.to_owned(), Value::String(call.idempotency_key.clone()));
+    meta.insert(
+        KEY_META.to_owned(),
+        Value::String(call.idempotency_key.clone()),
+    );
     if let Some(place) = &call.trace {
         meta.insert("traceparent".to_owned(), Value::String(place.to_string()));
     }
@@ -285,11 +319,20 @@ fn note_exchange(connection: &Connection, handle: &RequestHandle<RoleClient>) {
         return;
     }
     span.record("mcp.method.name", "tools/call");
-    span.record("mcp.protocol.version", connection.agreed.protocol_version.as_str());
-    span.record("network.transport", if connection.is_child { "pipe" } else { "tcp" });
+    span.record(
+        "mcp.protocol.version",
+        connection.agreed.protocol_version.as_str(),
+    );
+    span.record(
+        "network.transport",
+        if connection.is_child { "pipe" } else { "tcp" },
+    );
     span.record("jsonrpc.request.id", tracing::field::display(&handle.id));
 }
 
 fn unavailable(server: &Server, reason: &str) -> CallError {
-    CallError::Unavailable(format!("the server {} is not available: {reason}", server.spec.name))
+    CallError::Unavailable(format!(
+        "the server {} is not available: {reason}",
+        server.spec.name
+    ))
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// What every child gets of our environment, besides `LC_*` and `XDG_*`. Everything else may hold secrets that are not
-/// the server's business; its specification names what it needs.
+/// What every child gets of our environment, besides `LC_*` and `XDG_*`. Everything else may hold
+/// secrets that are not the server's business; its specification names what it needs.
 const INHERITED: [&str; 17] = [
     "PATH",
     "HOME",
@@ -37,7 +37,8 @@ const INHERITED: [&str; 17] = [
 /// How long a server may take to end after its stdin closed, and then after SIGTERM.
 const AFTER_EOF: Duration = Duration::from_millis(700);
 const AFTER_TERM: Duration = Duration::from_millis(700);
-/// How long after closing its output a server may take to end, and how long its last words may take after its end.
+/// How long after closing its output a server may take to end, and how long its last words may take
+/// after its end.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// What is started, with what.
@@ -58,8 +59,8 @@ pub(super) struct Started {
     pub(super) reaped: CancellationToken,
 }
 
-/// Starts the child in a process group of its own. From here on somebody watches it: it ends with the connection, and the
-/// connection with it.
+/// Starts the child in a process group of its own. From here on somebody watches it: it ends with
+/// the connection, and the connection with it.
 pub(super) fn start(
     launch: &Launch<'_>,
     log: &StderrLog,
@@ -88,8 +89,17 @@ pub(super) fn start(
     };
     let group = ProcessGroup::of(child);
     let reaped = CancellationToken::new();
-    tokio::spawn(watch(group, watchdog.clone(), Arc::clone(wire), reaped.clone()));
-    Ok(Started { stdin, stdout, reaped })
+    tokio::spawn(watch(
+        group,
+        watchdog.clone(),
+        Arc::clone(wire),
+        reaped.clone(),
+    ));
+    Ok(Started {
+        stdin,
+        stdout,
+        reaped,
+    })
 }
 
 fn is_inherited(name: &str) -> bool {
@@ -97,7 +107,12 @@ fn is_inherited(name: &str) -> bool {
 }
 
 /// Dropping the group kills it, so whatever ends this task ends the process.
-async fn watch(mut group: ProcessGroup, watchdog: Watchdog, wire: Arc<Wire>, reaped: CancellationToken) {
+async fn watch(
+    mut group: ProcessGroup,
+    watchdog: Watchdog,
+    wire: Arc<Wire>,
+    reaped: CancellationToken,
+) {
     let _reaped = reaped.drop_guard();
     let _guard = group.id().map(|id| watchdog.watch(id));
     tokio::select! {
@@ -115,7 +130,9 @@ async fn watch(mut group: ProcessGroup, watchdog: Watchdog, wire: Arc<Wire>, rea
     match group.kill().await {
         Ok(status) => {
             if wire.how_it_ended().is_none() {
-                tokio::time::timeout(LAST_WORDS, wire.silent.cancelled()).await.unwrap_or_default();
+                tokio::time::timeout(LAST_WORDS, wire.silent.cancelled())
+                    .await
+                    .unwrap_or_default();
             }
             wire.end(End::Gone(format!("its process ended ({status})")));
         }
@@ -125,8 +142,13 @@ async fn watch(mut group: ProcessGroup, watchdog: Watchdog, wire: Arc<Wire>, rea
 
 /// The writer closes stdin when the connection ends, which is the polite way to say goodbye.
 async fn ask_to_end(group: &mut ProcessGroup) {
-    if tokio::time::timeout(AFTER_EOF, group.ended()).await.is_err() {
+    if tokio::time::timeout(AFTER_EOF, group.ended())
+        .await
+        .is_err()
+    {
         group.terminate();
-        tokio::time::timeout(AFTER_TERM, group.ended()).await.unwrap_or_default();
+        tokio::time::timeout(AFTER_TERM, group.ended())
+            .await
+            .unwrap_or_default();
     }
 }

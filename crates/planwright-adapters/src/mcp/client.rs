@@ -1,4 +1,5 @@
-//! Our answers to what servers ask of us. Every request gets one: a server that waits for ever hangs its call.
+//! Our answers to what servers ask of us. Every request gets one: a server that waits for ever
+//! hangs its call.
 
 #![expect(deprecated, reason = "servers of the earlier era still ask for roots")]
 
@@ -25,10 +26,21 @@ impl Client {
         Self { wire, workspace }
     }
 
-    fn elicited(&self, during: Option<&RequestId>, params: &Value) -> Result<ClientResult, ErrorData> {
-        self.wire.elicited(during, params).map(ClientResult::ElicitResult).ok_or_else(|| {
-            ErrorData::new(ErrorCode::INVALID_REQUEST, "nobody can tell which call asks", None)
-        })
+    fn elicited(
+        &self,
+        during: Option<&RequestId>,
+        params: &Value,
+    ) -> Result<ClientResult, ErrorData> {
+        self.wire
+            .elicited(during, params)
+            .map(ClientResult::ElicitResult)
+            .ok_or_else(|| {
+                ErrorData::new(
+                    ErrorCode::INVALID_REQUEST,
+                    "nobody can tell which call asks",
+                    None,
+                )
+            })
     }
 }
 
@@ -44,20 +56,27 @@ impl Service<RoleClient> for Client {
         };
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
-            ServerRequest::ListRootsRequest(_) => Ok(ClientResult::ListRootsResult(ListRootsResult::new(
-                self.workspace.as_deref().map(root).into_iter().collect(),
-            ))),
+            ServerRequest::ListRootsRequest(_) => Ok(ClientResult::ListRootsResult(
+                ListRootsResult::new(self.workspace.as_deref().map(root).into_iter().collect()),
+            )),
             ServerRequest::ElicitRequest(elicit) => {
-                let params = serde_json::to_value(&elicit.params)
-                    .map_err(|error| ErrorData::new(ErrorCode::INVALID_PARAMS, error.to_string(), None))?;
+                let params = serde_json::to_value(&elicit.params).map_err(|error| {
+                    ErrorData::new(ErrorCode::INVALID_PARAMS, error.to_string(), None)
+                })?;
                 self.elicited(during, &params)
             }
-            ServerRequest::CustomRequest(custom) if custom.method == "ping" => Ok(ClientResult::empty(())),
+            ServerRequest::CustomRequest(custom) if custom.method == "ping" => {
+                Ok(ClientResult::empty(()))
+            }
             // A form that the machinery finds odd is a question for a person all the same.
             ServerRequest::CustomRequest(custom) if custom.method == "elicitation/create" => {
                 self.elicited(during, &custom.params.unwrap_or_default())
             }
-            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client does not offer that", None)),
+            _ => Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                "this client does not offer that",
+                None,
+            )),
         }
     }
 
@@ -73,7 +92,8 @@ impl Service<RoleClient> for Client {
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::default())
             .with_url(UrlElicitationCapability::default());
-        // Roots are not declared: servers confined to directories of their own would take ours instead.
+        // Roots are not declared: servers confined to directories of their own would take ours
+        // instead.
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(elicitation);
         let itself = Implementation::new("planwright", env!("CARGO_PKG_VERSION"));

@@ -86,7 +86,9 @@ pub(super) async fn open(server: &Server) -> Result<Connection, String> {
         Ok(connection) => Ok(connection),
         Err((_, Some(learnt))) if known != Some(learnt) => {
             server.learn_era(learnt);
-            open_in(server, Some(learnt)).await.map_err(|(reason, _)| reason)
+            open_in(server, Some(learnt))
+                .await
+                .map_err(|(reason, _)| reason)
         }
         // What was remembered may be out of date: the server may have been replaced.
         Err(_) if known.is_some() => {
@@ -101,45 +103,85 @@ pub(super) async fn open(server: &Server) -> Result<Connection, String> {
 async fn open_in(server: &Server, known: Option<Era>) -> Result<Connection, (String, Option<Era>)> {
     let wire = Arc::new(Wire::default());
     let mut guard = EndUnlessOpen(Arc::clone(&wire), false);
-    let opened = tokio::time::timeout(server.spec.start_timeout, negotiate(server, &wire, known)).await;
+    let opened =
+        tokio::time::timeout(server.spec.start_timeout, negotiate(server, &wire, known)).await;
     let problem = match opened {
         Ok(Ok(connection)) => {
             guard.1 = true;
             return Ok(connection);
         }
         Ok(Err(problem)) => problem,
-        Err(_) => format!("it did not answer within {} s", server.spec.start_timeout.as_secs()),
+        Err(_) => format!(
+            "it did not answer within {} s",
+            server.spec.start_timeout.as_secs()
+        ),
     };
     // The process knows best why it ended, and says so within moments.
     if wire.silent.is_cancelled() {
-        tokio::time::timeout(Duration::from_secs(1), wire.ended()).await.unwrap_or_default();
+        tokio::time::timeout(Duration::from_secs(1), wire.ended())
+            .await
+            .unwrap_or_default();
     }
     let reason = match wire.how_it_ended() {
         Some(End::Closed) | None => problem,
         Some(end) => end.reason().to_owned(),
     };
-    let learnt = wire.late_discover.load(Ordering::Relaxed).then_some(Era::Modern);
+    let learnt = wire
+        .late_discover
+        .load(Ordering::Relaxed)
+        .then_some(Era::Modern);
     Err((reason, learnt))
 }
 
-async fn negotiate(server: &Server, wire: &Arc<Wire>, known: Option<Era>) -> Result<Connection, String> {
+async fn negotiate(
+    server: &Server,
+    wire: &Arc<Wire>,
+    known: Option<Era>,
+) -> Result<Connection, String> {
     let client = Client::new(Arc::clone(wire), server.options.workspace.clone());
     let patient = known == Some(Era::Modern);
     let mut reaped = None;
     let served = match &server.spec.transport {
-        Transport::Stdio { command, args, env, cwd } => {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
             let cwd = cwd.as_deref().or(server.options.workspace.as_deref());
-            let launch = Launch { name: &server.spec.name, command, args, env, cwd };
+            let launch = Launch {
+                name: &server.spec.name,
+                command,
+                args,
+                env,
+                cwd,
+            };
             let started = child::start(&launch, &server.log, &server.watchdog, wire)
                 .map_err(|error| format!("`{command}` cannot be started: {error}"))?;
             reaped = Some(started.reaped.clone());
-            let lines = Lines::new(started.stdin, started.stdout, Arc::clone(wire), started.reaped);
+            let lines = Lines::new(
+                started.stdin,
+                started.stdout,
+                Arc::clone(wire),
+                started.reaped,
+            );
             let transport = Watched::new(lines, Arc::clone(wire), patient);
-            Box::pin(serve_client_with_lifecycle(client, transport, lifecycle(known))).await
+            Box::pin(serve_client_with_lifecycle(
+                client,
+                transport,
+                lifecycle(known),
+            ))
+            .await
         }
         Transport::Http { url, headers } => {
-            let transport = Watched::new(http::transport(url, headers, wire)?, Arc::clone(wire), true);
-            Box::pin(serve_client_with_lifecycle(client, transport, lifecycle(known))).await
+            let transport =
+                Watched::new(http::transport(url, headers, wire)?, Arc::clone(wire), true);
+            Box::pin(serve_client_with_lifecycle(
+                client,
+                transport,
+                lifecycle(known),
+            ))
+            .await
         }
     };
     let service = served.map_err(|error| describe(&error))?;
@@ -174,12 +216,22 @@ fn lifecycle(known: Option<Era>) -> ClientLifecycleMode {
 }
 
 fn agreed(service: &Service) -> Result<Agreed, String> {
-    let info = service.peer().peer_info().ok_or("it did not say what it speaks")?;
+    let info = service
+        .peer()
+        .peer_info()
+        .ok_or("it did not say what it speaks")?;
     let version = info.protocol_version.as_str();
     if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
-        return Err(format!("it speaks the unknown protocol version `{}`", shown(version)));
+        return Err(format!(
+            "it speaks the unknown protocol version `{}`",
+            shown(version)
+        ));
     }
-    let era = if info.protocol_version.has_initialize() { Era::Earlier } else { Era::Modern };
+    let era = if info.protocol_version.has_initialize() {
+        Era::Earlier
+    } else {
+        Era::Modern
+    };
     let name = |itself: &Implementation| shown(&format!("{} {}", itself.name, itself.version));
     Ok(Agreed {
         era,
@@ -188,17 +240,26 @@ fn agreed(service: &Service) -> Result<Agreed, String> {
     })
 }
 
-/// Modern servers tell of a changed tool list only those who asked. One that does not listen is no worse for it.
+/// Modern servers tell of a changed tool list only those who asked. One that does not listen is no
+/// worse for it.
 async fn listen(connection: &Connection) -> Option<RequestHandle<RoleClient>> {
     let info = connection.peer.peer_info()?;
-    let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+    let tells = info
+        .capabilities
+        .tools
+        .as_ref()
+        .is_some_and(|tools| tools.list_changed == Some(true));
     if connection.agreed.era == Era::Earlier || !tells {
         return None;
     }
     let filter = SubscriptionFilter::builder().tools_list_changed().build();
     let request = SubscriptionsListenRequest::new(SubscriptionsListenRequestParams::new(filter));
     let request = ClientRequest::SubscriptionsListenRequest(request);
-    connection.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await.ok()
+    connection
+        .peer
+        .send_request_with_option(request, PeerRequestOptions::no_options())
+        .await
+        .ok()
 }
 
 /// An answer as plain JSON. What the machinery took it for does not matter.
@@ -212,10 +273,14 @@ pub(super) fn plain(result: ServerResult) -> Value {
 fn describe(error: &ClientInitializeError) -> String {
     let text = match error {
         ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
-        ClientInitializeError::JsonRpcError(error) => format!("it refused the connection: {}", error.message),
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("it refused the connection: {}", error.message)
+        }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return describe(fallback),
         ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
-        ClientInitializeError::ExpectedInitResult(_) => "its answer to initialize cannot be read".to_owned(),
+        ClientInitializeError::ExpectedInitResult(_) => {
+            "its answer to initialize cannot be read".to_owned()
+        }
         other => other.to_string(),
     };
     shown(&text)

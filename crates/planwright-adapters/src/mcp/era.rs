@@ -1,13 +1,14 @@
 //! The era of a server, remembered for its next start, also by other processes.
 //!
-//! Finding it out costs the time of a server that ignores `server/discover`, and a second start of a modern one that takes
-//! long to come up.
+//! Finding it out costs the time of a server that ignores `server/discover`, and a second start of
+//! a modern one that takes long to come up.
 
 use super::{Era, ServerSpec};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What is known of a server's era. The file is a cache: one that cannot be read or written costs nothing but time.
+/// What is known of a server's era. The file is a cache: one that cannot be read or written costs
+/// nothing but time.
 #[derive(Debug)]
 pub(super) struct EraMemory {
     path: PathBuf,
@@ -22,9 +23,15 @@ impl EraMemory {
         let origin = spec.origin().to_string();
         let known = std::fs::read_to_string(&path).ok().and_then(|text| {
             let (era, of) = text.trim().split_once(' ')?;
-            [Era::Modern, Era::Earlier].into_iter().find(|known| known.to_string() == era && of == origin)
+            [Era::Modern, Era::Earlier]
+                .into_iter()
+                .find(|known| known.to_string() == era && of == origin)
         });
-        Self { path, origin, known: Mutex::new(known) }
+        Self {
+            path,
+            origin,
+            known: Mutex::new(known),
+        }
     }
 
     pub(super) fn get(&self) -> Option<Era> {
@@ -32,9 +39,17 @@ impl EraMemory {
     }
 
     pub(super) fn learn(&self, era: Era) {
-        let before = self.known.lock().unwrap_or_else(PoisonError::into_inner).replace(era);
+        let before = self
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(era);
         if before != Some(era) {
-            let written = self.path.parent().map(std::fs::create_dir_all).and_then(Result::ok);
+            let written = self
+                .path
+                .parent()
+                .map(std::fs::create_dir_all)
+                .and_then(Result::ok);
             let text = format!("{era} {}\n", self.origin);
             written
                 .and_then(|()| crate::files::atomic_write(&self.path, text.as_bytes()).ok())

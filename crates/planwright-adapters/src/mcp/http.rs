@@ -69,13 +69,19 @@ pub(super) fn transport(
     } else {
         builder = builder.https_only(true);
     }
-    let client = builder.build().map_err(|error| format!("no HTTP client: {}", chain(&error)))?;
-    let client = BoundedClient { client, wire: Arc::clone(wire) };
+    let client = builder
+        .build()
+        .map_err(|error| format!("no HTTP client: {}", chain(&error)))?;
+    let client = BoundedClient {
+        client,
+        wire: Arc::clone(wire),
+    };
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .max_concurrent_requests(MAX_CONCURRENT)
         .control_request_timeout(Duration::from_secs(2))
         .max_sse_event_size(MAX_BYTES)
-        // The machinery would answer calls under way as failed, though nobody knows what became of them.
+        // The machinery would answer calls under way as failed, though nobody knows what became of
+        // them.
         .reinit_on_expired_session(false);
     let mut retry = FixedInterval::default();
     retry.max_times = Some(3);
@@ -87,13 +93,21 @@ pub(super) fn transport(
 /// What is sent may hold secrets, so it leaves the machine only encrypted.
 fn checked_url(url: &str) -> Result<Url, String> {
     let url = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let loopback =
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let host = url
+        .host_str()
+        .unwrap_or_default()
+        .trim_matches(['[', ']'])
+        .to_owned();
+    let loopback = host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback());
     match url.scheme() {
         "https" => Ok(url),
         "http" if loopback => Ok(url),
-        "http" => Err("its URL is plain http, which is allowed to this machine only: use https".into()),
+        "http" => {
+            Err("its URL is plain http, which is allowed to this machine only: use https".into())
+        }
         other => Err(format!("its URL is neither https nor http but `{other}`")),
     }
 }
@@ -124,11 +138,17 @@ fn custom_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, String>
     Ok(headers)
 }
 
-/// A redirect that keeps the method and the origin, such as to a path with a slash at its end, harms nobody.
+/// A redirect that keeps the method and the origin, such as to a path with a slash at its end,
+/// harms nobody.
 fn same_origin_only(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let keeps_method =
-        matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-    let same = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+    let keeps_method = matches!(
+        attempt.status(),
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|from| from.origin() == attempt.url().origin());
     if keeps_method && same && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
@@ -159,7 +179,11 @@ impl StreamableHttpClient for BoundedClient {
     ) -> PostResult {
         let in_session = session_id.is_some();
         let body = serde_json::to_vec(&message)?;
-        let request = self.client.post(uri.as_ref()).header(CONTENT_TYPE, JSON).body(body);
+        let request = self
+            .client
+            .post(uri.as_ref())
+            .header(CONTENT_TYPE, JSON)
+            .body(body);
         let response = send(request, session_id, custom_headers).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -175,8 +199,14 @@ impl StreamableHttpClient for BoundedClient {
         if !status.is_success() {
             return refused(response, &message, id).await;
         }
-        let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
-        let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let Some(id) = id else {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        let session = response
+            .headers()
+            .get(SESSION)
+            .and_then(|id| id.to_str().ok())
+            .map(str::to_owned);
         if is_type(&response, EVENT_STREAM) {
             let events = self.events(response, Some(id));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
@@ -194,7 +224,12 @@ impl StreamableHttpClient for BoundedClient {
         _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), StreamableHttpError<Self::Error>> {
-        send(self.client.delete(uri.as_ref()), Some(session_id), custom_headers).await?;
+        send(
+            self.client.delete(uri.as_ref()),
+            Some(session_id),
+            custom_headers,
+        )
+        .await?;
         Ok(())
     }
 
@@ -211,11 +246,16 @@ impl StreamableHttpClient for BoundedClient {
             request = request.header("last-event-id", id);
         }
         let response = send(request, session_id, custom_headers).await?;
-        if response.status() == StatusCode::METHOD_NOT_ALLOWED || !is_type(&response, EVENT_STREAM) {
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED || !is_type(&response, EVENT_STREAM)
+        {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         if !response.status().is_success() {
-            return Err(HttpError::Status { status: response.status(), excerpt: String::new() }.into());
+            return Err(HttpError::Status {
+                status: response.status(),
+                excerpt: String::new(),
+            }
+            .into());
         }
         Ok(self.events(response, None))
     }
@@ -223,7 +263,11 @@ impl StreamableHttpClient for BoundedClient {
 
 impl BoundedClient {
     /// The events of an answer. One that is too large ends the stream, and the call it was for.
-    fn events(&self, response: Response, id: Option<RequestId>) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn events(
+        &self,
+        response: Response,
+        id: Option<RequestId>,
+    ) -> BoxStream<'static, Result<Sse, SseError>> {
         let wire = Arc::clone(&self.wire);
         let bytes = bytes_of(response).map_err(|error| std::io::Error::other(chain(&error)));
         let mut size = EventSize::default();
@@ -288,8 +332,13 @@ async fn send(
     })
 }
 
-/// An answer that is no success may still hold the server's own error. It belongs to the request, whatever number it has.
-async fn refused(response: Response, message: &ClientJsonRpcMessage, id: Option<RequestId>) -> PostResult {
+/// An answer that is no success may still hold the server's own error. It belongs to the request,
+/// whatever number it has.
+async fn refused(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    id: Option<RequestId>,
+) -> PostResult {
     let status = response.status();
     let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let body = bounded_body(response).await.unwrap_or_default();
@@ -306,8 +355,16 @@ async fn refused(response: Response, message: &ClientJsonRpcMessage, id: Option<
             return Ok(StreamableHttpPostResponse::Json(answer, None));
         }
     }
-    let text: String = String::from_utf8_lossy(&body).trim().chars().take(EXCERPT_CHARS).collect();
-    let excerpt = if text.is_empty() { text } else { format!(": {text}") };
+    let text: String = String::from_utf8_lossy(&body)
+        .trim()
+        .chars()
+        .take(EXCERPT_CHARS)
+        .collect();
+    let excerpt = if text.is_empty() {
+        text
+    } else {
+        format!(": {text}")
+    };
     Err(HttpError::Status { status, excerpt }.into())
 }
 
@@ -325,22 +382,31 @@ async fn bounded_body(response: Response) -> Result<Vec<u8>, HttpError> {
     Ok(body)
 }
 
-fn bytes_of(response: Response) -> impl Stream<Item = reqwest::Result<bytes::Bytes>> + Send + 'static {
+fn bytes_of(
+    response: Response,
+) -> impl Stream<Item = reqwest::Result<bytes::Bytes>> + Send + 'static {
     futures::stream::try_unfold(response, |mut response| async move {
         Ok(response.chunk().await?.map(|chunk| (chunk, response)))
     })
 }
 
 fn is_type(response: &Response, mime: &str) -> bool {
-    response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|given| given.as_bytes().to_ascii_lowercase().starts_with(mime.as_bytes()))
+    response.headers().get(CONTENT_TYPE).is_some_and(|given| {
+        given
+            .as_bytes()
+            .to_ascii_lowercase()
+            .starts_with(mime.as_bytes())
+    })
 }
 
 /// What went wrong, down to the first cause, without the URL, which may hold a secret.
 fn chain(error: &reqwest::Error) -> String {
-    let causes: Vec<String> =
-        std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string).collect();
-    if causes.is_empty() { "the request failed".into() } else { causes.join(": ") }
+    let causes: Vec<String> = std::iter::successors(error.source(), |error| (*error).source())
+        .map(ToString::to_string)
+        .collect();
+    if causes.is_empty() {
+        "the request failed".into()
+    } else {
+        causes.join(": ")
+    }
 }

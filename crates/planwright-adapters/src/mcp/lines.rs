@@ -39,7 +39,8 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Takes the pipes. Both are let go when the connection ends, which is how the child learns of it.
+    /// Takes the pipes. Both are let go when the connection ends, which is how the child learns of
+    /// it.
     pub(super) fn new(
         stdin: ChildStdin,
         stdout: ChildStdout,
@@ -50,7 +51,12 @@ impl Lines {
         let (to_write, lines) = mpsc::channel(BUFFERED);
         tokio::spawn(listen(stdout, heard_sender, Arc::clone(&wire)));
         tokio::spawn(write(stdin, lines, Arc::clone(&wire)));
-        Self { heard, to_write, wire, reaped }
+        Self {
+            heard,
+            to_write,
+            wire,
+            reaped,
+        }
     }
 }
 
@@ -79,7 +85,9 @@ impl Transport<RoleClient> for Lines {
             self.wire.end(End::Closed);
         }
         // An elapsed timeout changes nothing: whoever watches the process goes on.
-        tokio::time::timeout(CLOSE_TIMEOUT, self.reaped.cancelled()).await.unwrap_or_default();
+        tokio::time::timeout(CLOSE_TIMEOUT, self.reaped.cancelled())
+            .await
+            .unwrap_or_default();
         Ok(())
     }
 }
@@ -89,7 +97,9 @@ async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Vec<u8>>, wire: 
         while let Some(line) = lines.recv().await {
             if let Err(error) = write_line(&mut stdin, &line).await {
                 // A server that ends closes its input as well; why it ends is the better reason.
-                tokio::time::timeout(Duration::from_millis(500), wire.ended()).await.unwrap_or_default();
+                tokio::time::timeout(Duration::from_millis(500), wire.ended())
+                    .await
+                    .unwrap_or_default();
                 return wire.end(End::Gone(format!("it does not read its input: {error}")));
             }
         }
@@ -125,7 +135,9 @@ async fn listen(stdout: ChildStdout, heard: mpsc::Sender<ServerJsonRpcMessage>, 
                 },
                 Next::TooLong => {
                     let limit = MAX_BYTES >> 20;
-                    return wire.end(End::TooLarge(format!("its message is larger than {limit} MiB")));
+                    return wire.end(End::TooLarge(format!(
+                        "its message is larger than {limit} MiB"
+                    )));
                 }
                 Next::End => return wire.silent.cancel(),
             }
@@ -143,7 +155,9 @@ async fn understand(line: Vec<u8>, wire: &Wire) -> Heard {
         return message::read(&line, handshake);
     }
     // A reader that panicked would be a bug of ours; the line then counts as unreadable.
-    tokio::task::spawn_blocking(move || message::read(&line, handshake)).await.unwrap_or(Heard::Garbage)
+    tokio::task::spawn_blocking(move || message::read(&line, handshake))
+        .await
+        .unwrap_or(Heard::Garbage)
 }
 
 enum Next {
@@ -160,7 +174,10 @@ struct BoundedLines<R> {
 
 impl<R: AsyncBufRead + Unpin> BoundedLines<R> {
     fn new(reader: R) -> Self {
-        Self { reader, line: Vec::new() }
+        Self {
+            reader,
+            line: Vec::new(),
+        }
     }
 
     /// The next line. A last line without its end is no line: it was cut.

@@ -27,7 +27,11 @@ impl Listed {
     pub(super) fn refuse(&mut self, server: &str, tool: &str, reason: impl Into<String>) {
         if self.refused.len() < MAX_REFUSED {
             let tool = printable(tool).chars().take(MAX_NAME_CHARS).collect();
-            self.refused.push(RefusedTool { server: server.to_owned(), tool, reason: reason.into() });
+            self.refused.push(RefusedTool {
+                server: server.to_owned(),
+                tool,
+                reason: reason.into(),
+            });
         }
     }
 }
@@ -44,12 +48,20 @@ pub(super) async fn list(peer: &Peer, server: &str) -> Result<Listed, String> {
             return Err("its answer to tools/list holds no tools".into());
         };
         tools.extend(listed);
-        let Some(next) = page.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty())
+        let Some(next) = page
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .filter(|next| !next.is_empty())
         else {
             break;
         };
-        if tools.len() > MAX_TOOLS || cursors.len() + 1 >= MAX_PAGES || !cursors.insert(next.to_owned()) {
-            endless = Some(format!("the list does not end: {MAX_TOOLS} tools on {MAX_PAGES} pages are read"));
+        if tools.len() > MAX_TOOLS
+            || cursors.len() + 1 >= MAX_PAGES
+            || !cursors.insert(next.to_owned())
+        {
+            endless = Some(format!(
+                "the list does not end: {MAX_TOOLS} tools on {MAX_PAGES} pages are read"
+            ));
             break;
         }
         cursor = Some(next.to_owned());
@@ -63,25 +75,45 @@ pub(super) async fn list(peer: &Peer, server: &str) -> Result<Listed, String> {
 
 async fn page(peer: &Peer, cursor: Option<String>) -> Result<Value, String> {
     let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-    let request = ListToolsRequest { params, ..ListToolsRequest::default() };
-    let answer = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
-    answer.map(plain).map_err(|error| format!("it did not list its tools: {}", printable(&error.to_string())))
+    let request = ListToolsRequest {
+        params,
+        ..ListToolsRequest::default()
+    };
+    let answer = peer
+        .send_request(ClientRequest::ListToolsRequest(request))
+        .await;
+    answer.map(plain).map_err(|error| {
+        format!(
+            "it did not list its tools: {}",
+            printable(&error.to_string())
+        )
+    })
 }
 
-/// Tools whose names could be taken for each other are all left out: nobody could say which one an approval was for.
+/// Tools whose names could be taken for each other are all left out: nobody could say which one an
+/// approval was for.
 fn sift(server: &str, tools: Vec<Value>) -> Listed {
     let mut listed = Listed::default();
     let mut by_folded_name: BTreeMap<String, usize> = BTreeMap::new();
     let names: Vec<String> = tools
         .iter()
-        .map(|tool| tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned())
+        .map(|tool| {
+            tool.get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        })
         .collect();
     for name in &names {
         *by_folded_name.entry(name.to_lowercase()).or_default() += 1;
     }
     for (name, tool) in names.iter().zip(tools) {
         if !is_name(name) {
-            listed.refuse(server, name, "its name is not 1 to 128 letters, digits, `_`, `.` and `-`");
+            listed.refuse(
+                server,
+                name,
+                "its name is not 1 to 128 letters, digits, `_`, `.` and `-`",
+            );
         } else if by_folded_name[&name.to_lowercase()] > 1 {
             listed.refuse(
                 server,
@@ -89,7 +121,11 @@ fn sift(server: &str, tools: Vec<Value>) -> Listed {
                 "another tool of the server has the same name, but for capital letters",
             );
         } else if listed.definitions.len() == MAX_TOOLS {
-            listed.refuse(server, name, format!("only {MAX_TOOLS} tools of a server are read"));
+            listed.refuse(
+                server,
+                name,
+                format!("only {MAX_TOOLS} tools of a server are read"),
+            );
         } else {
             match definition(server, name, tool) {
                 Ok(definition) => listed.definitions.push(definition),
@@ -102,12 +138,17 @@ fn sift(server: &str, tools: Vec<Value>) -> Listed {
 
 fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
 fn definition(server: &str, name: &str, mut tool: Value) -> Result<ToolDefinition, String> {
     if serde_json::to_vec(&tool).map_or(usize::MAX, |text| text.len()) > MAX_DEFINITION_BYTES {
-        return Err(format!("its definition is larger than {} KiB", MAX_DEFINITION_BYTES >> 10));
+        return Err(format!(
+            "its definition is larger than {} KiB",
+            MAX_DEFINITION_BYTES >> 10
+        ));
     }
     let text = |place: &Value| place.as_str().map(str::to_owned);
     let input = tool["inputSchema"].take();
@@ -137,7 +178,9 @@ fn check_schema(which: &str, schema: &Value) -> Result<(), String> {
     match foreign_reference(schema) {
         Some(target) => {
             let target: String = printable(target).chars().take(MAX_NAME_CHARS).collect();
-            Err(format!("its {which} schema refers to `{target}`, and nothing outside of it is read"))
+            Err(format!(
+                "its {which} schema refers to `{target}`, and nothing outside of it is read"
+            ))
         }
         None => Ok(()),
     }
@@ -147,7 +190,9 @@ fn check_schema(which: &str, schema: &Value) -> Result<(), String> {
 fn foreign_reference(schema: &Value) -> Option<&str> {
     match schema {
         Value::Object(fields) => fields.iter().find_map(|(name, value)| match value {
-            Value::String(target) if matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") => {
+            Value::String(target)
+                if matches!(name.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") =>
+            {
                 (!target.starts_with('#')).then_some(target.as_str())
             }
             _ => foreign_reference(value),

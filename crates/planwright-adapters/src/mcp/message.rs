@@ -1,8 +1,9 @@
-//! One line of a server as a message. Nothing in it is believed, and what it may cost is checked before it is read.
+//! One line of a server as a message. Nothing in it is believed, and what it may cost is checked
+//! before it is read.
 
 use rmcp::model::{
-    CustomRequest, CustomResult, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage, ServerRequest,
-    ServerResult,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
+    ServerRequest, ServerResult,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -30,7 +31,8 @@ pub(super) enum Heard {
     TooLarge(&'static str),
 }
 
-/// The outside of a message. Reading it costs nothing and works for messages whose inside is broken.
+/// The outside of a message. Reading it costs nothing and works for messages whose inside is
+/// broken.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -43,8 +45,8 @@ struct Envelope {
     error: Option<IgnoredAny>,
 }
 
-/// Reads a line. During a handshake answers are read as what a handshake knows; later as plain values, since only the
-/// caller knows what it asked for.
+/// Reads a line. During a handshake answers are read as what a handshake knows; later as plain
+/// values, since only the caller knows what it asked for.
 pub(super) fn read(line: &[u8], handshake: bool) -> Heard {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Heard::Garbage;
@@ -54,33 +56,47 @@ pub(super) fn read(line: &[u8], handshake: bool) -> Heard {
     {
         return Heard::TooLarge(why);
     }
-    let Ok(envelope) = serde_json::from_slice::<Envelope>(line) else { return Heard::Garbage };
-    let Envelope { id, method, result, error } = envelope;
+    let Ok(envelope) = serde_json::from_slice::<Envelope>(line) else {
+        return Heard::Garbage;
+    };
+    let Envelope {
+        id,
+        method,
+        result,
+        error,
+    } = envelope;
     // Nothing is done about most notifications, so a flood of them is not even read.
-    if id.is_none() && !method.as_deref().is_some_and(|method| NOTIFICATIONS.contains(&method)) {
+    if id.is_none()
+        && !method
+            .as_deref()
+            .is_some_and(|method| NOTIFICATIONS.contains(&method))
+    {
         return Heard::Garbage;
     }
     match (serde_json::from_slice::<Value>(line), id, method) {
-        (Ok(value), Some(id), None) if result.is_some() != error.is_some() => answer(id, value, handshake),
+        (Ok(value), Some(id), None) if result.is_some() != error.is_some() => {
+            answer(id, value, handshake)
+        }
         (_, Some(id), None) => malformed(id),
         (Ok(value), Some(id), Some(method)) => request(id, method, value),
         (Err(_), Some(id), Some(method)) => custom(id, method, None),
-        (Ok(value), None, _) => {
-            serde_json::from_value(value).map_or(Heard::Garbage, |message| Heard::Message(Box::new(message)))
-        }
+        (Ok(value), None, _) => serde_json::from_value(value)
+            .map_or(Heard::Garbage, |message| Heard::Message(Box::new(message))),
         (Err(_), None, _) => Heard::Garbage,
     }
 }
 
 fn answer(id: RequestId, mut value: Value, handshake: bool) -> Heard {
-    let part = |value: &mut Value, name: &str| value.get_mut(name).map(Value::take).unwrap_or_default();
+    let part =
+        |value: &mut Value, name: &str| value.get_mut(name).map(Value::take).unwrap_or_default();
     if value.get("error").is_some() {
         let error = part(&mut value, "error");
         return error_answer(id, &error);
     }
     let result = part(&mut value, "result");
     let result = if handshake {
-        serde_json::from_value(result).unwrap_or(ServerResult::CustomResult(CustomResult(Value::Null)))
+        serde_json::from_value(result)
+            .unwrap_or(ServerResult::CustomResult(CustomResult(Value::Null)))
     } else {
         ServerResult::CustomResult(CustomResult(result))
     };
@@ -89,8 +105,15 @@ fn answer(id: RequestId, mut value: Value, handshake: bool) -> Heard {
 
 /// An error keeps whatever of it can be read: that it is one is what counts.
 fn error_answer(id: RequestId, error: &Value) -> Heard {
-    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    let message = error.get("message").and_then(Value::as_str).unwrap_or("it gave no message").to_owned();
+    let code = error
+        .get("code")
+        .and_then(Value::as_i64)
+        .and_then(|code| i32::try_from(code).ok());
+    let message = error
+        .get("message")
+        .and_then(Value::as_str)
+        .unwrap_or("it gave no message")
+        .to_owned();
     let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
     let error = ErrorData::new(code, message, error.get("data").cloned());
     Heard::Message(Box::new(ServerJsonRpcMessage::error(error, Some(id))))
@@ -167,8 +190,14 @@ mod tests {
 
     #[test]
     fn an_answer_that_cannot_be_read_is_one_all_the_same() {
-        assert_eq!(code(br#"{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}"#), MALFORMED.0);
-        assert_eq!(code(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}"), MALFORMED.0);
+        assert_eq!(
+            code(br#"{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}"#),
+            MALFORMED.0
+        );
+        assert_eq!(
+            code(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}"),
+            MALFORMED.0
+        );
         assert_eq!(
             code(br#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#),
             MALFORMED.0
@@ -178,8 +207,14 @@ mod tests {
 
     #[test]
     fn an_error_keeps_what_can_be_read_of_it() {
-        assert_eq!(code(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#), -32602);
-        assert_eq!(code(br#"{"jsonrpc":"2.0","id":1,"error":"no"}"#), ErrorCode::INTERNAL_ERROR.0);
+        assert_eq!(
+            code(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#),
+            -32602
+        );
+        assert_eq!(
+            code(br#"{"jsonrpc":"2.0","id":1,"error":"no"}"#),
+            ErrorCode::INTERNAL_ERROR.0
+        );
     }
 
     #[test]
@@ -201,14 +236,28 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":"a","method":"made/up","params":{"a":"\udc00"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":1}"#,
         ] {
-            assert!(matches!(message(line.as_bytes()), ServerJsonRpcMessage::Request(_)), "{line}");
+            assert!(
+                matches!(message(line.as_bytes()), ServerJsonRpcMessage::Request(_)),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_message_is_garbage() {
-        for line in ["", "hello", "[1]", "{", r#"{"jsonrpc":"2.0"}"#, "null", "\u{0}{}"] {
-            assert!(matches!(read(line.as_bytes(), false), Heard::Garbage), "{line:?}");
+        for line in [
+            "",
+            "hello",
+            "[1]",
+            "{",
+            r#"{"jsonrpc":"2.0"}"#,
+            "null",
+            "\u{0}{}",
+        ] {
+            assert!(
+                matches!(read(line.as_bytes(), false), Heard::Garbage),
+                "{line:?}"
+            );
         }
     }
 

@@ -1,7 +1,9 @@
-//! Tools of MCP servers: other processes and other machines, of any vendor and of both eras of the protocol.
+//! Tools of MCP servers: other processes and other machines, of any vendor and of both eras of the
+//! protocol.
 //!
-//! [`McpServers`] holds one connection per configured server and is a set of tools itself; [`AllTools`] joins it with the
-//! tools of this process. Everything a server says is data: nothing of it is obeyed, and all of it is bounded.
+//! [`McpServers`] holds one connection per configured server and is a set of tools itself;
+//! [`AllTools`] joins it with the tools of this process. Everything a server says is data: nothing
+//! of it is obeyed, and all of it is bounded.
 
 mod all_tools;
 mod answer;

@@ -13,12 +13,13 @@ pub struct McpOptions {
     pub tools: ToolboxOptions,
     /// Where images, audio and other bytes of results are kept.
     pub artifacts: Arc<dyn Artifacts>,
-    /// The directory of `<server>.log`: what the servers wrote to their standard error. Made when needed.
+    /// The directory of `<server>.log`: what the servers wrote to their standard error. Made when
+    /// needed.
     pub logs: PathBuf,
     /// Whether logs are kept at all. An encrypted workspace keeps none.
     pub keep_logs: bool,
-    /// The directory servers are told about when they ask for roots, and the one they are started in unless their
-    /// specification names another.
+    /// The directory servers are told about when they ask for roots, and the one they are started
+    /// in unless their specification names another.
     pub workspace: Option<PathBuf>,
     /// What must not be in the logs.
     pub redaction: Redaction,

@@ -15,8 +15,16 @@ pub(super) fn question(key: &str, params: &Value) -> Option<Question> {
             url: Some(url.to_owned()),
         }),
         None => {
-            let schema = params.get("requestedSchema").filter(|schema| schema.is_object())?.clone();
-            Some(Question { key: key.to_owned(), message, schema, url: None })
+            let schema = params
+                .get("requestedSchema")
+                .filter(|schema| schema.is_object())?
+                .clone();
+            Some(Question {
+                key: key.to_owned(),
+                message,
+                schema,
+                url: None,
+            })
         }
     }
 }
@@ -40,35 +48,61 @@ pub(super) fn known_responses(answered: &[Answered], asked: &Asked) -> Option<In
 
 fn known(answered: &[Answered], asked: &Question) -> Option<(ElicitationAction, Option<Value>)> {
     let same = |question: &Question| {
-        question.message == asked.message && question.schema == asked.schema && question.url == asked.url
+        question.message == asked.message
+            && question.schema == asked.schema
+            && question.url == asked.url
     };
     answered.iter().rev().find_map(|answered| {
         let place = answered.asked.questions.iter().position(same)?;
-        Some(spoken(&answered.asked.questions[place], answered.replies.get(place)?))
+        Some(spoken(
+            &answered.asked.questions[place],
+            answered.replies.get(place)?,
+        ))
     })
 }
 
-/// The questions of an `input_required` result with the server's note. `None` if it wants anything else than answers of a
-/// person.
+/// The questions of an `input_required` result with the server's note. `None` if it wants anything
+/// else than answers of a person.
 pub(super) fn of_result(result: &Value) -> Option<Asked> {
-    let state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+    let state = result
+        .get("requestState")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     let requests = match result.get("inputRequests") {
-        None | Some(Value::Null) => return Some(Asked { questions: Vec::new(), state }),
+        None | Some(Value::Null) => {
+            return Some(Asked {
+                questions: Vec::new(),
+                state,
+            });
+        }
         Some(requests) => requests.as_object()?,
     };
     let questions = requests.iter().map(|(key, request)| {
         let elicits = request.get("method").and_then(Value::as_str) == Some("elicitation/create");
-        elicits.then(|| question(key, request.get("params")?)).flatten()
+        elicits
+            .then(|| question(key, request.get("params")?))
+            .flatten()
     });
-    Some(Asked { questions: questions.collect::<Option<_>>()?, state })
+    Some(Asked {
+        questions: questions.collect::<Option<_>>()?,
+        state,
+    })
 }
 
 /// The questions of an error that sends the person to a page first.
 pub(super) fn of_error(data: &Value) -> Option<Asked> {
     let list = data.get("elicitations")?.as_array()?;
-    let questions: Option<Vec<_>> =
-        list.iter().enumerate().map(|(place, params)| question(&format!("q{}", place + 1), params)).collect();
-    questions.filter(|questions| !questions.is_empty()).map(|questions| Asked { questions, state: None })
+    let questions: Option<Vec<_>> = list
+        .iter()
+        .enumerate()
+        .map(|(place, params)| question(&format!("q{}", place + 1), params))
+        .collect();
+    questions
+        .filter(|questions| !questions.is_empty())
+        .map(|questions| Asked {
+            questions,
+            state: None,
+        })
 }
 
 /// What a modern server gets on the next attempt.
@@ -94,7 +128,10 @@ fn spoken(question: &Question, reply: &Reply) -> (ElicitationAction, Option<Valu
     match reply {
         // A page takes its values itself.
         Reply::Values(_) if question.url.is_some() => (ElicitationAction::Accept, None),
-        Reply::Values(values) => (ElicitationAction::Accept, Some(Value::Object(values.clone()))),
+        Reply::Values(values) => (
+            ElicitationAction::Accept,
+            Some(Value::Object(values.clone())),
+        ),
         Reply::Decline => (ElicitationAction::Decline, None),
     }
 }

@@ -19,7 +19,8 @@ pub enum ServerState {
     /// It could not be started or reached, or the connection broke. The next call tries again.
     Failed {
         reason: String,
-        /// The end of what it wrote to its standard error, without control characters. Untrusted text.
+        /// The end of what it wrote to its standard error, without control characters. Untrusted
+        /// text.
         stderr: String,
     },
 }
@@ -29,12 +30,14 @@ pub enum ServerState {
 pub struct Connected {
     pub era: Era,
     pub protocol_version: String,
-    /// What the server calls itself, with its version, without control characters. Untrusted text: never a name to go by.
+    /// What the server calls itself, with its version, without control characters. Untrusted text:
+    /// never a name to go by.
     pub calls_itself: Option<String>,
     /// How many of its tools can be called.
     pub tools: usize,
     pub refused: Vec<RefusedTool>,
-    /// Messages that fit nowhere: garbage, wrong numbers, late and repeated answers, unknown notifications.
+    /// Messages that fit nowhere: garbage, wrong numbers, late and repeated answers, unknown
+    /// notifications.
     pub ignored: u64,
 }
 

@@ -1,4 +1,5 @@
-//! One configured server: its one connection, its tools as last listed, and how it is started again.
+//! One configured server: its one connection, its tools as last listed, and how it is started
+//! again.
 
 use super::connection::{self, Connection, Peer};
 use super::era::EraMemory;
@@ -41,7 +42,8 @@ pub(super) struct Server {
     changes: Arc<AtomicU64>,
     slot: Mutex<Slot>,
     era: EraMemory,
-    /// As last listed. They stay known while the server is down: a plan that names them is no worse for it.
+    /// As last listed. They stay known while the server is down: a plan that names them is no worse
+    /// for it.
     table: Mutex<Arc<Table>>,
     listed: AtomicBool,
 }
@@ -77,7 +79,8 @@ impl Server {
         changes: Arc<AtomicU64>,
     ) -> Self {
         Self {
-            log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone()).kept(options.keep_logs),
+            log: StderrLog::new(&options.logs, &spec.name, options.redaction.clone())
+                .kept(options.keep_logs),
             era: EraMemory::new(&options.logs, &spec),
             spec,
             options,
@@ -89,12 +92,15 @@ impl Server {
         }
     }
 
-    /// The connection, opened if there is none. Whoever comes while it is being opened waits for the same one.
+    /// The connection, opened if there is none. Whoever comes while it is being opened waits for
+    /// the same one.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Arc<Failure>> {
         let opening = {
             let mut slot = lock(&self.slot);
             match &slot.state {
-                State::Open(connection) if connection.wire.is_usable() => return Ok(Arc::clone(connection)),
+                State::Open(connection) if connection.wire.is_usable() => {
+                    return Ok(Arc::clone(connection));
+                }
                 State::Opening(opening, _) => opening.clone(),
                 State::Idle | State::Open(_) | State::Failed(_) => {
                     slot.note_break();
@@ -125,10 +131,18 @@ impl Server {
             }))
         };
         let abort = task.abort_handle();
-        (task.map(move |opened| opened.unwrap_or_else(given_up)).boxed().shared(), abort)
+        (
+            task.map(move |opened| opened.unwrap_or_else(given_up))
+                .boxed()
+                .shared(),
+            abort,
+        )
     }
 
-    fn opened(self: &Arc<Self>, opened: Result<Connection, String>) -> Result<Arc<Connection>, Arc<Failure>> {
+    fn opened(
+        self: &Arc<Self>,
+        opened: Result<Connection, String>,
+    ) -> Result<Arc<Connection>, Arc<Failure>> {
         let mut slot = lock(&self.slot);
         match opened {
             Ok(connection) => {
@@ -139,7 +153,10 @@ impl Server {
                 Ok(connection)
             }
             Err(reason) => {
-                let failure = Arc::new(Failure { reason, stderr: self.log.tail() });
+                let failure = Arc::new(Failure {
+                    reason,
+                    stderr: self.log.tail(),
+                });
                 slot.failures = slot.failures.saturating_add(1);
                 slot.state = State::Failed(Arc::clone(&failure));
                 Err(failure)
@@ -162,8 +179,12 @@ impl Server {
     /// Lists the tools again. The table is replaced as a whole.
     pub(super) async fn list(&self, peer: &Peer) -> Result<(), String> {
         let listed = tokio::time::timeout(LIST_TIMEOUT, listing::list(peer, &self.spec.name)).await;
-        let listed = listed
-            .map_err(|_| format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs()))??;
+        let listed = listed.map_err(|_| {
+            format!(
+                "it did not list its tools within {} s",
+                LIST_TIMEOUT.as_secs()
+            )
+        })??;
         *lock(&self.table) = Arc::new(self.decide(listed));
         self.listed.store(true, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
@@ -192,8 +213,9 @@ impl Server {
             if let Some(argument) = &key_argument
                 && !takes(&definition, argument)
             {
-                let reason =
-                    format!("it is to take its idempotency key as `{argument}`, which it does not take");
+                let reason = format!(
+                    "it is to take its idempotency key as `{argument}`, which it does not take"
+                );
                 listed.refuse(&self.spec.name, &name.tool, reason);
                 continue;
             }
@@ -204,7 +226,10 @@ impl Server {
             }
             tools.insert(name, Arc::new(tool));
         }
-        Table { tools, refused: listed.refused }
+        Table {
+            tools,
+            refused: listed.refused,
+        }
     }
 
     pub(super) fn table(&self) -> Arc<Table> {
@@ -219,11 +244,15 @@ impl Server {
     pub(super) fn status(&self) -> ServerStatus {
         let state = match &lock(&self.slot).state {
             State::Idle | State::Opening(..) => ServerState::Idle,
-            State::Failed(failure) => {
-                ServerState::Failed { reason: failure.reason.clone(), stderr: failure.stderr.clone() }
-            }
+            State::Failed(failure) => ServerState::Failed {
+                reason: failure.reason.clone(),
+                stderr: failure.stderr.clone(),
+            },
             State::Open(connection) => match connection.wire.how_it_ended() {
-                Some(end) => ServerState::Failed { reason: end.reason().to_owned(), stderr: self.log.tail() },
+                Some(end) => ServerState::Failed {
+                    reason: end.reason().to_owned(),
+                    stderr: self.log.tail(),
+                },
                 None => {
                     let table = self.table();
                     let agreed = connection.agreed.clone();
@@ -238,10 +267,14 @@ impl Server {
                 }
             },
         };
-        ServerStatus { name: self.spec.name.clone(), state }
+        ServerStatus {
+            name: self.spec.name.clone(),
+            state,
+        }
     }
 
-    /// Ends the connection and waits for the process to be gone and its last words to be in the log.
+    /// Ends the connection and waits for the process to be gone and its last words to be in the
+    /// log.
     pub(super) async fn close(&self) {
         let state = std::mem::take(&mut lock(&self.slot).state);
         let connection = match state {
@@ -265,25 +298,35 @@ impl Server {
 }
 
 impl Slot {
-    /// A connection that broke without having been of any use counts as a start that came to nothing.
+    /// A connection that broke without having been of any use counts as a start that came to
+    /// nothing.
     fn note_break(&mut self) {
         if let State::Open(connection) = &self.state {
-            self.failures = if connection.wire.is_useful() { 0 } else { self.failures.saturating_add(1) };
+            self.failures = if connection.wire.is_useful() {
+                0
+            } else {
+                self.failures.saturating_add(1)
+            };
         }
     }
 
     fn backoff(&self) -> Duration {
         match self.failures {
             0 => Duration::ZERO,
-            failures => FIRST_BACKOFF.saturating_mul(1 << (failures - 1).min(8)).min(LONGEST_BACKOFF),
+            failures => FIRST_BACKOFF
+                .saturating_mul(1 << (failures - 1).min(8))
+                .min(LONGEST_BACKOFF),
         }
     }
 }
 
-/// Lists the tools again whenever the server says that they changed, as long as the connection lives.
+/// Lists the tools again whenever the server says that they changed, as long as the connection
+/// lives.
 async fn keep_listed(server: Arc<Server>, connection: std::sync::Weak<Connection>) {
     loop {
-        let Some(open) = connection.upgrade() else { return };
+        let Some(open) = connection.upgrade() else {
+            return;
+        };
         let (wire, peer) = (Arc::clone(&open.wire), open.peer.clone());
         drop(open);
         tokio::select! {
@@ -299,7 +342,10 @@ async fn keep_listed(server: Arc<Server>, connection: std::sync::Weak<Connection
 }
 
 fn takes(definition: &ToolDefinition, argument: &str) -> bool {
-    definition.input_schema.get("properties").is_some_and(|properties| properties.get(argument).is_some())
+    definition
+        .input_schema
+        .get("properties")
+        .is_some_and(|properties| properties.get(argument).is_some())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

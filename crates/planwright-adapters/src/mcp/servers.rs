@@ -42,14 +42,24 @@ impl McpServers {
         let servers = specs
             .into_iter()
             .map(|spec| {
-                Arc::new(Server::new(spec, Arc::clone(&options), watchdog.clone(), Arc::clone(&changes)))
+                Arc::new(Server::new(
+                    spec,
+                    Arc::clone(&options),
+                    watchdog.clone(),
+                    Arc::clone(&changes),
+                ))
             })
             .collect();
-        Ok(Self(Arc::new(Shared { servers, options, changes, catalog: Mutex::default() })))
+        Ok(Self(Arc::new(Shared {
+            servers,
+            options,
+            changes,
+            catalog: Mutex::default(),
+        })))
     }
 
-    /// Connects to all servers that are not connected, in parallel. A server that fails is reported and does not keep the
-    /// others from working.
+    /// Connects to all servers that are not connected, in parallel. A server that fails is reported
+    /// and does not keep the others from working.
     pub async fn connect(&self) -> Vec<ServerStatus> {
         future::join_all(self.0.servers.iter().map(|server| async move {
             // Why it failed is part of its status.
@@ -68,38 +78,58 @@ impl McpServers {
 
     /// The names of all servers, in the order of their specifications.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.servers.iter().map(|server| server.spec.name.as_str())
+        self.0
+            .servers
+            .iter()
+            .map(|server| server.spec.name.as_str())
     }
 
     /// How every server is doing, in the order of their specifications.
     pub fn status(&self) -> Vec<ServerStatus> {
-        self.0.servers.iter().map(|server| server.status()).collect()
+        self.0
+            .servers
+            .iter()
+            .map(|server| server.status())
+            .collect()
     }
 
     /// Tools that servers list and that cannot be called, each with the reason.
     pub fn refused_tools(&self) -> Vec<RefusedTool> {
-        self.0.servers.iter().flat_map(|server| server.table().refused.clone()).collect()
+        self.0
+            .servers
+            .iter()
+            .flat_map(|server| server.table().refused.clone())
+            .collect()
     }
 
-    /// Whether the operator's settings fit the servers that were connected: a decision about a tool that does not exist
-    /// protects nobody.
+    /// Whether the operator's settings fit the servers that were connected: a decision about a tool
+    /// that does not exist protects nobody.
     pub fn check_settings(&self) -> Result<(), BuildToolboxError> {
         let settings = &self.0.options.tools;
         for named in settings.classes.keys().chain(settings.key_arguments.keys()) {
             let Ok(name) = ToolName::try_from(named.clone()) else {
                 return Err(BuildToolboxError::UnknownTool(named.clone()));
             };
-            let Some(server) = self.server(&name.server).filter(|server| server.is_known()) else { continue };
+            let Some(server) = self.server(&name.server).filter(|server| server.is_known()) else {
+                continue;
+            };
             if server.table().tools.contains_key(&name) {
                 continue;
             }
-            let refused = server.table().refused.iter().any(|refused| refused.tool == name.tool);
-            return Err(match settings.key_arguments.get(named).filter(|_| refused) {
-                Some(argument) => {
-                    BuildToolboxError::UnknownKeyArgument { tool: named.clone(), argument: argument.clone() }
-                }
-                None => BuildToolboxError::UnknownTool(named.clone()),
-            });
+            let refused = server
+                .table()
+                .refused
+                .iter()
+                .any(|refused| refused.tool == name.tool);
+            return Err(
+                match settings.key_arguments.get(named).filter(|_| refused) {
+                    Some(argument) => BuildToolboxError::UnknownKeyArgument {
+                        tool: named.clone(),
+                        argument: argument.clone(),
+                    },
+                    None => BuildToolboxError::UnknownTool(named.clone()),
+                },
+            );
         }
         Ok(())
     }
@@ -110,13 +140,17 @@ impl McpServers {
         self.status()
     }
 
-    /// Ends all connections and the processes behind them, within about two seconds. Later calls connect again.
+    /// Ends all connections and the processes behind them, within about two seconds. Later calls
+    /// connect again.
     pub async fn close(&self) {
         future::join_all(self.0.servers.iter().map(|server| server.close())).await;
     }
 
     fn server(&self, name: &str) -> Option<&Arc<Server>> {
-        self.0.servers.iter().find(|server| server.spec.name == name)
+        self.0
+            .servers
+            .iter()
+            .find(|server| server.spec.name == name)
     }
 }
 
@@ -131,10 +165,20 @@ impl Tools for McpServers {
     /// The tools of every server that was connected at least once, as last listed.
     fn catalog(&self) -> Catalog {
         let changes = self.changes();
-        let mut cached = self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self
+            .0
+            .catalog
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if cached.0 != changes {
             let tables: Vec<_> = self.0.servers.iter().map(|server| server.table()).collect();
-            *cached = (changes, tables.iter().flat_map(|table| table.tools.values().cloned()).collect());
+            *cached = (
+                changes,
+                tables
+                    .iter()
+                    .flat_map(|table| table.tools.values().cloned())
+                    .collect(),
+            );
         }
         cached.1.clone()
     }
@@ -143,7 +187,9 @@ impl Tools for McpServers {
         let server = self.server(&call.tool.server).cloned();
         Box::pin(async move {
             let unknown = CallError::Unavailable(format!("there is no tool {}", call.tool));
-            let Some(server) = server else { return Err(unknown) };
+            let Some(server) = server else {
+                return Err(unknown);
+            };
             let tool = call::tool(&server, &call).await?.ok_or(unknown)?;
             if call.definition.is_some_and(|judged| judged != tool.digest) {
                 return Err(changed(&call.tool));
@@ -158,7 +204,13 @@ impl Tools for McpServers {
     }
 
     fn serial_writes(&self, server: &str) -> bool {
-        self.0.options.tools.serial_writes.get(server).copied().unwrap_or(true)
+        self.0
+            .options
+            .tools
+            .serial_writes
+            .get(server)
+            .copied()
+            .unwrap_or(true)
     }
 }
 
@@ -174,5 +226,7 @@ fn changed(tool: &ToolName) -> CallError {
 /// The name is part of tool names and of file names.
 fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }

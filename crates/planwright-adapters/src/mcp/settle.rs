@@ -23,13 +23,15 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 const URL_ELICITATION_REQUIRED: i32 = -32042;
 
 /// What came of a request, as the machinery says.
-pub(super) type Answer = Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
+pub(super) type Answer =
+    Result<Result<ServerResult, ServiceError>, tokio::sync::oneshot::error::RecvError>;
 
 /// How one exchange with the server went.
 pub(super) enum Exchange {
     Done(Outcome),
     Asks(Asked),
-    /// The server refused its own note about its questions: it was started again since it wrote that.
+    /// The server refused its own note about its questions: it was started again since it wrote
+    /// that.
     Forgotten(CallError),
     /// The server has not seen the call.
     NotSent(String),
@@ -60,7 +62,9 @@ pub(super) async fn settle(
             refused(&error)
         }
         ServiceError::TransportSend(error) => unsent(connection, ticket, &error).await,
-        ServiceError::TransportClosed if connection.is_child || connection.wire.how_it_ended().is_some() => {
+        ServiceError::TransportClosed
+            if connection.is_child || connection.wire.how_it_ended().is_some() =>
+        {
             broken(connection, ticket).await
         }
         other => Exchange::Done(Err(CallError::Lost(shortened(&other.to_string())))),
@@ -81,32 +85,45 @@ fn refused(error: &ErrorData) -> Exchange {
 }
 
 pub(super) fn refusal(error: &ErrorData) -> CallError {
-    failed("tool_error", &format!("{} ({})", shortened(&error.message), error.code.0))
+    failed(
+        "tool_error",
+        &format!("{} ({})", shortened(&error.message), error.code.0),
+    )
 }
 
 /// The connection is over. Whether the server saw the call decides what is known of it.
 pub(super) async fn broken(connection: &Connection, ticket: &Ticket) -> Exchange {
-    tokio::time::timeout(REASON_TIMEOUT, connection.wire.ended()).await.unwrap_or_default();
+    tokio::time::timeout(REASON_TIMEOUT, connection.wire.ended())
+        .await
+        .unwrap_or_default();
     let end = connection.wire.how_it_ended();
     let reason = end.map_or("the connection broke", End::reason);
     match end {
         Some(End::TooLarge(reason)) => Exchange::Done(Err(too_large(reason))),
-        _ if ticket.was_sent() => {
-            Exchange::Done(Err(CallError::Lost(format!("the server was lost during the call: {reason}"))))
-        }
+        _ if ticket.was_sent() => Exchange::Done(Err(CallError::Lost(format!(
+            "the server was lost during the call: {reason}"
+        )))),
         _ => Exchange::NotSent(reason.to_owned()),
     }
 }
 
 /// The request did not get an answer of its own from the transport.
-async fn unsent(connection: &Connection, ticket: &Ticket, error: &DynamicTransportError) -> Exchange {
+async fn unsent(
+    connection: &Connection,
+    ticket: &Ticket,
+    error: &DynamicTransportError,
+) -> Exchange {
     let Some(error) = error.error.downcast_ref::<StreamableHttpError<HttpError>>() else {
         return broken(connection, ticket).await;
     };
     let done = |error| Exchange::Done(Err(error));
     match error {
-        StreamableHttpError::Client(HttpError::Unreachable(reason)) => Exchange::NotSent(reason.clone()),
-        StreamableHttpError::Client(HttpError::TooLarge) => done(too_large("the answer is too large")),
+        StreamableHttpError::Client(HttpError::Unreachable(reason)) => {
+            Exchange::NotSent(reason.clone())
+        }
+        StreamableHttpError::Client(HttpError::TooLarge) => {
+            done(too_large("the answer is too large"))
+        }
         StreamableHttpError::Client(HttpError::Status { status, excerpt }) => {
             done(by_status(*status, excerpt))
         }

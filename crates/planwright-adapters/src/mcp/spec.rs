@@ -10,7 +10,8 @@ use std::time::Duration;
 /// One server the operator configured. Variables are expanded already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// The operator's name for it, `[A-Za-z0-9_-]{1,64}`. What the server calls itself is never used.
+    /// The operator's name for it, `[A-Za-z0-9_-]{1,64}`. What the server calls itself is never
+    /// used.
     pub name: String,
     pub transport: Transport,
     /// Whether its tool annotations are taken at their word.
@@ -39,14 +40,24 @@ impl ServerSpec {
     pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
-        Self { name: name.into(), transport, believed: false, start_timeout: Self::START_TIMEOUT }
+        Self {
+            name: name.into(),
+            transport,
+            believed: false,
+            start_timeout: Self::START_TIMEOUT,
+        }
     }
 
-    /// The digest of exactly what is started or connected to: what trust and approvals are bound to. Values of
-    /// variables and headers are part of it by digest only.
+    /// The digest of exactly what is started or connected to: what trust and approvals are bound
+    /// to. Values of variables and headers are part of it by digest only.
     pub fn origin(&self) -> Digest {
         Digest::of_json(&match &self.transport {
-            Transport::Stdio { command, args, env, cwd } => {
+            Transport::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
                 json!({"command": command, "args": args, "env": env, "cwd": cwd})
             }
             Transport::Http { url, headers } => json!({"url": url, "headers": headers}),
@@ -56,9 +67,11 @@ impl ServerSpec {
     /// The launch line or the address, for people.
     pub fn launch_line(&self) -> String {
         match &self.transport {
-            Transport::Stdio { command, args, .. } => {
-                std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
-            }
+            Transport::Stdio { command, args, .. } => std::iter::once(command)
+                .chain(args)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" "),
             Transport::Http { url, .. } => url.clone(),
         }
     }
@@ -68,7 +81,12 @@ impl ServerSpec {
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stdio { command, args, env, cwd } => f
+            Self::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => f
                 .debug_struct("Stdio")
                 .field("command", command)
                 .field("args", args)

@@ -1,4 +1,5 @@
-//! What a server writes to its standard error: kept in a bounded file, never on the user's terminal.
+//! What a server writes to its standard error: kept in a bounded file, never on the user's
+//! terminal.
 
 use planwright_core::plan::printable;
 use planwright_core::secret::RedactedStream;
@@ -15,10 +16,12 @@ use tokio::sync::watch;
 /// The file and the one before it together hold at most 1 MiB.
 const MAX_FILE_BYTES: u64 = 512 << 10;
 const MAX_TAIL_BYTES: usize = 2 << 10;
-/// What is remembered for the tail before it is masked: a secret at its edge must still be recognised.
+/// What is remembered for the tail before it is masked: a secret at its edge must still be
+/// recognised.
 const MAX_REMEMBERED_BYTES: usize = MAX_TAIL_BYTES + (16 << 10);
 const CHUNK: usize = 16 << 10;
-/// A server that writes without end is slowed down to about 3 MiB a second, so that it does not wear out the disk.
+/// A server that writes without end is slowed down to about 3 MiB a second, so that it does not
+/// wear out the disk.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// How long the last words of a process may take to arrive.
@@ -59,7 +62,8 @@ impl StderrLog {
         Self { kept, ..self }
     }
 
-    /// A pipe for a child's standard error. A thread of its own empties it, whatever the runtime does.
+    /// A pipe for a child's standard error. A thread of its own empties it, whatever the runtime
+    /// does.
     pub(super) fn pipe(&self) -> std::io::Result<Stdio> {
         let (reader, writer) = std::io::pipe()?;
         let log = self.clone();
@@ -69,14 +73,18 @@ impl StderrLog {
             log.open.send_modify(|open| *open = open.saturating_sub(1));
         };
         self.open.send_modify(|open| *open += 1);
-        if let Err(error) = std::thread::Builder::new().name("mcp stderr".into()).spawn(emptied) {
+        if let Err(error) = std::thread::Builder::new()
+            .name("mcp stderr".into())
+            .spawn(emptied)
+        {
             self.open.send_modify(|open| *open = open.saturating_sub(1));
             return Err(error);
         }
         Ok(Stdio::from(writer))
     }
 
-    /// Waits until the last words of a process that ended are here, but not for one that holds the pipe open.
+    /// Waits until the last words of a process that ended are here, but not for one that holds the
+    /// pipe open.
     pub(super) async fn settle(&self) {
         let mut open = self.open.subscribe();
         let emptied = open.wait_for(|open| *open == 0);
@@ -92,7 +100,8 @@ impl StderrLog {
         printable(String::from_utf8_lossy(shown).trim()).into_owned()
     }
 
-    /// A file that cannot be written costs the log, never the server: the pipe is emptied all the same.
+    /// A file that cannot be written costs the log, never the server: the pipe is emptied all the
+    /// same.
     fn drain(&self, mut reader: PipeReader) {
         let mut sink = Sink::new(self);
         let mut masked = RedactedStream::default();
@@ -116,7 +125,11 @@ impl StderrLog {
             return None;
         }
         std::fs::create_dir_all(self.path.parent()?).ok()?;
-        File::options().create(true).append(true).open(&self.path).ok()
+        File::options()
+            .create(true)
+            .append(true)
+            .open(&self.path)
+            .ok()
     }
 
     fn start_over(&self) -> Option<File> {
@@ -139,7 +152,10 @@ impl StderrLog {
 impl<'a> Sink<'a> {
     fn new(log: &'a StderrLog) -> Self {
         let file = log.open();
-        let written = file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |data| data.len());
+        let written = file
+            .as_ref()
+            .and_then(|file| file.metadata().ok())
+            .map_or(0, |data| data.len());
         Self { log, file, written }
     }
 

@@ -1,8 +1,8 @@
 //! Ends the servers when this process cannot do it itself, because it was killed.
 //!
-//! A pipe tells: the shell that reads it learns of our end from the kernel, whatever ended us, and kills the process groups
-//! it was told about. A child cannot be given a parent-death signal without unsafe code, and stdin's end alone does not
-//! impress a server that hangs.
+//! A pipe tells: the shell that reads it learns of our end from the kernel, whatever ended us, and
+//! kills the process groups it was told about. A child cannot be given a parent-death signal
+//! without unsafe code, and stdin's end alone does not impress a server that hangs.
 
 use rustix::process::Pid;
 use std::io::Write as _;
@@ -37,10 +37,14 @@ impl Watchdog {
     /// Has the group killed if this process ends before the guard is dropped.
     pub(super) fn watch(&self, group: Pid) -> Guard {
         self.order("add", group);
-        Guard { watchdog: self.clone(), group }
+        Guard {
+            watchdog: self.clone(),
+            group,
+        }
     }
 
-    /// Without the shell the servers still see the end of their stdin, so a failure is no reason not to go on.
+    /// Without the shell the servers still see the end of their stdin, so a failure is no reason
+    /// not to go on.
     fn order(&self, verb: &str, group: Pid) {
         let mut shell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if shell.is_none() {
@@ -80,7 +84,8 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         drop(self.orders.take());
-        // It ends at once now that nobody gives orders; killing it only spares the wait for a stuck one.
+        // It ends at once now that nobody gives orders; killing it only spares the wait for a stuck
+        // one.
         if self.process.kill().is_ok() {
             self.process.wait().map(drop).unwrap_or_default();
         }

@@ -1,8 +1,8 @@
 //! The filter between a transport and the protocol machinery.
 //!
-//! It bounds what a server can make us do. Notifications never reach the machinery, which would start a task for each.
-//! Answers nobody waits for are dropped. A server that does not know `server/discover`, in whatever way it shows that, is
-//! taken for one of the earlier era.
+//! It bounds what a server can make us do. Notifications never reach the machinery, which would
+//! start a task for each. Answers nobody waits for are dropped. A server that does not know
+//! `server/discover`, in whatever way it shows that, is taken for one of the earlier era.
 
 use super::wire::{End, Wire};
 use rmcp::RoleClient;
@@ -18,7 +18,8 @@ use tokio::time::Instant;
 
 /// How long a server may take to answer `server/discover` before it is asked the earlier way.
 const DISCOVER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a server that answered it after that may take to answer the earlier way too, as one that speaks both does.
+/// How long a server that answered it after that may take to answer the earlier way too, as one
+/// that speaks both does.
 const LATE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many requests of the server may wait for our answers.
 const MAX_UNANSWERED: usize = 64;
@@ -42,7 +43,14 @@ impl<T> Watched<T> {
     /// `patient` for a server that is known to be modern: it gets all the time it needs.
     pub(super) fn new(inner: T, wire: Arc<Wire>, patient: bool) -> Self {
         let patience = (!patient).then_some(DISCOVER_TIMEOUT);
-        Self { inner, wire, discover: None, given_up: None, late: None, patience }
+        Self {
+            inner,
+            wire,
+            discover: None,
+            given_up: None,
+            late: None,
+            patience,
+        }
     }
 
     /// What the machinery is to see of a message, if anything.
@@ -56,7 +64,9 @@ impl<T> Watched<T> {
             ServerJsonRpcMessage::Error(error) => self.error(error),
             request @ ServerJsonRpcMessage::Request(_) => {
                 if self.wire.unanswered.fetch_add(1, Ordering::Relaxed) >= MAX_UNANSWERED {
-                    self.wire.end(End::Gone("it asks more than it waits for answers to".into()));
+                    self.wire.end(End::Gone(
+                        "it asks more than it waits for answers to".into(),
+                    ));
                     return None;
                 }
                 Some(request)
@@ -66,8 +76,12 @@ impl<T> Watched<T> {
 
     fn notified(&self, notification: ServerNotification) {
         match notification {
-            ServerNotification::ProgressNotification(progress) => self.wire.progressed(progress.params),
-            ServerNotification::ToolListChangedNotification(_) => self.wire.list_changed.notify_one(),
+            ServerNotification::ProgressNotification(progress) => {
+                self.wire.progressed(progress.params);
+            }
+            ServerNotification::ToolListChangedNotification(_) => {
+                self.wire.list_changed.notify_one();
+            }
             _ => self.wire.ignore(),
         }
     }
@@ -120,7 +134,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
                 self.wire.handed_over(&request.id);
                 if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
                     let deadline = self.patience.map(|patience| Instant::now() + patience);
-                    self.discover = Some(Discover { id: request.id.clone(), deadline });
+                    self.discover = Some(Discover {
+                        id: request.id.clone(),
+                        deadline,
+                    });
                 }
             }
             ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => replies = true,
@@ -142,7 +159,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let deadline = self.discover.as_ref().and_then(|discover| discover.deadline).or(self.late);
+            let deadline = self
+                .discover
+                .as_ref()
+                .and_then(|discover| discover.deadline)
+                .or(self.late);
             let given_up = async {
                 match deadline {
                     Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -177,13 +198,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     }
 }
 
-/// A server that knows the modern way and offers only earlier versions is spoken to the earlier way.
+/// A server that knows the modern way and offers only earlier versions is spoken to the earlier
+/// way.
 fn speaks_modern(result: &ServerResult) -> bool {
     matches!(result, ServerResult::DiscoverResult(discovered)
         if discovered.supported_versions.contains(&ProtocolVersion::V_2026_07_28))
 }
 
 fn unknown_method(id: RequestId) -> ServerJsonRpcMessage {
-    let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no usable answer to server/discover", None);
+    let error = ErrorData::new(
+        ErrorCode::METHOD_NOT_FOUND,
+        "no usable answer to server/discover",
+        None,
+    );
     ServerJsonRpcMessage::error(error, Some(id))
 }

@@ -1,4 +1,5 @@
-//! What the two sides of one connection share: the transport that hears the server, and the calls that wait for it.
+//! What the two sides of one connection share: the transport that hears the server, and the calls
+//! that wait for it.
 //!
 //! No lock here is held while anything waits.
 
@@ -6,7 +7,8 @@ use super::questions;
 use planwright_core::run::{Answered, Question};
 use planwright_engine::port::{Call, Progress, ProgressSink};
 use rmcp::model::{
-    ElicitResult, ElicitationAction, NumberOrString, ProgressNotificationParam, ProgressToken, RequestId,
+    ElicitResult, ElicitationAction, NumberOrString, ProgressNotificationParam, ProgressToken,
+    RequestId,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -119,7 +121,8 @@ impl Wire {
         self.ignored.load(Ordering::Relaxed)
     }
 
-    /// Takes no further calls, and ends when those under way are over: for a server that does not stop when told to.
+    /// Takes no further calls, and ends when those under way are over: for a server that does not
+    /// stop when told to.
     pub(super) fn retire(&self) {
         let mut state = self.state();
         state.retired = true;
@@ -142,9 +145,9 @@ impl Wire {
             return true;
         }
         match id {
-            NumberOrString::String(text) => {
-                text.parse().is_ok_and(|number| state.outstanding.remove(&NumberOrString::Number(number)))
-            }
+            NumberOrString::String(text) => text
+                .parse()
+                .is_ok_and(|number| state.outstanding.remove(&NumberOrString::Number(number))),
             NumberOrString::Number(_) => false,
         }
     }
@@ -167,16 +170,25 @@ impl Wire {
         let number = state.next;
         state.next += 1;
         state.calls.insert(number, in_flight);
-        Ticket { wire: Arc::clone(self), number, has_asked, too_large }
+        Ticket {
+            wire: Arc::clone(self),
+            number,
+            has_asked,
+            too_large,
+        }
     }
 
     /// Passes progress on to the call it belongs to, not too often.
     pub(super) fn progressed(&self, progress: ProgressNotificationParam) {
         let now = Instant::now();
         let mut state = self.state();
-        let due = state.calls.values_mut().find(|call| call.token.as_ref() == Some(&progress.progress_token));
+        let due = state
+            .calls
+            .values_mut()
+            .find(|call| call.token.as_ref() == Some(&progress.progress_token));
         let Some(call) = due.filter(|call| {
-            call.reported_at.is_none_or(|at| now.duration_since(at) >= PROGRESS_INTERVAL)
+            call.reported_at
+                .is_none_or(|at| now.duration_since(at) >= PROGRESS_INTERVAL)
                 && progress.progress.is_finite()
         }) else {
             drop(state);
@@ -188,27 +200,39 @@ impl Wire {
         sink.report(Progress {
             done: progress.progress,
             total: progress.total.filter(|total| total.is_finite()),
-            message: progress.message.map(|text| text.chars().take(MAX_PROGRESS_CHARS).collect()),
+            message: progress
+                .message
+                .map(|text| text.chars().take(MAX_PROGRESS_CHARS).collect()),
         });
     }
 
     /// The answer to one request is larger than is read.
     pub(super) fn too_large(&self, id: &RequestId) {
-        if let Some(call) = self.state().calls.values().find(|call| call.id.as_ref() == Some(id)) {
+        if let Some(call) = self
+            .state()
+            .calls
+            .values()
+            .find(|call| call.id.as_ref() == Some(id))
+        {
             call.too_large.cancel();
         }
     }
 
-    /// A server of the earlier era asks during a call. What a person answered already is passed on; anything else ends
-    /// the attempt, and the question goes to a person.
-    pub(super) fn elicited(&self, during: Option<&RequestId>, params: &Value) -> Option<ElicitResult> {
+    /// A server of the earlier era asks during a call. What a person answered already is passed on;
+    /// anything else ends the attempt, and the question goes to a person.
+    pub(super) fn elicited(
+        &self,
+        during: Option<&RequestId>,
+        params: &Value,
+    ) -> Option<ElicitResult> {
         let mut state = self.state();
         let asking = state.asking(during)?;
         if let Some(reply) = questions::known_reply(&asking.answered, params) {
             return Some(reply);
         }
         if asking.asked.len() < MAX_QUESTIONS
-            && let Some(question) = questions::question(&format!("q{}", asking.asked.len() + 1), params)
+            && let Some(question) =
+                questions::question(&format!("q{}", asking.asked.len() + 1), params)
         {
             asking.asked.push(question);
             asking.has_asked.cancel();
@@ -222,14 +246,20 @@ impl Wire {
 }
 
 impl State {
-    /// The call that asks. Over a pipe nothing says which one it is; with several under way it is the only one that is
-    /// not read-only, and with several of those nobody can tell.
+    /// The call that asks. Over a pipe nothing says which one it is; with several under way it is
+    /// the only one that is not read-only, and with several of those nobody can tell.
     fn asking(&mut self, during: Option<&RequestId>) -> Option<&mut InFlight> {
         if let Some(id) = during {
-            return self.calls.values_mut().find(|call| call.id.as_ref() == Some(id));
+            return self
+                .calls
+                .values_mut()
+                .find(|call| call.id.as_ref() == Some(id));
         }
         let only_call = self.calls.len() == 1;
-        let mut candidates = self.calls.values_mut().filter(|call| only_call || !call.read_only);
+        let mut candidates = self
+            .calls
+            .values_mut()
+            .filter(|call| only_call || !call.read_only);
         candidates.next().filter(|_| candidates.next().is_none())
     }
 }
@@ -261,13 +291,21 @@ impl Ticket {
 
     /// What the server asked during the call and nobody answered yet.
     pub(super) fn asked(&self) -> Vec<Question> {
-        self.wire.state().calls.get(&self.number).map(|call| call.asked.clone()).unwrap_or_default()
+        self.wire
+            .state()
+            .calls
+            .get(&self.number)
+            .map(|call| call.asked.clone())
+            .unwrap_or_default()
     }
 
     /// Whether the server may have seen the request.
     pub(super) fn was_sent(&self) -> bool {
         let state = self.wire.state();
-        let id = state.calls.get(&self.number).and_then(|call| call.id.as_ref());
+        let id = state
+            .calls
+            .get(&self.number)
+            .and_then(|call| call.id.as_ref());
         id.is_some_and(|id| state.outstanding.contains(id))
     }
 

@@ -71,8 +71,8 @@ impl Reader<'_> {
         self.finish(&ended)
     }
 
-    /// The next event, within the time there is. The library's own words go nowhere, and if it cannot cope with what a
-    /// provider sends, only this answer is lost.
+    /// The next event, within the time there is. The library's own words go nowhere, and if it
+    /// cannot cope with what a provider sends, only this answer is lost.
     async fn next(
         &self,
         stream: &mut ChatStream,
@@ -82,19 +82,31 @@ impl Reader<'_> {
         let next = AssertUnwindSafe(stream.next().with_subscriber(NoSubscriber::new()));
         let patience = self.provider.silence.min(left);
         let Ok(next) = timeout(patience, futures::FutureExt::catch_unwind(next)).await else {
-            return Err(Failure::final_(self.timed_out(left < self.provider.silence)));
+            return Err(Failure::final_(
+                self.timed_out(left < self.provider.silence),
+            ));
         };
         match next {
             Ok(Some(Ok(event))) => Ok(Some(event)),
             Ok(Some(Err(error))) => Err(self.judge.judge(&error)),
             Ok(None) => Ok(None),
-            Err(_) => Err(Failure::unreadable(self.judge.model, "its figures make no sense")),
+            Err(_) => Err(Failure::unreadable(
+                self.judge.model,
+                "its figures make no sense",
+            )),
         }
     }
 
     fn timed_out(&self, whole: bool) -> ModelError {
-        let waited: Duration = if whole { self.provider.timeout } else { self.provider.silence };
-        ModelError::TimedOut { model: self.judge.model.to_owned(), seconds: waited.as_secs().max(1) }
+        let waited: Duration = if whole {
+            self.provider.timeout
+        } else {
+            self.provider.silence
+        };
+        ModelError::TimedOut {
+            model: self.judge.model.to_owned(),
+            seconds: waited.as_secs().max(1),
+        }
     }
 
     fn broke_off(&self) -> Failure {
@@ -102,7 +114,11 @@ impl Reader<'_> {
     }
 
     fn judged(&self, failure: Failure) -> Failure {
-        if self.progress.told { failure.begun() } else { failure }
+        if self.progress.told {
+            failure.begun()
+        } else {
+            failure
+        }
     }
 
     fn take(&mut self, event: ChatStreamEvent) -> Result<(), Failure> {
@@ -118,7 +134,12 @@ impl Reader<'_> {
             | ChatStreamEvent::Heartbeat
             | ChatStreamEvent::End(_) => {}
         }
-        let Progress { text, calls, thoughts, .. } = &self.progress;
+        let Progress {
+            text,
+            calls,
+            thoughts,
+            ..
+        } = &self.progress;
         if text.len() + calls.length() + thoughts > MAX_BYTES {
             let message = format!("it is longer than {} MiB", MAX_BYTES >> 20);
             return Err(Failure::unreadable(self.judge.model, message).begun());
@@ -133,16 +154,21 @@ impl Reader<'_> {
         };
         let calls = &mut self.progress.calls;
         let more = match self.provider.kind {
-            ProviderKind::OpenAi => calls.add(&call.call_id, &call.fn_name, &args).map(|()| args.as_str()),
+            ProviderKind::OpenAi => calls
+                .add(&call.call_id, &call.fn_name, &args)
+                .map(|()| args.as_str()),
             ProviderKind::Anthropic => calls.replace(&call.call_id, &call.fn_name, &args),
             // Made-up ids may be the same in several events, and every event has the whole call.
             ProviderKind::Gemini => {
                 let id = format!("{}#{}", call.call_id, calls.count());
-                calls.replace(&id, &call.fn_name, &args).map(|_| args.as_str())
+                calls
+                    .replace(&id, &call.fn_name, &args)
+                    .map(|_| args.as_str())
             }
         };
-        let more =
-            more.map_err(|_| Failure::unreadable(self.judge.model, "it wants too many calls at once"))?;
+        let more = more.map_err(|_| {
+            Failure::unreadable(self.judge.model, "it wants too many calls at once")
+        })?;
         // Where the answer is a call, nothing else is called.
         if self.answer_name.is_some() {
             let more = more.to_owned();
@@ -153,8 +179,13 @@ impl Reader<'_> {
 
     fn tell(&mut self, piece: &str) {
         self.progress.held.push_str(piece);
-        let held = self.key.map_or(0, |key| begun(&self.progress.held, key.expose()));
-        let rest = self.progress.held.split_off(self.progress.held.len() - held);
+        let held = self
+            .key
+            .map_or(0, |key| begun(&self.progress.held, key.expose()));
+        let rest = self
+            .progress
+            .held
+            .split_off(self.progress.held.len() - held);
         let piece = std::mem::replace(&mut self.progress.held, rest);
         self.pass_on(&piece);
     }
@@ -169,7 +200,13 @@ impl Reader<'_> {
     fn finish(mut self, end: &StreamEnd) -> Result<Answer, Failure> {
         let held = std::mem::take(&mut self.progress.held);
         self.pass_on(&held);
-        let Progress { text, mut calls, thoughts, told, .. } = std::mem::take(&mut self.progress);
+        let Progress {
+            text,
+            mut calls,
+            thoughts,
+            told,
+            ..
+        } = std::mem::take(&mut self.progress);
         let length = text.len() + calls.length() + thoughts;
         let (cut, reason) = match &end.captured_stop_reason {
             Some(StopReason::MaxTokens(_)) => (true, "length"),
@@ -188,26 +225,43 @@ impl Reader<'_> {
             }
             None => (false, "stop"),
         };
-        let as_call = self.answer_name.as_deref().and_then(|name| calls.take_answer(name));
+        let as_call = self
+            .answer_name
+            .as_deref()
+            .and_then(|name| calls.take_answer(name));
         let text = as_call.unwrap_or(text);
-        let text = if self.structured && !cut { read_json(text) } else { text };
+        let text = if self.structured && !cut {
+            read_json(text)
+        } else {
+            text
+        };
         let text = self.judge.redactor.text(&text).into_owned();
         let mut calls = calls.finish(&self.names);
         for call in &mut calls {
             self.judge.redactor.value(&mut call.args);
         }
         let usage = end.captured_usage.as_ref().and_then(counted);
-        Ok(Answer { text, calls, usage, length, cut, reason })
+        Ok(Answer {
+            text,
+            calls,
+            usage,
+            length,
+            cut,
+            reason,
+        })
     }
 }
 
 /// How many bytes at the end of a text are the beginning of a secret.
 fn begun(text: &str, secret: &str) -> usize {
     let ends = secret.char_indices().map(|(at, _)| at).filter(|&at| at > 0);
-    ends.filter(|&at| text.ends_with(&secret[..at])).max().unwrap_or(0)
+    ends.filter(|&at| text.ends_with(&secret[..at]))
+        .max()
+        .unwrap_or(0)
 }
 
-/// The JSON that was asked for, without what was written around it. Without any, everything that was written.
+/// The JSON that was asked for, without what was written around it. Without any, everything that
+/// was written.
 fn read_json(text: String) -> String {
     if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
         return text;
@@ -217,8 +271,22 @@ fn read_json(text: String) -> String {
 
 /// What the provider counted; nothing if it counted nothing.
 fn counted(usage: &Usage) -> Option<TokenUsage> {
-    let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+    let tokens = |count: Option<i32>| {
+        count
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or(0)
+    };
     let (input, output) = (tokens(usage.prompt_tokens), tokens(usage.completion_tokens));
-    let cached = tokens(usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens));
-    (input + output > 0).then_some(TokenUsage { input, output, cached: cached.min(input), estimated: false })
+    let cached = tokens(
+        usage
+            .prompt_tokens_details
+            .as_ref()
+            .and_then(|details| details.cached_tokens),
+    );
+    (input + output > 0).then_some(TokenUsage {
+        input,
+        output,
+        cached: cached.min(input),
+        estimated: false,
+    })
 }

@@ -25,7 +25,12 @@ pub(super) async fn ask(shared: &Shared, request: ModelRequest) -> Result<ModelA
     let span = trace::span(&request, target.provider, target.name, &shared.redaction);
     let asking = async {
         let key = shared.key(&target).await?;
-        let question = Question { shared, target, request: &request, key: key.as_ref() };
+        let question = Question {
+            shared,
+            target,
+            request: &request,
+            key: key.as_ref(),
+        };
         question.ask_on().await
     };
     let asked = async {
@@ -43,10 +48,22 @@ pub(super) async fn ask(shared: &Shared, request: ModelRequest) -> Result<ModelA
 }
 
 /// The answer with what it cost.
-fn counted(shared: &Shared, target: &Target<'_>, request: &ModelRequest, answer: Answer) -> ModelAnswer {
-    let usage = answer.usage.unwrap_or_else(|| request.estimate(answer.length));
+fn counted(
+    shared: &Shared,
+    target: &Target<'_>,
+    request: &ModelRequest,
+    answer: Answer,
+) -> ModelAnswer {
+    let usage = answer
+        .usage
+        .unwrap_or_else(|| request.estimate(answer.length));
     let used = shared.used(target, request.role, usage);
-    ModelAnswer { text: answer.text, calls: answer.calls, used, cut: answer.cut }
+    ModelAnswer {
+        text: answer.text,
+        calls: answer.calls,
+        used,
+        cut: answer.cut,
+    }
 }
 
 struct Question<'a> {
@@ -67,8 +84,14 @@ impl Question<'_> {
             .with_jitter()
             .build();
         let loaded_by = Instant::now() + provider.loading;
-        let schema = self.request.schema.as_ref().map(|schema| schema.name.as_str());
-        let first = self.shared.dialect(&self.target, schema.unwrap_or_default());
+        let schema = self
+            .request
+            .schema
+            .as_ref()
+            .map(|schema| schema.name.as_str());
+        let first = self
+            .shared
+            .dialect(&self.target, schema.unwrap_or_default());
         let mut dialect = first;
         loop {
             let Failure { error, remedy } = match self.ask_once(dialect).await {
@@ -82,7 +105,9 @@ impl Question<'_> {
             };
             match remedy {
                 Remedy::None => return Err(error),
-                Remedy::OtherDialect => dialect = dialect.after(provider.structured).ok_or(error)?,
+                Remedy::OtherDialect => {
+                    dialect = dialect.after(provider.structured).ok_or(error)?;
+                }
                 Remedy::Loaded if Instant::now() < loaded_by => {
                     sleep(LOADING_PAUSE.min(provider.loading)).await;
                 }
@@ -99,7 +124,11 @@ impl Question<'_> {
         let (request, target) = (self.request, &self.target);
         let redactor = self.shared.redaction.redactor();
         let structured = request.schema.is_some();
-        let judge = Judge { model: target.model, redactor: &redactor, structured };
+        let judge = Judge {
+            model: target.model,
+            redactor: &redactor,
+            structured,
+        };
         let client = self.shared.client(target).map_err(Failure::final_)?;
         let options = question::options(request, target.provider, target.name, dialect);
         let begun = client

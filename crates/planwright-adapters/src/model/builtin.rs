@@ -4,7 +4,13 @@ use super::options::{ProviderKind, ProviderOptions};
 use crate::secrets::SecretSource;
 
 /// Name, format, place, variable of the key, variable of another place.
-type Known = (&'static str, ProviderKind, &'static str, Option<&'static str>, Option<&'static str>);
+type Known = (
+    &'static str,
+    ProviderKind,
+    &'static str,
+    Option<&'static str>,
+    Option<&'static str>,
+);
 
 const KNOWN: [Known; 8] = [
     (
@@ -28,12 +34,42 @@ const KNOWN: [Known; 8] = [
         Some("GEMINI_API_KEY"),
         Some("GOOGLE_GEMINI_BASE_URL"),
     ),
-    ("openrouter", ProviderKind::OpenAi, "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY"), None),
+    (
+        "openrouter",
+        ProviderKind::OpenAi,
+        "https://openrouter.ai/api/v1",
+        Some("OPENROUTER_API_KEY"),
+        None,
+    ),
     // Servers of this machine, at their usual ports. They want no key.
-    ("ollama", ProviderKind::OpenAi, "http://127.0.0.1:11434/v1", None, None),
-    ("llamacpp", ProviderKind::OpenAi, "http://127.0.0.1:8080/v1", None, None),
-    ("lmstudio", ProviderKind::OpenAi, "http://127.0.0.1:1234/v1", None, None),
-    ("vllm", ProviderKind::OpenAi, "http://127.0.0.1:8000/v1", None, None),
+    (
+        "ollama",
+        ProviderKind::OpenAi,
+        "http://127.0.0.1:11434/v1",
+        None,
+        None,
+    ),
+    (
+        "llamacpp",
+        ProviderKind::OpenAi,
+        "http://127.0.0.1:8080/v1",
+        None,
+        None,
+    ),
+    (
+        "lmstudio",
+        ProviderKind::OpenAi,
+        "http://127.0.0.1:1234/v1",
+        None,
+        None,
+    ),
+    (
+        "vllm",
+        ProviderKind::OpenAi,
+        "http://127.0.0.1:8000/v1",
+        None,
+        None,
+    ),
 ];
 
 /// The providers that need no description, given the variables of the environment.
@@ -56,7 +92,11 @@ fn versioned(kind: ProviderKind, url: &str) -> String {
         ProviderKind::Anthropic => "/v1",
         ProviderKind::Gemini => "/v1beta",
     };
-    if url.ends_with(version) { url.to_owned() } else { format!("{url}{version}") }
+    if url.ends_with(version) {
+        url.to_owned()
+    } else {
+        format!("{url}{version}")
+    }
 }
 
 #[cfg(test)]
@@ -67,10 +107,23 @@ mod tests {
     #[test]
     fn what_is_built_in_is_sound_and_can_be_moved() {
         let providers = builtin(&|_| None).into_iter().collect();
-        assert_eq!(ModelOptions { providers, ..ModelOptions::default() }.check(), Ok(()));
-        let moved = builtin(&|name| name.ends_with("_BASE_URL").then(|| "http://127.0.0.1:1/".to_owned()));
+        assert_eq!(
+            ModelOptions {
+                providers,
+                ..ModelOptions::default()
+            }
+            .check(),
+            Ok(())
+        );
+        let moved = builtin(&|name| {
+            name.ends_with("_BASE_URL")
+                .then(|| "http://127.0.0.1:1/".to_owned())
+        });
         let place = |wanted: &str| {
-            moved.iter().find(|(name, _)| name == wanted).map(|(_, options)| options.base_url.as_str())
+            moved
+                .iter()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, options)| options.base_url.as_str())
         };
         assert_eq!(place("openai"), Some("http://127.0.0.1:1"));
         assert_eq!(place("anthropic"), Some("http://127.0.0.1:1/v1"));

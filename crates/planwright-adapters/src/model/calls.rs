@@ -28,11 +28,16 @@ impl Calls {
         self.begun.len()
     }
 
-    /// Takes a piece that is the next part of a call's arguments. Only the first piece of a call has its name, and only
-    /// that one its id; the others have `call_N`, N being its place.
+    /// Takes a piece that is the next part of a call's arguments. Only the first piece of a call
+    /// has its name, and only that one its id; the others have `call_N`, N being its place.
     pub(super) fn add(&mut self, id: &str, name: &str, args: &str) -> Result<(), TooManyCalls> {
         let known = self.begun.iter().position(|call| call.id == id);
-        let placed = || id.strip_prefix("call_")?.parse().ok().filter(|&at: &usize| at < self.begun.len());
+        let placed = || {
+            id.strip_prefix("call_")?
+                .parse()
+                .ok()
+                .filter(|&at: &usize| at < self.begun.len())
+        };
         match known.or_else(|| if name.is_empty() { placed() } else { None }) {
             Some(at) => self.begun[at].args.push_str(args),
             None if !name.is_empty() => self.begin(id, name, args)?,
@@ -66,7 +71,11 @@ impl Calls {
         if self.begun.len() == MAX_CALLS {
             return Err(TooManyCalls);
         }
-        let call = Begun { id: id.to_owned(), name: name.to_owned(), args: args.to_owned() };
+        let call = Begun {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            args: args.to_owned(),
+        };
         self.begun.push(call);
         Ok(())
     }
@@ -78,12 +87,19 @@ impl Calls {
     }
 
     pub(super) fn length(&self) -> usize {
-        self.begun.iter().map(|call| call.name.len() + call.args.len()).sum()
+        self.begun
+            .iter()
+            .map(|call| call.name.len() + call.args.len())
+            .sum()
     }
 
     pub(super) fn finish(self, names: &Names) -> Vec<WantedCall> {
         let wanted = |(at, call): (usize, Begun)| WantedCall {
-            id: if call.id.is_empty() { format!("call_{at}") } else { call.id },
+            id: if call.id.is_empty() {
+                format!("call_{at}")
+            } else {
+                call.id
+            },
             name: names.ours(&call.name),
             args: read(call.args),
         };
@@ -124,7 +140,15 @@ mod tests {
         }
         let finished = calls.finish(&Names::default());
         let args: Vec<&Value> = finished.iter().map(|call| &call.args).collect();
-        assert_eq!(args, [&json!({"a": 1}), &json!({"b": 2}), &json!({}), &json!("no json")]);
+        assert_eq!(
+            args,
+            [
+                &json!({"a": 1}),
+                &json!({"b": 2}),
+                &json!({}),
+                &json!("no json")
+            ]
+        );
     }
 
     #[test]
@@ -132,6 +156,9 @@ mod tests {
         let mut calls = Calls::default();
         let flooded = (0..1000).try_for_each(|at| calls.add(&format!("id{at}"), "tool", "{}"));
         assert!(flooded.is_err());
-        assert!(calls.add("call_999", "", "x").is_ok(), "a piece of no call goes to the last one");
+        assert!(
+            calls.add("call_999", "", "x").is_ok(),
+            "a piece of no call goes to the last one"
+        );
     }
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 pub enum Dialect {
     /// The provider holds the answer to a JSON Schema.
     JsonSchema,
-    /// The provider holds the answer to JSON; some servers take the schema along under names of their own, and for the
-    /// others it is in the prompt.
+    /// The provider holds the answer to JSON; some servers take the schema along under names of
+    /// their own, and for the others it is in the prompt.
     JsonObject,
     /// The model must call a tool whose arguments are the answer.
     Tool,
@@ -82,7 +82,12 @@ impl FromStr for Structured {
     type Err = UnknownDialect;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let all = [Dialect::JsonSchema, Dialect::JsonObject, Dialect::Tool, Dialect::Text];
+        let all = [
+            Dialect::JsonSchema,
+            Dialect::JsonObject,
+            Dialect::Tool,
+            Dialect::Text,
+        ];
         match all.into_iter().find(|dialect| dialect.as_str() == word) {
             Some(dialect) => Ok(Self::Always(dialect)),
             None if word == "auto" => Ok(Self::Auto),

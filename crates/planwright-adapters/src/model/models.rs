@@ -20,7 +20,8 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The models of a workspace. Making it costs nothing: keys are read and connections made when somebody asks.
+/// The models of a workspace. Making it costs nothing: keys are read and connections made when
+/// somebody asks.
 #[derive(Clone)]
 pub struct Models(Arc<Shared>);
 
@@ -36,7 +37,9 @@ pub(super) struct Shared {
 
 impl fmt::Debug for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Models").field("models", &self.0.options.named()).finish_non_exhaustive()
+        f.debug_struct("Models")
+            .field("models", &self.0.options.named())
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,12 +58,21 @@ impl Models {
     /// What is wrong with a provider stops only those who ask it.
     pub fn new(options: ModelOptions, redaction: Redaction) -> Self {
         let key = |(name, provider): (&String, &ProviderOptions)| {
-            let spec = SecretSpec { source: provider.key.clone()?, tools: None };
+            let spec = SecretSpec {
+                source: provider.key.clone()?,
+                tools: None,
+            };
             Some((key_name(name)?, spec))
         };
         let keys = ConfiguredSecrets::new(options.providers.iter().filter_map(key).collect());
         let (clients, learned) = (Default::default(), Mutex::default());
-        Self(Arc::new(Shared { options, keys, redaction, clients, learned }))
+        Self(Arc::new(Shared {
+            options,
+            keys,
+            redaction,
+            clients,
+            learned,
+        }))
     }
 
     /// What a model's tokens cost, if that is known.
@@ -94,36 +106,67 @@ impl Shared {
     ) -> Result<Target<'a>, ModelError> {
         let target = self.target(role, model)?;
         match target.provider.problem() {
-            Some(message) => Err(ModelError::Unavailable { model: target.model.to_owned(), message }),
+            Some(message) => Err(ModelError::Unavailable {
+                model: target.model.to_owned(),
+                message,
+            }),
             None => Ok(target),
         }
     }
 
-    fn target<'a>(&'a self, role: ModelRole, model: Option<&'a str>) -> Result<Target<'a>, ModelError> {
-        let model = model.or_else(|| self.options.of_role(role)).ok_or(ModelError::NotConfigured { role })?;
+    fn target<'a>(
+        &'a self,
+        role: ModelRole,
+        model: Option<&'a str>,
+    ) -> Result<Target<'a>, ModelError> {
+        let model = model
+            .or_else(|| self.options.of_role(role))
+            .ok_or(ModelError::NotConfigured { role })?;
         self.lookup(model)
     }
 
     fn lookup<'a>(&'a self, model: &'a str) -> Result<Target<'a>, ModelError> {
         let found = split(model).and_then(|(provider_name, name)| {
             let provider = self.options.providers.get(provider_name)?;
-            Some(Target { model, provider_name, provider, name })
+            Some(Target {
+                model,
+                provider_name,
+                provider,
+                name,
+            })
         });
         found.ok_or_else(|| {
             let known = self.options.named().into_iter().map(str::to_owned);
-            let providers = self.options.providers.keys().map(|name| format!("{name}/…"));
-            ModelError::Unknown { name: model.to_owned(), known: known.chain(providers).collect() }
+            let providers = self
+                .options
+                .providers
+                .keys()
+                .map(|name| format!("{name}/…"));
+            ModelError::Unknown {
+                name: model.to_owned(),
+                known: known.chain(providers).collect(),
+            }
         })
     }
 
     /// The key, read afresh so that a change is seen. It is known as secret before it is used.
     pub(super) async fn key(&self, target: &Target<'_>) -> Result<Option<SecretText>, ModelError> {
-        let Some(name) = key_name(target.provider_name).filter(|_| target.provider.key.is_some()) else {
+        let Some(name) = key_name(target.provider_name).filter(|_| target.provider.key.is_some())
+        else {
             return Ok(None);
         };
-        let no_key = |hint: String| ModelError::NoKey { model: target.model.to_owned(), hint };
-        let key = self.keys.get(&name).await.map_err(|error| no_key(error.to_string()))?;
-        self.redaction.learn(&name, &key).map_err(|error| no_key(error.to_string()))?;
+        let no_key = |hint: String| ModelError::NoKey {
+            model: target.model.to_owned(),
+            hint,
+        };
+        let key = self
+            .keys
+            .get(&name)
+            .await
+            .map_err(|error| no_key(error.to_string()))?;
+        self.redaction
+            .learn(&name, &key)
+            .map_err(|error| no_key(error.to_string()))?;
         Ok(Some(key))
     }
 
@@ -141,18 +184,29 @@ impl Shared {
     }
 
     pub(super) fn price(&self, model: &str) -> Option<Price> {
-        self.options.prices.get(model).copied().or_else(|| Price::known(model))
+        self.options
+            .prices
+            .get(model)
+            .copied()
+            .or_else(|| Price::known(model))
     }
 
     /// What a model took, with what that costs.
     pub(super) fn used(&self, target: &Target<'_>, role: ModelRole, usage: TokenUsage) -> ModelUse {
         let cost = self.price(target.model).map(|price| price.of(usage));
-        ModelUse { role, model: target.model.to_owned(), usage, cost }
+        ModelUse {
+            role,
+            model: target.model.to_owned(),
+            usage,
+            cost,
+        }
     }
 
     pub(super) fn dialect(&self, target: &Target<'_>, schema: &str) -> Dialect {
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = learned.get(&(target.model.to_owned(), schema.to_owned())).copied();
+        let known = learned
+            .get(&(target.model.to_owned(), schema.to_owned()))
+            .copied();
         known.unwrap_or_else(|| Dialect::first(target.provider.kind, target.provider.structured))
     }
 
@@ -165,7 +219,9 @@ impl Shared {
         let roles = ModelRole::ALL.into_iter();
         ModelInfo {
             name: target.model.to_owned(),
-            roles: roles.filter(|&role| self.options.of_role(role) == Some(target.model)).collect(),
+            roles: roles
+                .filter(|&role| self.options.of_role(role) == Some(target.model))
+                .collect(),
             endpoint: target.provider.base_url.clone(),
             key: target.provider.key.as_ref().map(key_state),
             context_tokens: target.provider.context_tokens,
@@ -182,7 +238,10 @@ fn key_state(source: &SecretSource) -> KeyState {
         SecretSource::File(path) => path.exists(),
         SecretSource::Keyring { .. } => cfg!(feature = "keyring"),
     };
-    KeyState { source: source.to_string(), present }
+    KeyState {
+        source: source.to_string(),
+        present,
+    }
 }
 
 fn build(encrypted: bool) -> reqwest::Result<Client> {
@@ -195,22 +254,37 @@ fn build(encrypted: bool) -> reqwest::Result<Client> {
         // What is unpacked could be a thousand times what was sent.
         .no_gzip()
         .connect_timeout(CONNECT_TIMEOUT);
-    let web =
-        if encrypted { web.https_only(true).build()? } else { web.no_proxy().tls_certs_only([]).build()? };
-    Ok(Client::builder().with_reqwest(web).build().expect("a client that is given whole needs nothing else"))
+    let web = if encrypted {
+        web.https_only(true).build()?
+    } else {
+        web.no_proxy().tls_certs_only([]).build()?
+    };
+    Ok(Client::builder()
+        .with_reqwest(web)
+        .build()
+        .expect("a client that is given whole needs nothing else"))
 }
 
 impl Model for Models {
     fn models(&self) -> Vec<ModelInfo> {
         let named = self.0.options.named().into_iter();
-        named.filter_map(|model| Some(self.0.info(&self.0.lookup(model).ok()?))).collect()
+        named
+            .filter_map(|model| Some(self.0.info(&self.0.lookup(model).ok()?)))
+            .collect()
     }
 
     fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
-        self.0.target(role, model).map(|target| self.0.info(&target))
+        self.0
+            .target(role, model)
+            .map(|target| self.0.info(&target))
     }
 
-    fn used(&self, role: ModelRole, model: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
+    fn used(
+        &self,
+        role: ModelRole,
+        model: Option<&str>,
+        usage: TokenUsage,
+    ) -> Result<ModelUse, ModelError> {
         let target = self.0.target(role, model)?;
         Ok(self.0.used(&target, role, usage))
     }

@@ -1,4 +1,5 @@
-//! Names of tools on the wire. Providers take letters, digits, `_` and `-`, and at most 64 of them; our names have dots.
+//! Names of tools on the wire. Providers take letters, digits, `_` and `-`, and at most 64 of them;
+//! our names have dots.
 
 use planwright_core::digest::Digest;
 use planwright_core::model::OfferedTool;
@@ -16,20 +17,32 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(tools: &[OfferedTool]) -> Self {
-        Self { ours: tools.iter().map(|tool| (wire(&tool.name), tool.name.clone())).collect() }
+        Self {
+            ours: tools
+                .iter()
+                .map(|tool| (wire(&tool.name), tool.name.clone()))
+                .collect(),
+        }
     }
 
     /// Our name of a tool; what the model wrote if it was offered no such tool.
     pub(super) fn ours(&self, written: &str) -> String {
-        self.ours.get(written).cloned().unwrap_or_else(|| written.to_owned())
+        self.ours
+            .get(written)
+            .cloned()
+            .unwrap_or_else(|| written.to_owned())
     }
 }
 
-/// The name on the wire. It is the same in every question, since earlier ones are repeated in later ones.
+/// The name on the wire. It is the same in every question, since earlier ones are repeated in later
+/// ones.
 pub(super) fn wire(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let dotted = name.replacen('.', "__", 1);
-    let written: String = dotted.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    let written: String = dotted
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect();
     if written.len() <= MAX_CHARS && written == dotted {
         return written;
     }
@@ -44,17 +57,30 @@ mod tests {
     use super::*;
 
     fn tool(name: &str) -> OfferedTool {
-        OfferedTool { name: name.to_owned(), description: String::new(), schema: json!({}) }
+        OfferedTool {
+            name: name.to_owned(),
+            description: String::new(),
+            schema: json!({}),
+        }
     }
 
     #[test]
     fn names_fit_the_wire_and_come_back() {
         let long = format!("server.{}", "x".repeat(100));
-        let odd = ["demo.echo", "git.a.b", "git.a/b", "schön.wort", "plan_create", long.as_str()];
+        let odd = [
+            "demo.echo",
+            "git.a.b",
+            "git.a/b",
+            "schön.wort",
+            "plan_create",
+            long.as_str(),
+        ];
         let names = Names::of(&odd.map(tool));
         for name in odd {
             let wire = wire(name);
-            let plain = wire.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            let plain = wire
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
             assert!(wire.len() <= MAX_CHARS && plain, "{wire}");
             assert_eq!(names.ours(&wire), name);
             assert_eq!(names.ours(name), name);

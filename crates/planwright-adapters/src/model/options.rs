@@ -112,19 +112,21 @@ impl ProviderOptions {
     }
 
     fn check(&self) -> Result<(), String> {
-        let url =
-            Url::parse(&self.base_url).map_err(|error| format!("the base_url cannot be read: {error}"))?;
+        let url = Url::parse(&self.base_url)
+            .map_err(|error| format!("the base_url cannot be read: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err("the base_url is neither http nor https".to_owned());
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(
-                "the base_url holds a user name or password: keys have a place of their own".to_owned()
+                "the base_url holds a user name or password: keys have a place of their own"
+                    .to_owned(),
             );
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(
-                "the base_url ends with a query or a fragment: it is only where the API begins".to_owned()
+                "the base_url ends with a query or a fragment: it is only where the API begins"
+                    .to_owned(),
             );
         }
         if url.scheme() == "http" && !self.insecure && !is_this_machine(&url) {
@@ -138,7 +140,9 @@ impl ProviderOptions {
             return Err("a time limit is 0, so no answer would ever come".to_owned());
         }
         if self.retries > MAX_RETRIES {
-            return Err(format!("a question is asked again at most {MAX_RETRIES} times"));
+            return Err(format!(
+                "a question is asked again at most {MAX_RETRIES} times"
+            ));
         }
         Ok(())
     }
@@ -148,8 +152,15 @@ impl ProviderOptions {
 const MAX_RETRIES: usize = 20;
 
 fn is_this_machine(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    let host = url
+        .host_str()
+        .unwrap_or_default()
+        .trim_start_matches('[')
+        .trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 /// Why models cannot be used as they are written.
@@ -159,7 +170,9 @@ pub enum InvalidModels {
     ProviderName(String),
     #[error("the provider `{name}`: {problem}")]
     Provider { name: String, problem: String },
-    #[error("`{0}` is no name of a model: write provider/name, such as `anthropic/claude-sonnet-4-5`")]
+    #[error(
+        "`{0}` is no name of a model: write provider/name, such as `anthropic/claude-sonnet-4-5`"
+    )]
     ModelName(String),
     #[error("the model `{model}` is of the provider `{provider}`, which nobody described")]
     UnknownProvider { model: String, provider: String },
@@ -175,11 +188,15 @@ impl ModelOptions {
             if name.is_empty() || name.len() > 48 || !name.bytes().all(named) {
                 return Err(InvalidModels::ProviderName(name.clone()));
             }
-            let wrong = |problem| InvalidModels::Provider { name: name.clone(), problem };
+            let wrong = |problem| InvalidModels::Provider {
+                name: name.clone(),
+                problem,
+            };
             provider.check().map_err(wrong)?;
         }
         for model in self.default.iter().chain(self.roles.values()) {
-            let (provider, _) = split(model).ok_or_else(|| InvalidModels::ModelName(model.clone()))?;
+            let (provider, _) =
+                split(model).ok_or_else(|| InvalidModels::ModelName(model.clone()))?;
             if !self.providers.contains_key(provider) {
                 let (model, provider) = (model.clone(), provider.to_owned());
                 return Err(InvalidModels::UnknownProvider { model, provider });
@@ -196,13 +213,20 @@ impl ModelOptions {
 
     /// The model of a role, if there is one.
     pub fn of_role(&self, role: ModelRole) -> Option<&str> {
-        self.roles.get(&role).or(self.default.as_ref()).map(String::as_str)
+        self.roles
+            .get(&role)
+            .or(self.default.as_ref())
+            .map(String::as_str)
     }
 
     /// Every model that is named, once.
     pub fn named(&self) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            self.default.iter().chain(self.roles.values()).map(String::as_str).collect();
+        let mut names: Vec<&str> = self
+            .default
+            .iter()
+            .chain(self.roles.values())
+            .map(String::as_str)
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -217,7 +241,10 @@ pub(super) fn split(model: &str) -> Option<(&str, &str)> {
     let (provider, name) = model.split_once('/')?;
     // It becomes part of a URL with one provider, so only what needs no escaping there.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:/@+".contains(&byte);
-    let fits = !name.is_empty() && model.len() <= MAX_NAME && name.bytes().all(plain) && !name.contains("..");
+    let fits = !name.is_empty()
+        && model.len() <= MAX_NAME
+        && name.bytes().all(plain)
+        && !name.contains("..");
     fits.then_some((provider, name))
 }
 
@@ -227,14 +254,20 @@ mod tests {
 
     fn with(base_url: &str) -> ModelOptions {
         let provider = ProviderOptions::new(ProviderKind::OpenAi, base_url);
-        ModelOptions { providers: [("local".to_owned(), provider)].into(), ..ModelOptions::default() }
+        ModelOptions {
+            providers: [("local".to_owned(), provider)].into(),
+            ..ModelOptions::default()
+        }
     }
 
     #[test]
     fn plain_http_stays_on_this_machine() {
-        for fine in
-            ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1/v1", "https://example.org/v1"]
-        {
+        for fine in [
+            "http://127.0.0.1:8080/v1",
+            "http://localhost/v1",
+            "http://[::1]:1/v1",
+            "https://example.org/v1",
+        ] {
             assert_eq!(with(fine).check(), Ok(()), "{fine}");
         }
         for wrong in [
@@ -248,18 +281,35 @@ mod tests {
             assert!(with(wrong).check().is_err(), "{wrong}");
         }
         let mut options = with("http://example.org/v1");
-        options.providers.get_mut("local").expect("it is there").insecure = true;
+        options
+            .providers
+            .get_mut("local")
+            .expect("it is there")
+            .insecure = true;
         assert_eq!(options.check(), Ok(()));
     }
 
     #[test]
     fn a_model_is_named_by_its_provider_and_its_name_there() {
-        assert_eq!(split("openrouter/meta/llama-3:free"), Some(("openrouter", "meta/llama-3:free")));
-        for wrong in ["gpt", "openai/", "openai/a b", "openai/a?b", "gemini/../x", "openai/a\n"] {
+        assert_eq!(
+            split("openrouter/meta/llama-3:free"),
+            Some(("openrouter", "meta/llama-3:free"))
+        );
+        for wrong in [
+            "gpt",
+            "openai/",
+            "openai/a b",
+            "openai/a?b",
+            "gemini/../x",
+            "openai/a\n",
+        ] {
             assert_eq!(split(wrong), None, "{wrong}");
         }
         let mut options = with("http://localhost/v1");
         options.default = Some("nobody/model".to_owned());
-        assert!(matches!(options.check(), Err(InvalidModels::UnknownProvider { .. })));
+        assert!(matches!(
+            options.check(),
+            Err(InvalidModels::UnknownProvider { .. })
+        ));
     }
 }

@@ -11,7 +11,8 @@ pub struct Price {
     pub cached: Option<f64>,
 }
 
-/// List prices as they were published at the end of 2025, by the beginning of a model's name. Whoever pays other prices writes them down.
+/// List prices as they were published at the end of 2025, by the beginning of a model's name.
+/// Whoever pays other prices writes them down.
 const KNOWN: [(&str, Price); 14] = [
     ("anthropic/claude-opus-4-5", price(5.0, 25.0, 0.5)),
     ("anthropic/claude-opus-4", price(15.0, 75.0, 1.5)),
@@ -30,7 +31,11 @@ const KNOWN: [(&str, Price); 14] = [
 ];
 
 const fn price(input: f64, output: f64, cached: f64) -> Price {
-    Price { input, output, cached: Some(cached) }
+    Price {
+        input,
+        output,
+        cached: Some(cached),
+    }
 }
 
 impl Price {
@@ -38,9 +43,13 @@ impl Price {
     pub(super) fn known(model: &str) -> Option<Self> {
         let matching = KNOWN.iter().filter(|(name, _)| {
             // `gpt-5` is also the beginning of `gpt-5.1-…`, which costs something else.
-            model.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            model
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         });
-        matching.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price)
+        matching
+            .max_by_key(|(name, _)| name.len())
+            .map(|(_, price)| *price)
     }
 
     pub(super) fn is_sound(&self) -> bool {
@@ -64,11 +73,28 @@ mod tests {
 
     #[test]
     fn an_answer_costs_its_tokens() {
-        let usage = TokenUsage { input: 1_000_000, output: 100_000, cached: 400_000, estimated: false };
-        assert_eq!(price(3.0, 15.0, 0.3).of(usage), Cost(1_800_000 + 120_000 + 1_500_000));
-        let plain = Price { input: 3.0, output: 15.0, cached: None };
+        let usage = TokenUsage {
+            input: 1_000_000,
+            output: 100_000,
+            cached: 400_000,
+            estimated: false,
+        };
+        assert_eq!(
+            price(3.0, 15.0, 0.3).of(usage),
+            Cost(1_800_000 + 120_000 + 1_500_000)
+        );
+        let plain = Price {
+            input: 3.0,
+            output: 15.0,
+            cached: None,
+        };
         assert_eq!(plain.of(usage), Cost(3_000_000 + 1_500_000));
-        let absurd = TokenUsage { input: u64::MAX, output: u64::MAX, cached: u64::MAX, estimated: false };
+        let absurd = TokenUsage {
+            input: u64::MAX,
+            output: u64::MAX,
+            cached: u64::MAX,
+            estimated: false,
+        };
         assert_eq!(price(3.0, 15.0, 3.0).of(absurd), Cost(u64::MAX));
     }
 

@@ -4,8 +4,8 @@ use super::dialect::Dialect;
 use super::names::wire;
 use super::options::{ProviderKind, ProviderOptions};
 use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent, Tool, ToolCall, ToolChoice,
-    ToolName, ToolResponse,
+    ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent, Tool, ToolCall,
+    ToolChoice, ToolName, ToolResponse,
 };
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Headers, ModelIden, ServiceTarget};
@@ -17,12 +17,19 @@ use std::borrow::Cow;
 
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Where and as whom a model is asked. Everything is given: what the library is not told, it guesses.
-pub(super) fn target(provider: &ProviderOptions, name: &str, key: Option<&SecretText>) -> ServiceTarget {
+/// Where and as whom a model is asked. Everything is given: what the library is not told, it
+/// guesses.
+pub(super) fn target(
+    provider: &ProviderOptions,
+    name: &str,
+    key: Option<&SecretText>,
+) -> ServiceTarget {
     let mut headers = Headers::default();
     let mut add = |name: &str, value: String| headers.merge((name, value));
     match (provider.kind, key) {
-        (ProviderKind::OpenAi, Some(key)) => add("authorization", format!("Bearer {}", key.expose())),
+        (ProviderKind::OpenAi, Some(key)) => {
+            add("authorization", format!("Bearer {}", key.expose()));
+        }
         (ProviderKind::Anthropic, Some(key)) => add("x-api-key", key.expose().to_owned()),
         (ProviderKind::Gemini, Some(key)) => add("x-goog-api-key", key.expose().to_owned()),
         (ProviderKind::OpenAi | ProviderKind::Anthropic | ProviderKind::Gemini, None) => {}
@@ -37,13 +44,18 @@ pub(super) fn target(provider: &ProviderOptions, name: &str, key: Option<&Secret
     };
     ServiceTarget {
         endpoint: Endpoint::from_owned(format!("{}/", provider.base_url.trim_end_matches('/'))),
-        auth: AuthData::RequestOverride { url: provider.answers_at(name), headers },
+        auth: AuthData::RequestOverride {
+            url: provider.answers_at(name),
+            headers,
+        },
         model: ModelIden::new(kind, guarded(name)),
     }
 }
 
 /// The library reads an effort of reasoning out of names that end like this, and cuts it off.
-const EFFORTS: [&str; 8] = ["none", "zero", "low", "minimal", "medium", "high", "xhigh", "max"];
+const EFFORTS: [&str; 8] = [
+    "none", "zero", "low", "minimal", "medium", "high", "xhigh", "max",
+];
 
 /// A name that the library leaves alone. The real one is sent all the same: see [`body`].
 fn guarded(name: &str) -> String {
@@ -66,10 +78,15 @@ pub(super) fn chat(request: &ModelRequest, dialect: Dialect) -> ChatRequest {
         }
     }
     let chat = ChatRequest::new(messages(&said));
-    if tools.is_empty() { chat } else { chat.with_tools(tools) }
+    if tools.is_empty() {
+        chat
+    } else {
+        chat.with_tools(tools)
+    }
 }
 
-/// Adds to what the user said last. Two messages of one role in a row are more than some servers' templates take.
+/// Adds to what the user said last. Two messages of one role in a row are more than some servers'
+/// templates take.
 fn instruct(said: &mut Vec<Message>, words: &str) {
     match said.last_mut() {
         Some(Message::User { text }) => {
@@ -92,8 +109,9 @@ fn instruction(schema: &AnswerSchema) -> String {
 fn answer_tool(schema: &AnswerSchema) -> Tool {
     let tool = OfferedTool {
         name: schema.name.clone(),
-        description: "Gives the answer. Call it exactly once, with the whole answer as its arguments."
-            .to_owned(),
+        description:
+            "Gives the answer. Call it exactly once, with the whole answer as its arguments."
+                .to_owned(),
         schema: schema.schema.clone(),
     };
     offered(&tool)
@@ -136,7 +154,11 @@ fn assistant(text: &str, calls: &[WantedCall]) -> Option<ChatMessage> {
     let text = (!text.is_empty()).then(|| ContentPart::Text(text.to_owned()));
     let calls = calls.iter().map(|call| {
         // Providers insist on objects here, and models do not always keep to it.
-        let args = if call.args.is_object() { call.args.clone() } else { json!({ "arguments": call.args }) };
+        let args = if call.args.is_object() {
+            call.args.clone()
+        } else {
+            json!({ "arguments": call.args })
+        };
         ContentPart::ToolCall(ToolCall {
             call_id: call.id.clone(),
             fn_name: wire(&call.name),
@@ -156,7 +178,8 @@ pub(super) fn options(
 ) -> ChatOptions {
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
-        // The library would make room for as many calls as a provider counts, so they are gathered here.
+        // The library would make room for as many calls as a provider counts, so they are gathered
+        // here.
         .with_capture_tool_calls(false)
         .with_capture_content(false)
         .with_extra_body(body(request, provider, name, dialect));
@@ -169,9 +192,11 @@ pub(super) fn options(
                 options = options.with_tool_choice(ToolChoice::tool(wire(&schema.name)));
             }
             Dialect::Tool => options = options.with_tool_choice(ToolChoice::Required),
-            // OpenAI's is part of the body, because the library insists on schemas without free-form objects.
+            // OpenAI's is part of the body, because the library insists on schemas without
+            // free-form objects.
             Dialect::JsonSchema if provider.kind != ProviderKind::OpenAi => {
-                options = options.with_response_format(JsonSpec::new(&schema.name, schema.schema.clone()));
+                options = options
+                    .with_response_format(JsonSpec::new(&schema.name, schema.schema.clone()));
             }
             Dialect::JsonSchema | Dialect::JsonObject | Dialect::Text => {}
         }
@@ -185,7 +210,9 @@ fn body(request: &ModelRequest, provider: &ProviderOptions, name: &str, dialect:
         ProviderKind::OpenAi | ProviderKind::Anthropic => json!({ "model": name }),
         ProviderKind::Gemini => json!({}),
     };
-    let Some(schema) = &request.schema else { return body };
+    let Some(schema) = &request.schema else {
+        return body;
+    };
     match (provider.kind, dialect) {
         (ProviderKind::OpenAi, Dialect::JsonSchema) => {
             let held = json!({ "name": schema.name, "schema": schema.schema, "strict": false });
@@ -213,7 +240,10 @@ fn body(request: &ModelRequest, provider: &ProviderOptions, name: &str, dialect:
 
 /// The name under which the answer comes as a call, if it does.
 pub(super) fn answer_name(request: &ModelRequest, dialect: Dialect) -> Option<String> {
-    let schema = request.schema.as_ref().filter(|_| dialect == Dialect::Tool)?;
+    let schema = request
+        .schema
+        .as_ref()
+        .filter(|_| dialect == Dialect::Tool)?;
     Some(wire(&schema.name))
 }
 

@@ -7,9 +7,13 @@ use zeroize::Zeroizing;
 
 const PREFIX: &str = "PLANWRIGHT_SECRET_";
 
-/// The variable of a secret that is not configured: `PLANWRIGHT_SECRET_GITHUB_TOKEN` for `github-token`.
+/// The variable of a secret that is not configured: `PLANWRIGHT_SECRET_GITHUB_TOKEN` for
+/// `github-token`.
 pub fn default_variable(name: &SecretName) -> String {
-    format!("{PREFIX}{}", name.as_str().to_ascii_uppercase().replace('-', "_"))
+    format!(
+        "{PREFIX}{}",
+        name.as_str().to_ascii_uppercase().replace('-', "_")
+    )
 }
 
 pub(super) fn read(name: &SecretName, variable: &str) -> Result<Zeroizing<String>, SecretError> {
@@ -25,5 +29,6 @@ pub(super) fn read(name: &SecretName, variable: &str) -> Result<Zeroizing<String
 
 /// The names of the secrets that are given by their own variables.
 pub(super) fn given() -> impl Iterator<Item = SecretName> {
-    std::env::vars_os().filter_map(|(variable, _)| SecretName::new(variable.to_str()?.strip_prefix(PREFIX)?))
+    std::env::vars_os()
+        .filter_map(|(variable, _)| SecretName::new(variable.to_str()?.strip_prefix(PREFIX)?))
 }

@@ -11,7 +11,11 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 pub(super) fn read(name: &SecretName, path: &Path) -> Result<Zeroizing<String>, SecretError> {
-    let path = if path.is_dir() { path.join(name.as_str()) } else { path.to_owned() };
+    let path = if path.is_dir() {
+        path.join(name.as_str())
+    } else {
+        path.to_owned()
+    };
     let shown = path.display();
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => missing(name, format!("there is no file {shown}")),
@@ -32,13 +36,19 @@ pub(super) fn read(name: &SecretName, path: &Path) -> Result<Zeroizing<String>, 
     }
     let user = getuid().as_raw();
     if found.uid() != user && found.uid() != 0 {
-        return Err(unreadable(name, format!("{shown} belongs to somebody else (user {})", found.uid())));
+        return Err(unreadable(
+            name,
+            format!("{shown} belongs to somebody else (user {})", found.uid()),
+        ));
     }
     let limit = SecretText::MAX_BYTES as u64 + 3;
     let mut bytes = Zeroizing::new(Vec::with_capacity(SecretText::MAX_BYTES + 3));
     file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
-    let text = str::from_utf8(&bytes).map_err(|_| unreadable(name, format!("{shown} is not UTF-8 text")))?;
+    let text = str::from_utf8(&bytes)
+        .map_err(|_| unreadable(name, format!("{shown} is not UTF-8 text")))?;
     // Editors end the last line; that end is not a part of the secret.
-    let text = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
+    let text = text
+        .strip_suffix('\n')
+        .map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
     Ok(Zeroizing::new(text.to_owned()))
 }

@@ -1,4 +1,5 @@
-//! Where the operator keeps secrets: variables of the environment, files, the keyring of the operating system.
+//! Where the operator keeps secrets: variables of the environment, files, the keyring of the
+//! operating system.
 
 mod environment;
 mod file;
@@ -47,8 +48,8 @@ pub struct SecretSpec {
     pub tools: Option<Vec<String>>,
 }
 
-/// The secrets of a workspace. A name the operator did not configure is looked for in one variable of the environment
-/// and nowhere else.
+/// The secrets of a workspace. A name the operator did not configure is looked for in one variable
+/// of the environment and nowhere else.
 #[derive(Debug, Clone, Default)]
 pub struct ConfiguredSecrets {
     specs: BTreeMap<SecretName, SecretSpec>,
@@ -61,8 +62,10 @@ impl ConfiguredSecrets {
 
     /// Where a secret is looked for, and who may have it.
     pub fn spec(&self, name: &SecretName) -> SecretSpec {
-        let fallback =
-            || SecretSpec { source: SecretSource::Environment(default_variable(name)), tools: None };
+        let fallback = || SecretSpec {
+            source: SecretSource::Environment(default_variable(name)),
+            tools: None,
+        };
         self.specs.get(name).cloned().unwrap_or_else(fallback)
     }
 
@@ -70,7 +73,8 @@ impl ConfiguredSecrets {
     pub fn names(&self) -> BTreeSet<SecretName> {
         let configured = self.specs.keys().cloned();
         let variables: BTreeSet<String> = self.specs.keys().map(default_variable).collect();
-        let given = environment::given().filter(|name| !variables.contains(&default_variable(name)));
+        let given =
+            environment::given().filter(|name| !variables.contains(&default_variable(name)));
         configured.chain(given).collect()
     }
 }
@@ -107,20 +111,30 @@ fn blocking(
     Box::pin(async move {
         let read = tokio::time::timeout(PATIENCE, reading).await;
         let late = |_| unreadable(&name, format!("no answer within {} s", PATIENCE.as_secs()));
-        let read =
-            read.map_err(late)?.map_err(|_| unreadable(&name, "reading it was broken off".to_owned()))?;
+        let read = read
+            .map_err(late)?
+            .map_err(|_| unreadable(&name, "reading it was broken off".to_owned()))?;
         usable(&name, read?)
     })
 }
 
 fn usable(name: &SecretName, text: Zeroizing<String>) -> Result<SecretText, SecretError> {
-    SecretText::new(text).map_err(|problem| SecretError::Unusable { name: name.clone(), problem })
+    SecretText::new(text).map_err(|problem| SecretError::Unusable {
+        name: name.clone(),
+        problem,
+    })
 }
 
 fn missing(name: &SecretName, place: String) -> SecretError {
-    SecretError::Missing { name: name.clone(), place }
+    SecretError::Missing {
+        name: name.clone(),
+        place,
+    }
 }
 
 fn unreadable(name: &SecretName, reason: String) -> SecretError {
-    SecretError::Unreadable { name: name.clone(), reason }
+    SecretError::Unreadable {
+        name: name.clone(),
+        reason,
+    }
 }

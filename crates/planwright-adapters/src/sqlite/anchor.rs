@@ -1,7 +1,7 @@
 //! Compares what was promised with what is there.
 //!
-//! Every promise is checked once, when its stream is first touched: entries are never removed, so one look is enough,
-//! and a short command does not pay for streams it does not use.
+//! Every promise is checked once, when its stream is first touched: entries are never removed, so
+//! one look is enough, and a short command does not pay for streams it does not use.
 
 use super::transaction::{entry_hash, head_of, stream_id};
 use planwright_core::digest::Digest;
@@ -31,7 +31,10 @@ impl Loss {
                 self.present
             )
         } else {
-            format!("entry {} is not the one that was acknowledged", self.promised)
+            format!(
+                "entry {} is not the one that was acknowledged",
+                self.promised
+            )
         }
     }
 }
@@ -56,12 +59,18 @@ impl Anchor {
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for row in rows {
             let (stream, seq, hash): (String, u64, [u8; 32]) = row?;
-            let head = Head { seq, hash: Digest::from_bytes(hash) };
+            let head = Head {
+                seq,
+                hash: Digest::from_bytes(hash),
+            };
             if unchecked.get(&stream).is_none_or(|known| known.seq < seq) {
                 unchecked.insert(stream, head);
             }
         }
-        Ok(Self(Mutex::new(State { unchecked, lost: BTreeMap::new() })))
+        Ok(Self(Mutex::new(State {
+            unchecked,
+            lost: BTreeMap::new(),
+        })))
     }
 
     /// Refuses a stream that lost its tail.
@@ -76,10 +85,15 @@ impl Anchor {
             let loss = find_loss(connection, name, promise)
                 .map_err(|error| super::fault::of_stream(stream, &error))?;
             state.unchecked.remove(name);
-            state.lost.extend(loss.map(|loss| (name.to_owned(), (loss, promise))));
+            state
+                .lost
+                .extend(loss.map(|loss| (name.to_owned(), (loss, promise))));
         }
         match state.lost.get(name) {
-            Some((loss, _)) => Err(StoreError::Damaged { stream: stream.clone(), reason: loss.reason() }),
+            Some((loss, _)) => Err(StoreError::Damaged {
+                stream: stream.clone(),
+                reason: loss.reason(),
+            }),
             None => Ok(()),
         }
     }
@@ -97,24 +111,48 @@ impl Anchor {
     }
 
     /// The heads that were promised and are missing.
-    pub(super) fn lost_heads(&self, connection: &Connection) -> Result<Vec<(String, Head)>, rusqlite::Error> {
+    pub(super) fn lost_heads(
+        &self,
+        connection: &Connection,
+    ) -> Result<Vec<(String, Head)>, rusqlite::Error> {
         self.losses(connection)?;
-        Ok(self.state().lost.iter().map(|(name, (_, promise))| (name.clone(), *promise)).collect())
+        Ok(self
+            .state()
+            .lost
+            .iter()
+            .map(|(name, (_, promise))| (name.clone(), *promise))
+            .collect())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nothing panics while it holds the promises")
+        self.0
+            .lock()
+            .expect("nothing panics while it holds the promises")
     }
 }
 
 /// Looks for the promised entry.
-fn find_loss(connection: &Connection, name: &str, promise: Head) -> Result<Option<Loss>, rusqlite::Error> {
-    let loss = |present| Some(Loss { stream: name.to_owned(), present, promised: promise.seq });
+fn find_loss(
+    connection: &Connection,
+    name: &str,
+    promise: Head,
+) -> Result<Option<Loss>, rusqlite::Error> {
+    let loss = |present| {
+        Some(Loss {
+            stream: name.to_owned(),
+            present,
+            promised: promise.seq,
+        })
+    };
     let Some(id) = stream_id(connection, name)? else {
         return Ok(loss(0));
     };
     // Both ways of finding it must agree: in a damaged tree one of them can go astray.
     let present = head_of(connection, id)?.seq;
     let found = entry_hash(connection, id, promise.seq)?;
-    Ok(if present >= promise.seq && found == Some(promise.hash) { None } else { loss(present) })
+    Ok(if present >= promise.seq && found == Some(promise.hash) {
+        None
+    } else {
+        loss(present)
+    })
 }

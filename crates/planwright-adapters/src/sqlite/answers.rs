@@ -6,7 +6,9 @@ use super::store::SqliteStore;
 use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, StoreError};
+use planwright_engine::port::{
+    ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, StoreError,
+};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
 
@@ -19,24 +21,37 @@ fn claim(
     asking: &Asking,
     now: Timestamp,
 ) -> Result<Claim, Stop<StoreError>> {
-    let Asking { principal, key, request, owner } = asking;
+    let Asking {
+        principal,
+        key,
+        request,
+        owner,
+    } = asking;
     let request = mask_request(cipher, key, *request);
-    let oldest = now.as_millis().saturating_sub(i64::try_from(ANSWER_LIFE.as_millis()).unwrap_or(i64::MAX));
+    let oldest = now
+        .as_millis()
+        .saturating_sub(i64::try_from(ANSWER_LIFE.as_millis()).unwrap_or(i64::MAX));
     let sql = "DELETE FROM answers WHERE key = ?1 AND at <= ?2";
-    connection.prepare_cached(sql)?.execute(params![key.as_bytes(), oldest])?;
-    let sql =
-        "DELETE FROM answers WHERE key IN (SELECT key FROM answers WHERE at <= ?1 ORDER BY at LIMIT ?2)";
-    connection.prepare_cached(sql)?.execute(params![oldest, DROPPED_AT_ONCE])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![key.as_bytes(), oldest])?;
+    let sql = "DELETE FROM answers WHERE key IN (SELECT key FROM answers WHERE at <= ?1 ORDER BY at LIMIT ?2)";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![oldest, DROPPED_AT_ONCE])?;
     let sql = "SELECT request, owner, answer FROM answers WHERE key = ?1";
     let found: Option<([u8; 32], String, Option<Vec<u8>>)> = connection
         .prepare_cached(sql)?
-        .query_row([key.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row([key.as_bytes()], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
         .optional()?;
     match found {
         Some((other, _, _)) if other != *request.as_bytes() => return Ok(Claim::OtherRequest),
         Some((_, _, Some(answer))) => {
             let opened = open_answer(cipher, key, answer);
-            let opened = opened.map_err(|_| Stop::failed("an answer was changed on disk".to_owned()))?;
+            let opened =
+                opened.map_err(|_| Stop::failed("an answer was changed on disk".to_owned()))?;
             return Ok(Claim::Answered(opened));
         }
         Some((_, by, None)) if by == owner.0 => return Ok(Claim::InFlight),
@@ -50,7 +65,8 @@ fn claim(
     if count >= MAX_ANSWERS {
         return Ok(Claim::TooMany);
     }
-    let sql = "INSERT INTO answers (key, principal, request, owner, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let sql =
+        "INSERT INTO answers (key, principal, request, owner, at) VALUES (?1, ?2, ?3, ?4, ?5)";
     connection.prepare_cached(sql)?.execute(params![
         key.as_bytes(),
         principal.as_bytes(),
@@ -62,18 +78,28 @@ fn claim(
 }
 
 impl Answers for SqliteStore {
-    fn claim<'a>(&'a self, asking: &'a Asking, now: Timestamp) -> BoxFuture<'a, Result<Claim, StoreError>> {
+    fn claim<'a>(
+        &'a self,
+        asking: &'a Asking,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Claim, StoreError>> {
         let (asking, cipher) = (asking.clone(), Arc::clone(self.cipher()));
         Box::pin(self.write(move |connection| claim(connection, &cipher, &asking, now)))
     }
 
-    fn keep<'a>(&'a self, key: &'a Digest, answer: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn keep<'a>(
+        &'a self,
+        key: &'a Digest,
+        answer: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         let (key, cipher) = (*key, Arc::clone(self.cipher()));
         Box::pin(self.write(move |connection| {
-            let answer =
-                seal_answer(&cipher, &key, &answer).map_err(|error| Stop::failed(error.to_string()))?;
+            let answer = seal_answer(&cipher, &key, &answer)
+                .map_err(|error| Stop::failed(error.to_string()))?;
             let sql = "UPDATE answers SET answer = ?2 WHERE key = ?1";
-            connection.prepare_cached(sql)?.execute(params![key.as_bytes(), answer])?;
+            connection
+                .prepare_cached(sql)?
+                .execute(params![key.as_bytes(), answer])?;
             Ok(())
         }))
     }
@@ -81,7 +107,9 @@ impl Answers for SqliteStore {
     fn forget<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<(), StoreError>> {
         let key = *key;
         Box::pin(self.write(move |connection| {
-            connection.prepare_cached("DELETE FROM answers WHERE key = ?1")?.execute([key.as_bytes()])?;
+            connection
+                .prepare_cached("DELETE FROM answers WHERE key = ?1")?
+                .execute([key.as_bytes()])?;
             Ok(())
         }))
     }

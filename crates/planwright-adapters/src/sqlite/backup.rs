@@ -1,8 +1,9 @@
 //! A copy of the store that can be taken away, made while runs go on.
 //!
-//! A backup is a directory: the database as SQLite copies it at one moment, the large values, and a list of all files
-//! with their digests, written last. What is encrypted stays encrypted. The database is copied first: whatever it
-//! refers to was there before it, and nothing that is referred to is ever removed.
+//! A backup is a directory: the database as SQLite copies it at one moment, the large values, and a
+//! list of all files with their digests, written last. What is encrypted stays encrypted. The
+//! database is copied first: whatever it refers to was there before it, and nothing that is
+//! referred to is ever removed.
 
 use super::idle::{Progress, RewriteStoreError, Tell};
 use super::open;
@@ -54,7 +55,8 @@ pub struct BackedFile {
 }
 
 impl SqliteStore {
-    /// Copies the store and its large values, in the directory `artifacts`, to the new directory `to`. Blocks.
+    /// Copies the store and its large values, in the directory `artifacts`, to the new directory
+    /// `to`. Blocks.
     pub fn backup(
         &self,
         artifacts: &Path,
@@ -74,7 +76,14 @@ impl SqliteStore {
         let mut files = vec![describe(&partial.0, DATABASE)?];
         files.extend(copy_values(&values, artifacts, &partial.0, tell)?);
         let encrypted = self.cipher().is_sealed();
-        let manifest = Manifest { format: FORMAT, created_at: now, encrypted, streams, entries, files };
+        let manifest = Manifest {
+            format: FORMAT,
+            created_at: now,
+            encrypted,
+            streams,
+            entries,
+            files,
+        };
         write_manifest(&partial.0, &manifest)?;
         crash::point("backup: written");
         std::fs::rename(&partial.0, to).map_err(failed(to))?;
@@ -85,10 +94,16 @@ impl SqliteStore {
     /// Copies the database as it is at one moment, and reads the copy to its end.
     fn copy_database(&self, to: &Path, tell: Tell<'_>) -> Result<(u64, u64), RewriteStoreError> {
         let source = open::reader(self.options())?;
-        // The snapshot stays the same over all steps, so commits in between do not start the copy again.
+        // The snapshot stays the same over all steps, so commits in between do not start the copy
+        // again.
         let snapshot = source.unchecked_transaction()?;
         snapshot.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed(to))?;
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(to)
+            .map_err(failed(to))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut copy = Connection::open_with_flags(to, flags)?;
         {
@@ -96,9 +111,16 @@ impl SqliteStore {
             loop {
                 let step = backup.step(PAGES)?;
                 let progress = backup.progress();
-                let (left, total) = (progress.remaining.unsigned_abs(), progress.pagecount.unsigned_abs());
+                let (left, total) = (
+                    progress.remaining.unsigned_abs(),
+                    progress.pagecount.unsigned_abs(),
+                );
                 let done = total.saturating_sub(left);
-                tell(Progress { what: "copying", done: done.into(), total: total.into() });
+                tell(Progress {
+                    what: "copying",
+                    done: done.into(),
+                    total: total.into(),
+                });
                 match step {
                     StepResult::Done => break,
                     StepResult::More => {}
@@ -142,8 +164,16 @@ fn copy_values(
     for (name, done) in names.iter().zip(1..) {
         let target = directory.join(name);
         let (bytes, digest) = copy_file(&from.join(name), &target)?;
-        files.push(BackedFile { path: format!("{ARTIFACTS}/{name}"), bytes, digest });
-        tell(Progress { what: "large values", done, total });
+        files.push(BackedFile {
+            path: format!("{ARTIFACTS}/{name}"),
+            bytes,
+            digest,
+        });
+        tell(Progress {
+            what: "large values",
+            done,
+            total,
+        });
     }
     sync_directory(&directory)?;
     Ok(files)
@@ -151,8 +181,12 @@ fn copy_values(
 
 /// Copies a file to a new one, synced, and says what was copied.
 pub(super) fn copy_file(from: &Path, to: &Path) -> Result<(u64, Digest), RewriteStoreError> {
-    let mut target =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed(to))?;
+    let mut target = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(to)
+        .map_err(failed(to))?;
     let copied = hash_file(from, |chunk| target.write_all(chunk)).map_err(failed(from))?;
     target.sync_all().map_err(failed(to))?;
     Ok(copied)
@@ -163,8 +197,12 @@ pub(super) fn hash_file(
     path: &Path,
     mut each: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<(u64, Digest)> {
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
-    let mut file = OpenOptions::new().read(true).custom_flags(nofollow).open(path)?;
+    let nofollow =
+        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
+    let mut file = OpenOptions::new()
+        .read(true)
+        .custom_flags(nofollow)
+        .open(path)?;
     let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; CHUNK]);
     loop {
         let read = file.read(&mut chunk)?;
@@ -179,26 +217,44 @@ pub(super) fn hash_file(
 
 fn describe(directory: &Path, name: &str) -> Result<BackedFile, RewriteStoreError> {
     let path = directory.join(name);
-    File::open(&path).and_then(|file| file.sync_all()).map_err(failed(&path))?;
+    File::open(&path)
+        .and_then(|file| file.sync_all())
+        .map_err(failed(&path))?;
     let (bytes, digest) = hash_file(&path, |_| Ok(())).map_err(failed(&path))?;
-    Ok(BackedFile { path: name.to_owned(), bytes, digest })
+    Ok(BackedFile {
+        path: name.to_owned(),
+        bytes,
+        digest,
+    })
 }
 
 fn write_manifest(directory: &Path, manifest: &Manifest) -> Result<(), RewriteStoreError> {
     let path = directory.join(MANIFEST);
     let text = serde_json::to_vec_pretty(manifest).expect("a manifest has only string keys");
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed(&path))?;
-    file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed(&path))?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(failed(&path))?;
+    file.write_all(&text)
+        .and_then(|()| file.sync_all())
+        .map_err(failed(&path))?;
     sync_directory(directory)
 }
 
 pub(super) fn create_directory(path: &Path) -> Result<(), RewriteStoreError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed(path))
 }
 
 pub(super) fn sync_directory(path: &Path) -> Result<(), RewriteStoreError> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(failed(path))
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(failed(path))
 }
 
 pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> RewriteStoreError {
@@ -207,7 +263,9 @@ pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> RewriteStoreError
 }
 
 fn parent(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or_else(|| Path::new(".")).to_owned()
 }
 
@@ -216,11 +274,15 @@ struct Partial(PathBuf);
 
 impl Partial {
     fn create(to: &Path) -> Result<Self, RewriteStoreError> {
-        let random = getrandom::u64().map_err(|error| failed(to)(io::Error::other(error.to_string())))?;
+        let random =
+            getrandom::u64().map_err(|error| failed(to)(io::Error::other(error.to_string())))?;
         let mut name = to.as_os_str().to_owned();
         name.push(format!(".partial-{random:016x}"));
         let path = PathBuf::from(name);
-        DirBuilder::new().mode(0o700).create(&path).map_err(failed(&path))?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(failed(&path))?;
         Ok(Self(path))
     }
 }

@@ -1,8 +1,9 @@
 //! Tells when anything changed, or when a message arrived, here or in another process.
 //!
-//! Every commit ends with a write to the heads file, and every message with one to the mail file, so watching those is
-//! enough; a slow look at SQLite's own change counter covers file systems without notices. Nothing is started before
-//! somebody asks. Who executes runs watches the mail only: it must not be woken by each of its own commits.
+//! Every commit ends with a write to the heads file, and every message with one to the mail file,
+//! so watching those is enough; a slow look at SQLite's own change counter covers file systems
+//! without notices. Nothing is started before somebody asks. Who executes runs watches the mail
+//! only: it must not be woken by each of its own commits.
 
 use super::heads::Seen;
 use super::open::{self, Options};
@@ -44,12 +45,19 @@ struct Watcher {
 
 impl Changes {
     pub(super) fn new(count: Arc<watch::Sender<u64>>, source: Source) -> Self {
-        Self { count, source, watcher: Mutex::default() }
+        Self {
+            count,
+            source,
+            watcher: Mutex::default(),
+        }
     }
 
     pub(super) fn subscribe(&self, options: &Arc<Options>) -> watch::Receiver<u64> {
         let receiver = self.count.subscribe();
-        let mut watcher = self.watcher.lock().expect("nothing panics while it holds the watcher");
+        let mut watcher = self
+            .watcher
+            .lock()
+            .expect("nothing panics while it holds the watcher");
         if watcher.is_none() {
             *watcher = Some(Watcher::start(&self.count, &self.source, options));
         }
@@ -69,18 +77,26 @@ impl Watcher {
         }
         let (stop, stopped) = channel();
         let (count, options) = (Arc::clone(count), Arc::clone(options));
-        let ticker = std::thread::Builder::new().name("planwright-changes".to_owned()).spawn(move || {
-            let Ok(connection) = open::reader(&options) else { return };
-            let mut seen = data_version(&connection);
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                let found = data_version(&connection);
-                if found != seen {
-                    seen = found;
-                    bump(&count);
+        let ticker = std::thread::Builder::new()
+            .name("planwright-changes".to_owned())
+            .spawn(move || {
+                let Ok(connection) = open::reader(&options) else {
+                    return;
+                };
+                let mut seen = data_version(&connection);
+                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    let found = data_version(&connection);
+                    if found != seen {
+                        seen = found;
+                        bump(&count);
+                    }
                 }
-            }
-        });
-        Self { notices: notices.ok(), stop: Some(stop), ticker: ticker.ok() }
+            });
+        Self {
+            notices: notices.ok(),
+            stop: Some(stop),
+            ticker: ticker.ok(),
+        }
     }
 }
 
@@ -131,5 +147,7 @@ pub(super) fn touch_mail(options: &Options) -> io::Result<()> {
 
 /// A number that differs after a commit of any other connection.
 fn data_version(connection: &Connection) -> Option<i64> {
-    connection.pragma_query_value(None, "data_version", |row| row.get(0)).ok()
+    connection
+        .pragma_query_value(None, "data_version", |row| row.get(0))
+        .ok()
 }

@@ -38,7 +38,9 @@ pub(super) fn describe(error: &Error) -> String {
         Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
         Some(ErrorCode::NotADatabase) => "the file is not a database".to_owned(),
         Some(ErrorCode::DatabaseCorrupt) => "the database file is damaged".to_owned(),
-        Some(ErrorCode::SystemIoFailure) => format!("reading or writing the database file failed ({error})"),
+        Some(ErrorCode::SystemIoFailure) => {
+            format!("reading or writing the database file failed ({error})")
+        }
         _ => error.to_string(),
     }
 }
@@ -56,7 +58,10 @@ pub(super) fn of_stream(stream: &StreamName, error: &Error) -> StoreError {
         _ => error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt),
     };
     if damaged {
-        StoreError::Damaged { stream: stream.clone(), reason: describe(error) }
+        StoreError::Damaged {
+            stream: stream.clone(),
+            reason: describe(error),
+        }
     } else {
         failed(error)
     }

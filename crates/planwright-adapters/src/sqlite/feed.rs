@@ -1,7 +1,8 @@
 //! The order of commits over all streams.
 //!
-//! Every entry carries its ordinal, given inside the write transaction that inserts it. Transactions are one after the
-//! other, so a reader's snapshot never holds an ordinal without all lower ones.
+//! Every entry carries its ordinal, given inside the write transaction that inserts it.
+//! Transactions are one after the other, so a reader's snapshot never holds an ordinal without all
+//! lower ones.
 
 use super::fault::{failed, of_stream};
 use super::sealing::{open_entry, unopened};
@@ -31,15 +32,27 @@ pub(super) fn read(
     limit: usize,
 ) -> Result<Vec<Placed>, StoreError> {
     // One snapshot for all looks: the streams of a plan must be of one moment.
-    let snapshot = connection.unchecked_transaction().map_err(|error| failed(&error))?;
+    let snapshot = connection
+        .unchecked_transaction()
+        .map_err(|error| failed(&error))?;
     let after = i64::try_from(after.0).unwrap_or(i64::MAX);
     match of {
-        FeedOf::All => all(&snapshot, cipher, after, i64::try_from(limit).unwrap_or(i64::MAX)),
+        FeedOf::All => all(
+            &snapshot,
+            cipher,
+            after,
+            i64::try_from(limit).unwrap_or(i64::MAX),
+        ),
         FeedOf::Plan(plan) => of_plan(&snapshot, cipher, plan, after, limit),
     }
 }
 
-fn all(connection: &Connection, cipher: &Cipher, after: i64, limit: i64) -> Result<Vec<Placed>, StoreError> {
+fn all(
+    connection: &Connection,
+    cipher: &Cipher,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<Placed>, StoreError> {
     let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries
                WHERE ordinal > ?1 ORDER BY ordinal LIMIT ?2";
     let rows = || -> Result<Vec<_>, rusqlite::Error> {
@@ -51,15 +64,23 @@ fn all(connection: &Connection, cipher: &Cipher, after: i64, limit: i64) -> Resu
     let place = |(id, position, record)| {
         let stream = match names.get(&id) {
             Some(name) => StreamName::clone(name),
-            None => names.entry(id).or_insert(stream_name(connection, id)?).clone(),
+            None => names
+                .entry(id)
+                .or_insert(stream_name(connection, id)?)
+                .clone(),
         };
         let record = opened(cipher, &stream, record)?;
-        Ok(Placed { position, stream, record })
+        Ok(Placed {
+            position,
+            stream,
+            record,
+        })
     };
     rows.into_iter().map(place).collect()
 }
 
-/// The streams of a plan are merged by their ordinals. Only the entries that are returned are read in full.
+/// The streams of a plan are merged by their ordinals. Only the entries that are returned are read
+/// in full.
 fn of_plan(
     connection: &Connection,
     cipher: &Cipher,
@@ -70,30 +91,47 @@ fn of_plan(
     let streams = streams_of(connection, plan)?;
     let mut places = Vec::new();
     for (at, (stream, id)) in streams.iter().enumerate() {
-        let found = places_after(connection, *id, after, limit).map_err(|error| of_stream(stream, &error))?;
-        places.extend(found.into_iter().map(|(ordinal, position)| (ordinal, position, at)));
+        let found = places_after(connection, *id, after, limit)
+            .map_err(|error| of_stream(stream, &error))?;
+        places.extend(
+            found
+                .into_iter()
+                .map(|(ordinal, position)| (ordinal, position, at)),
+        );
     }
     places.sort_unstable();
     let place = |(_, entry, at): (i64, i64, usize)| {
         let stream = &streams[at].0;
-        let sql = "SELECT position, at, epoch, key, body, hash, ordinal FROM entries WHERE position = ?1";
-        let row = connection.prepare_cached(sql).and_then(|mut read| read.query_row([entry], placed_row));
+        let sql =
+            "SELECT position, at, epoch, key, body, hash, ordinal FROM entries WHERE position = ?1";
+        let row = connection
+            .prepare_cached(sql)
+            .and_then(|mut read| read.query_row([entry], placed_row));
         let (_, position, record) = row.map_err(|error| of_stream(stream, &error))?;
         let record = opened(cipher, stream, record)?;
-        Ok(Placed { position, stream: stream.clone(), record })
+        Ok(Placed {
+            position,
+            stream: stream.clone(),
+            record,
+        })
     };
     places.into_iter().take(limit).map(place).collect()
 }
 
 /// A plan's own stream and those of its runs, with their numbers.
-fn streams_of(connection: &Connection, plan: &PlanId) -> Result<Vec<(StreamName, i64)>, StoreError> {
+fn streams_of(
+    connection: &Connection,
+    plan: &PlanId,
+) -> Result<Vec<(StreamName, i64)>, StoreError> {
     let own = StreamName::Plan(plan.clone());
     let id = stream_id(connection, &own.to_string()).map_err(|error| failed(&error))?;
     let mut streams: Vec<_> = id.map(|id| (own, id)).into_iter().collect();
     let runs = || -> Result<Vec<(String, i64)>, rusqlite::Error> {
         let sql = "SELECT name, id FROM streams WHERE kind = 'run' AND plan = ?1";
         let mut statement = connection.prepare_cached(sql)?;
-        statement.query_map([plan.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        statement
+            .query_map([plan.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
     };
     for (name, id) in runs().map_err(|error| failed(&error))? {
         streams.push((parse_name(&name)?, id));
@@ -114,17 +152,23 @@ fn places_after(
     let mut statement = connection.prepare_cached(sql)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let bounds = [position(id, first), position(id + 1, 0), limit];
-    statement.query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    statement
+        .query_map(bounds, |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
 }
 
-/// The number of a stream's first entry with an ordinal above `after`. Ordinals grow along a stream, so halving finds
-/// it: a reader that follows a long run does not walk through all of it again.
+/// The number of a stream's first entry with an ordinal above `after`. Ordinals grow along a
+/// stream, so halving finds it: a reader that follows a long run does not walk through all of it
+/// again.
 fn first_after(connection: &Connection, id: i64, after: i64) -> Result<u64, rusqlite::Error> {
-    let mut statement = connection.prepare_cached("SELECT ordinal FROM entries WHERE position = ?1")?;
+    let mut statement =
+        connection.prepare_cached("SELECT ordinal FROM entries WHERE position = ?1")?;
     let (mut low, mut high) = (1, head_of(connection, id)?.seq + 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        let found: Option<i64> = statement.query_row([position(id, middle)], |row| row.get(0)).optional()?;
+        let found: Option<i64> = statement
+            .query_row([position(id, middle)], |row| row.get(0))
+            .optional()?;
         if found.is_some_and(|ordinal| ordinal > after) {
             high = middle;
         } else {
@@ -138,7 +182,8 @@ fn opened(cipher: &Cipher, stream: &StreamName, record: Record) -> Result<Record
     if !cipher.is_sealed() {
         return Ok(record);
     }
-    open_entry(cipher, &stream.to_string(), record).map_err(|error| of_stream(stream, &unopened(4)(error)))
+    open_entry(cipher, &stream.to_string(), record)
+        .map_err(|error| of_stream(stream, &unopened(4)(error)))
 }
 
 fn placed_row(row: &Row<'_>) -> Result<(i64, Position, Record), rusqlite::Error> {
@@ -158,10 +203,13 @@ fn stream_name(connection: &Connection, id: i64) -> Result<StreamName, StoreErro
     let mut statement = connection
         .prepare_cached("SELECT name FROM streams WHERE id = ?1")
         .map_err(|error| failed(&error))?;
-    let name: String = statement.query_row([id], |row| row.get(0)).map_err(|error| failed(&error))?;
+    let name: String = statement
+        .query_row([id], |row| row.get(0))
+        .map_err(|error| failed(&error))?;
     parse_name(&name)
 }
 
 fn parse_name(name: &str) -> Result<StreamName, StoreError> {
-    name.parse().map_err(|error| StoreError::Failed(format!("{name:?} cannot be a stream: {error}")))
+    name.parse()
+        .map_err(|error| StoreError::Failed(format!("{name:?} cannot be a stream: {error}")))
 }

@@ -1,8 +1,9 @@
 //! The heads file: for every commit, where the touched streams ended.
 //!
-//! A record is written after its commit was synced, so the file never promises more than the database holds. It is not
-//! synced itself: it survives the death of every process, and after a power loss it may promise less, never too much.
-//! Other processes watch the file to learn about commits.
+//! A record is written after its commit was synced, so the file never promises more than the
+//! database holds. It is not synced itself: it survives the death of every process, and after a
+//! power loss it may promise less, never too much. Other processes watch the file to learn about
+//! commits.
 
 use planwright_core::digest::Digest;
 use planwright_core::journal::Head;
@@ -21,8 +22,8 @@ const SEQ_AT: usize = 5 + NAME_BYTES;
 const HASH_AT: usize = SEQ_AT + 8;
 const CHECK_AT: usize = HASH_AT + 32;
 
-/// Who may have the file open at the same time. Everybody who uses a store shares it; whoever replaces the whole store
-/// must be alone.
+/// Who may have the file open at the same time. Everybody who uses a store shares it; whoever
+/// replaces the whole store must be alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
     Shared,
@@ -37,7 +38,8 @@ pub(super) struct Heads {
     seen: Arc<Seen>,
 }
 
-/// How long the file was when this process last knew everything in it, so that it is not woken by its own writes.
+/// How long the file was when this process last knew everything in it, so that it is not woken by
+/// its own writes.
 #[derive(Debug, Default)]
 pub(super) struct Seen(AtomicU64);
 
@@ -52,9 +54,14 @@ impl Seen {
 impl Heads {
     /// Opens the file and reads what it promises: the furthest head of every stream.
     pub(super) fn open(path: &Path, share: Share) -> io::Result<(Self, HashMap<String, Head>)> {
-        let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
+        let nofollow =
+            i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags are small");
         let mut open = OpenOptions::new();
-        open.read(true).append(true).create(true).mode(0o600).custom_flags(nofollow);
+        open.read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(nofollow);
         let mut file = open.open(path)?;
         let locked = match share {
             Share::Shared => file.try_lock_shared(),
@@ -64,11 +71,22 @@ impl Heads {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let seen = Arc::new(Seen(AtomicU64::new(bytes.len() as u64)));
-        Ok((Self { file, buffer: Vec::new(), seen }, promises(&bytes)))
+        Ok((
+            Self {
+                file,
+                buffer: Vec::new(),
+                seen,
+            },
+            promises(&bytes),
+        ))
     }
 
-    /// Notes where streams ended, in one write. Without streams it writes a blank record, which only wakes watchers.
-    pub(super) fn note<'a>(&mut self, heads: impl IntoIterator<Item = (&'a str, Head)>) -> io::Result<()> {
+    /// Notes where streams ended, in one write. Without streams it writes a blank record, which
+    /// only wakes watchers.
+    pub(super) fn note<'a>(
+        &mut self,
+        heads: impl IntoIterator<Item = (&'a str, Head)>,
+    ) -> io::Result<()> {
         self.buffer.clear();
         for (name, head) in heads {
             push_record(&mut self.buffer, name, head);
@@ -78,7 +96,9 @@ impl Heads {
         }
         self.file.write_all(&self.buffer)?;
         // Whatever others wrote before this is announced together with our own commit.
-        self.seen.0.store(self.file.stream_position()?, Ordering::Release);
+        self.seen
+            .0
+            .store(self.file.stream_position()?, Ordering::Release);
         Ok(())
     }
 
@@ -109,7 +129,8 @@ fn push_record(buffer: &mut Vec<u8>, name: &str, head: Head) {
     buffer.extend_from_slice(&record);
 }
 
-/// Reads as many whole records as there are. Where a write was torn, the next whole record is searched for.
+/// Reads as many whole records as there are. Where a write was torn, the next whole record is
+/// searched for.
 fn promises(mut bytes: &[u8]) -> HashMap<String, Head> {
     let mut heads: HashMap<String, Head> = HashMap::new();
     while bytes.len() >= RECORD_BYTES {
@@ -136,7 +157,9 @@ fn parse_record(record: &[u8]) -> Option<(&str, Head)> {
     if record[..4] != MAGIC || record[CHECK_AT..] != checksum(&record[..CHECK_AT]).to_le_bytes() {
         return None;
     }
-    let name = record.get(5..5 + usize::from(record[4])).filter(|name| name.len() <= NAME_BYTES)?;
+    let name = record
+        .get(5..5 + usize::from(record[4]))
+        .filter(|name| name.len() <= NAME_BYTES)?;
     let seq = u64::from_le_bytes(record[SEQ_AT..HASH_AT].try_into().ok()?);
     let hash = Digest::from_bytes(record[HASH_AT..CHECK_AT].try_into().ok()?);
     Some((std::str::from_utf8(name).ok()?, Head { seq, hash }))
@@ -158,7 +181,10 @@ mod tests {
     use super::*;
 
     fn head(seq: u64) -> Head {
-        Head { seq, hash: Digest::of_bytes(&seq.to_le_bytes()) }
+        Head {
+            seq,
+            hash: Digest::of_bytes(&seq.to_le_bytes()),
+        }
     }
 
     fn records(list: &[(&str, u64)]) -> Vec<u8> {
@@ -171,9 +197,18 @@ mod tests {
 
     #[test]
     fn the_furthest_head_of_every_stream_counts() {
-        let bytes = records(&[("run/a", 1), ("run/b", 7), ("run/a", 3), ("run/a", 2), ("", 0)]);
+        let bytes = records(&[
+            ("run/a", 1),
+            ("run/b", 7),
+            ("run/a", 3),
+            ("run/a", 2),
+            ("", 0),
+        ]);
         let found = promises(&bytes);
-        assert_eq!(found, HashMap::from([("run/a".to_owned(), head(3)), ("run/b".to_owned(), head(7))]));
+        assert_eq!(
+            found,
+            HashMap::from([("run/a".to_owned(), head(3)), ("run/b".to_owned(), head(7))])
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! A store that nobody else has open, for the work that replaces all of it: encrypting, decrypting, a new key.
+//! A store that nobody else has open, for the work that replaces all of it: encrypting, decrypting,
+//! a new key.
 //!
-//! The new database is written beside the old one, compared with it record by record, and renamed over it. That rename
-//! is the one moment of change: whoever is killed before it leaves the old store, whoever is killed after it the new
-//! one, and both are whole.
+//! The new database is written beside the old one, compared with it record by record, and renamed
+//! over it. That rename is the one moment of change: whoever is killed before it leaves the old
+//! store, whoever is killed after it the new one, and both are whole.
 
 use super::anchor::Anchor;
 use super::heads::{Heads, Share};
@@ -109,21 +110,32 @@ impl IdleStore {
             let reason = format!("{} lost entries up to {}", loss.stream, loss.promised);
             return Err(RewriteStoreError::Damaged(reason));
         }
-        Ok(Self { options, connection, cipher: Arc::new(cipher), heads })
+        Ok(Self {
+            options,
+            connection,
+            cipher: Arc::new(cipher),
+            heads,
+        })
     }
 
     pub fn cipher(&self) -> &Arc<Cipher> {
         &self.cipher
     }
 
-    /// Whether an earlier rewrite was broken off, so that its files, or those from before it, may still lie around.
+    /// Whether an earlier rewrite was broken off, so that its files, or those from before it, may
+    /// still lie around.
     pub fn is_unfinished(&self, artifacts: &Path) -> Result<bool, RewriteStoreError> {
         let left = leftovers(&self.options, artifacts, &self.cipher)?;
         Ok(vault::is_unfinished(&self.connection)? || !left.is_empty())
     }
 
     /// Locks the same key under another passphrase. Nothing else changes.
-    pub fn relock(self, old: &Passphrase, new: &Passphrase, cost: Cost) -> Result<(), RewriteStoreError> {
+    pub fn relock(
+        self,
+        old: &Passphrase,
+        new: &Passphrase,
+        cost: Cost,
+    ) -> Result<(), RewriteStoreError> {
         let locked = vault::read(&self.connection)?.ok_or(OpenStoreError::NotEncrypted)?;
         let key = locked.unlock(old)?;
         new.check_strength().map_err(OpenStoreError::from)?;
@@ -131,14 +143,15 @@ impl IdleStore {
         relocked.unlock(new)?;
         let unfinished = vault::is_unfinished(&self.connection)?;
         vault::write(&self.connection, &relocked, unfinished)?;
-        // The old lock must not stay behind in the log, where the old passphrase would still open it.
+        // The old lock must not stay behind in the log, where the old passphrase would still open
+        // it.
         checkpoint(&self.connection, "TRUNCATE")?;
         crash::point("rewrite: relocked");
         Ok(())
     }
 
-    /// Writes the store anew, under another protection. `artifacts` is the directory of its large values. Old files of
-    /// large values stay until [`IdleStore::finish`].
+    /// Writes the store anew, under another protection. `artifacts` is the directory of its large
+    /// values. Old files of large values stay until [`IdleStore::finish`].
     pub fn rewrite(
         self,
         protection: &Protection,
@@ -146,20 +159,23 @@ impl IdleStore {
         tell: Tell<'_>,
     ) -> Result<(Self, Rewritten), RewriteStoreError> {
         let integrity: String =
-            self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+            self.connection
+                .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if integrity != "ok" {
             return Err(RewriteStoreError::Damaged(integrity));
         }
         let (locked, cipher) = prepare(protection)?;
         let cipher = Arc::new(cipher);
         let new_values = FileArtifacts::with_cipher(artifacts, Arc::clone(&cipher));
-        // Whatever a broken-off rewrite left behind was sealed with a key that nobody has, or with none.
+        // Whatever a broken-off rewrite left behind was sealed with a key that nobody has, or with
+        // none.
         new_values.remove_all()?;
         let new_path = self.options.beside("-new");
         match self.write_beside(&new_path, (protection, locked.as_ref()), &new_values, tell) {
             Ok(written) => Ok((self.swap(&new_path, cipher)?, written)),
             Err(error) => {
-                // Nothing of it is of use, and it may be plain text. What cannot be removed is found by `check`.
+                // Nothing of it is of use, and it may be plain text. What cannot be removed is
+                // found by `check`.
                 drop(new_values.remove_all());
                 drop(std::fs::remove_file(&new_path));
                 Err(error)
@@ -177,14 +193,19 @@ impl IdleStore {
     ) -> Result<Rewritten, RewriteStoreError> {
         let new = create_new(new_path)?;
         crash::point("rewrite: begun");
-        let Recoded { streams, entries } = self.write_new(new, locked, new_values.cipher(), tell)?;
+        let Recoded { streams, entries } =
+            self.write_new(new, locked, new_values.cipher(), tell)?;
         crash::point("rewrite: written");
         self.verify_new(new_path, protection, tell)?;
         crash::point("rewrite: verified");
         let old_values = new_values.under(Arc::clone(&self.cipher));
         let artifacts = old_values.copy_to(new_values, tell)?;
         crash::point("rewrite: values written");
-        Ok(Rewritten { streams, entries, artifacts })
+        Ok(Rewritten {
+            streams,
+            entries,
+            artifacts,
+        })
     }
 
     fn write_new(
@@ -225,28 +246,46 @@ impl IdleStore {
         recode::compare(&self.connection, &new, &self.cipher, &cipher, tell)?;
         File::open(path)
             .and_then(|file| file.sync_all())
-            .map_err(|source| RewriteStoreError::File { path: path.into(), source })
+            .map_err(|source| RewriteStoreError::File {
+                path: path.into(),
+                source,
+            })
     }
 
     /// Puts the new database in the place of the old one.
     fn swap(self, new: &Path, cipher: Arc<Cipher>) -> Result<Self, RewriteStoreError> {
-        let Self { options, connection, heads, cipher: _ } = self;
+        let Self {
+            options,
+            connection,
+            heads,
+            cipher: _,
+        } = self;
         if !checkpoint(&connection, "TRUNCATE")? {
             return Err(RewriteStoreError::InUse);
         }
         drop(connection);
         replace(&options, &heads, new)?;
         let connection = open::connect(&options)?;
-        Ok(Self { options, connection, cipher, heads })
+        Ok(Self {
+            options,
+            connection,
+            cipher,
+            heads,
+        })
     }
 
-    /// Removes the files of large values that belong to another key, or to none, and notes that it is done.
+    /// Removes the files of large values that belong to another key, or to none, and notes that it
+    /// is done.
     pub fn finish(self, artifacts: &Path) -> Result<u64, RewriteStoreError> {
-        let removed = FileArtifacts::with_cipher(artifacts, Arc::clone(&self.cipher)).remove_foreign()?;
+        let removed =
+            FileArtifacts::with_cipher(artifacts, Arc::clone(&self.cipher)).remove_foreign()?;
         let new = self.options.beside("-new");
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(RewriteStoreError::File { path: new, source: error });
+                return Err(RewriteStoreError::File {
+                    path: new,
+                    source: error,
+                });
             }
             Ok(()) | Err(_) => {}
         }
@@ -275,26 +314,38 @@ fn prepare(protection: &Protection) -> Result<(Option<LockedKey>, Cipher), Rewri
         Protection::Sealed { passphrase, cost } => {
             passphrase.check_strength().map_err(OpenStoreError::from)?;
             let key = DataKey::random()?;
-            Ok((Some(LockedKey::lock(&key, passphrase, *cost)?), Cipher::sealed(&key)))
+            Ok((
+                Some(LockedKey::lock(&key, passphrase, *cost)?),
+                Cipher::sealed(&key),
+            ))
         }
     }
 }
 
-/// How long somebody who is about to let go of the store is waited for: a process that ends, or one that was forked and
-/// has not become another program yet.
+/// How long somebody who is about to let go of the store is waited for: a process that ends, or one
+/// that was forked and has not become another program yet.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Takes the lock that everybody who opens the store shares.
 pub(super) fn lock_alone(
     options: &Options,
-) -> Result<(Heads, std::collections::HashMap<String, planwright_core::journal::Head>), RewriteStoreError> {
+) -> Result<
+    (
+        Heads,
+        std::collections::HashMap<String, planwright_core::journal::Head>,
+    ),
+    RewriteStoreError,
+> {
     let path = options.beside("-heads");
     let until = Instant::now() + PATIENCE;
     loop {
         match Heads::open(&path, Share::Alone) {
             Ok(opened) => return Ok(opened),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                return Err(RewriteStoreError::File { path, source: error });
+                return Err(RewriteStoreError::File {
+                    path,
+                    source: error,
+                });
             }
             Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
             Err(_) => return Err(RewriteStoreError::InUse),
@@ -302,8 +353,13 @@ pub(super) fn lock_alone(
     }
 }
 
-/// Renames a synced database over the store's own. The caller holds the lock, and the log of the old one is empty.
-pub(super) fn replace(options: &Options, heads: &Heads, new: &Path) -> Result<(), RewriteStoreError> {
+/// Renames a synced database over the store's own. The caller holds the lock, and the log of the
+/// old one is empty.
+pub(super) fn replace(
+    options: &Options,
+    heads: &Heads,
+    new: &Path,
+) -> Result<(), RewriteStoreError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| RewriteStoreError::File { path, source }
@@ -312,31 +368,47 @@ pub(super) fn replace(options: &Options, heads: &Heads, new: &Path) -> Result<()
     for suffix in ["-wal", "-shm"] {
         let path = options.beside(suffix);
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(&path)(error));
+            }
             Ok(()) | Err(_) => {}
         }
     }
     crash::point("rewrite: log removed");
-    // Everything that was promised is in the main file by now, and the new one's hashes may be masked differently.
+    // Everything that was promised is in the main file by now, and the new one's hashes may be
+    // masked differently.
     heads.clear().map_err(failed(&options.beside("-heads")))?;
     crash::point("rewrite: heads cleared");
     std::fs::rename(new, &options.path).map_err(failed(&options.path))?;
     crash::point("rewrite: renamed");
-    let directory = options.path.parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = options
+        .path
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty());
     let directory = directory.unwrap_or_else(|| Path::new("."));
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed(directory))?;
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(failed(directory))?;
     crash::point("rewrite: synced");
     Ok(())
 }
 
 /// An empty database for its owner only. It needs no journal: until it is whole nobody looks at it.
 fn create_new(path: &Path) -> Result<Connection, RewriteStoreError> {
-    let failed = |source| RewriteStoreError::File { path: path.into(), source };
+    let failed = |source| RewriteStoreError::File {
+        path: path.into(),
+        source,
+    };
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         Ok(()) | Err(_) => {}
     }
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let new = Connection::open_with_flags(path, flags)?;
     new.pragma_update(None, "journal_mode", "off")?;

@@ -18,42 +18,60 @@ impl SqliteStore {
 
     /// Every stream there is, oldest first.
     pub async fn streams(&self) -> Result<Vec<StreamName>, StoreError> {
-        let names =
-            self.look(|reader| reader.with(|db| texts(db, "SELECT name FROM streams ORDER BY id"))).await?;
+        let names = self
+            .look(|reader| reader.with(|db| texts(db, "SELECT name FROM streams ORDER BY id")))
+            .await?;
         let parse = |name: String| {
-            name.parse().map_err(|error| StoreError::Failed(format!("{name:?} cannot be a stream: {error}")))
+            name.parse().map_err(|error| {
+                StoreError::Failed(format!("{name:?} cannot be a stream: {error}"))
+            })
         };
         names.into_iter().map(parse).collect()
     }
 
-    /// The streams that lost acknowledged entries, found by comparing the heads file with the database.
+    /// The streams that lost acknowledged entries, found by comparing the heads file with the
+    /// database.
     pub async fn damage(&self) -> Result<Vec<Loss>, StoreError> {
         self.look(|reader| {
-            reader.with(|connection| reader.anchor().losses(connection).map_err(|error| failed(&error)))
+            reader.with(|connection| {
+                reader
+                    .anchor()
+                    .losses(connection)
+                    .map_err(|error| failed(&error))
+            })
         })
         .await
     }
 
     /// What SQLite finds wrong with the file; empty if it is sound. Reads all of it.
     pub async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        let lines = self.look(|reader| reader.with(|db| texts(db, "PRAGMA integrity_check"))).await?;
+        let lines = self
+            .look(|reader| reader.with(|db| texts(db, "PRAGMA integrity_check")))
+            .await?;
         Ok(lines.into_iter().filter(|line| line != "ok").collect())
     }
 
-    /// What is wrong with the rows beside the journal. In an encrypted store everything that does not open is found.
+    /// What is wrong with the rows beside the journal. In an encrypted store everything that does
+    /// not open is found.
     pub async fn odd_rows(&self) -> Result<Vec<String>, StoreError> {
         self.look(|reader| {
-            reader.with(|db| recode::check_rows(db, reader.cipher()).map_err(|error| failed(&error)))
+            reader
+                .with(|db| recode::check_rows(db, reader.cipher()).map_err(|error| failed(&error)))
         })
         .await
     }
 
-    /// Whether files from before the store was encrypted, or from an earlier key, may still lie around.
+    /// Whether files from before the store was encrypted, or from an earlier key, may still lie
+    /// around.
     pub async fn is_unfinished(&self) -> Result<bool, StoreError> {
-        self.look(|reader| reader.with(|db| vault::is_unfinished(db).map_err(|error| failed(&error)))).await
+        self.look(|reader| {
+            reader.with(|db| vault::is_unfinished(db).map_err(|error| failed(&error)))
+        })
+        .await
     }
 
-    /// Files that a rewrite of the store, broken off, left behind. `artifacts` is the directory of the large values.
+    /// Files that a rewrite of the store, broken off, left behind. `artifacts` is the directory of
+    /// the large values.
     pub fn leftovers(&self, artifacts: &Path) -> Result<Vec<PathBuf>, ArtifactError> {
         idle::leftovers(self.options(), artifacts, self.cipher())
     }
@@ -67,7 +85,8 @@ impl SqliteStore {
     ) -> Result<Vec<Record>, StoreError> {
         let stream = stream.clone();
         self.look(move |reader| {
-            reader.with(|connection| read_remains(connection, reader.cipher(), &stream, after, limit))
+            reader
+                .with(|connection| read_remains(connection, reader.cipher(), &stream, after, limit))
         })
         .await
     }
@@ -76,6 +95,9 @@ impl SqliteStore {
 /// The first column of every row.
 fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
     let mut statement = connection.prepare(sql).map_err(|error| failed(&error))?;
-    let rows = statement.query_map([], |row| row.get(0)).map_err(|error| failed(&error))?;
-    rows.collect::<Result<_, _>>().map_err(|error| failed(&error))
+    let rows = statement
+        .query_map([], |row| row.get(0))
+        .map_err(|error| failed(&error))?;
+    rows.collect::<Result<_, _>>()
+        .map_err(|error| failed(&error))
 }

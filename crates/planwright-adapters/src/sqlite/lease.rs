@@ -1,4 +1,5 @@
-//! Leases as rows: taken, extended and given back inside a write transaction, by the clock of this machine.
+//! Leases as rows: taken, extended and given back inside a write transaction, by the clock of this
+//! machine.
 
 use super::fault::Stop;
 use super::owner::{Owners, is_alive};
@@ -12,7 +13,9 @@ use std::time::{Duration, SystemTime};
 
 /// The wall clock: the only one that all processes, and a process after a restart, agree on.
 pub(super) fn now() -> Timestamp {
-    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     Timestamp::from_millis(0).plus(since_epoch)
 }
 
@@ -36,15 +39,26 @@ fn find(connection: &Connection, run: &RunId) -> Result<Option<Row>, rusqlite::E
     row.optional()
 }
 
-/// Checks that the lease is still held with this epoch. One that ran out but was not taken over still counts: nobody
-/// else can have written.
-pub(super) fn check_held(connection: &Connection, run: &RunId, ours: u64) -> Result<(), Stop<AppendError>> {
+/// Checks that the lease is still held with this epoch. One that ran out but was not taken over
+/// still counts: nobody else can have written.
+pub(super) fn check_held(
+    connection: &Connection,
+    run: &RunId,
+    ours: u64,
+) -> Result<(), Stop<AppendError>> {
     let row = find(connection, run)?;
-    if row.as_ref().is_some_and(|row| row.epoch == ours && row.owner.is_some()) {
+    if row
+        .as_ref()
+        .is_some_and(|row| row.epoch == ours && row.owner.is_some())
+    {
         return Ok(());
     }
     let found = row.map_or(0, |row| row.epoch);
-    Err(Stop::Refused(AppendError::Fenced { run: run.clone(), ours, found }))
+    Err(Stop::Refused(AppendError::Fenced {
+        run: run.clone(),
+        ours,
+        found,
+    }))
 }
 
 /// Takes the first lease of a run.
@@ -56,12 +70,21 @@ pub(super) fn open(
     ttl: Duration,
 ) -> Result<(), Stop<AppendError>> {
     if let Some(row) = find(connection, run)? {
-        return Err(Stop::Refused(AppendError::Fenced { run: run.clone(), ours: 1, found: row.epoch }));
+        return Err(Stop::Refused(AppendError::Fenced {
+            run: run.clone(),
+            ours: 1,
+            found: row.epoch,
+        }));
     }
     owners.hold(owner).map_err(Stop::failed)?;
     write(
         connection,
-        &Lease { run: run.clone(), owner: owner.clone(), epoch: 1, expires_at: now().plus(ttl) },
+        &Lease {
+            run: run.clone(),
+            owner: owner.clone(),
+            epoch: 1,
+            expires_at: now().plus(ttl),
+        },
     )?;
     Ok(())
 }
@@ -75,20 +98,35 @@ pub(super) fn acquire(
 ) -> Result<Lease, Stop<AcquireError>> {
     let row = find(connection, run)?;
     if row.is_none()
-        && super::transaction::stream_id(connection, &StreamName::Run(run.clone()).to_string())?.is_none()
+        && super::transaction::stream_id(connection, &StreamName::Run(run.clone()).to_string())?
+            .is_none()
     {
         return Err(Stop::Refused(AcquireError::NoSuchRun(run.clone())));
     }
     let now = now();
     let epoch = row.as_ref().map_or(0, |row| row.epoch) + 1;
-    if let Some(Row { owner: Some(before), expires_at, .. }) = row {
+    if let Some(Row {
+        owner: Some(before),
+        expires_at,
+        ..
+    }) = row
+    {
         if expires_at > now && is_alive(directory, &before) {
-            return Err(Stop::Refused(AcquireError::Held { run: run.clone(), owner: before, expires_at }));
+            return Err(Stop::Refused(AcquireError::Held {
+                run: run.clone(),
+                owner: before,
+                expires_at,
+            }));
         }
         owners.bury(&before);
     }
     owners.hold(owner).map_err(Stop::failed)?;
-    let lease = Lease { run: run.clone(), owner: owner.clone(), epoch, expires_at: now.plus(ttl) };
+    let lease = Lease {
+        run: run.clone(),
+        owner: owner.clone(),
+        epoch,
+        expires_at: now.plus(ttl),
+    };
     write(connection, &lease)?;
     Ok(lease)
 }
@@ -97,8 +135,18 @@ fn write(connection: &Connection, lease: &Lease) -> Result<(), rusqlite::Error> 
     let sql = "INSERT INTO leases (run, epoch, owner, expires_at) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (run) DO UPDATE SET epoch = ?2, owner = ?3, expires_at = ?4";
     let mut statement = connection.prepare_cached(sql)?;
-    let Lease { run, owner, epoch, expires_at } = lease;
-    statement.execute(params![run.as_str(), epoch, owner.0, expires_at.as_millis()])?;
+    let Lease {
+        run,
+        owner,
+        epoch,
+        expires_at,
+    } = lease;
+    statement.execute(params![
+        run.as_str(),
+        epoch,
+        owner.0,
+        expires_at.as_millis()
+    ])?;
     Ok(())
 }
 
@@ -107,14 +155,31 @@ pub(super) fn renew(
     lease: &Lease,
     ttl: Duration,
 ) -> Result<Lease, Stop<AppendError>> {
-    let renewed = Lease { expires_at: now().plus(ttl), ..lease.clone() };
+    let renewed = Lease {
+        expires_at: now().plus(ttl),
+        ..lease.clone()
+    };
     let sql = "UPDATE leases SET expires_at = ?4 WHERE run = ?1 AND epoch = ?2 AND owner = ?3";
-    let Lease { run, owner, epoch, expires_at } = &renewed;
+    let Lease {
+        run,
+        owner,
+        epoch,
+        expires_at,
+    } = &renewed;
     let mut statement = connection.prepare_cached(sql)?;
-    let changed = statement.execute(params![run.as_str(), epoch, owner.0, expires_at.as_millis()])?;
+    let changed = statement.execute(params![
+        run.as_str(),
+        epoch,
+        owner.0,
+        expires_at.as_millis()
+    ])?;
     if changed == 0 {
         let found = find(connection, run)?.map_or(0, |row| row.epoch);
-        return Err(Stop::Refused(AppendError::Fenced { run: run.clone(), ours: *epoch, found }));
+        return Err(Stop::Refused(AppendError::Fenced {
+            run: run.clone(),
+            ours: *epoch,
+            found,
+        }));
     }
     Ok(renewed)
 }
@@ -128,7 +193,8 @@ pub(super) fn release(connection: &Connection, lease: &Lease) -> Result<(), Stop
 
 /// Gives back whatever lease the run has; [`check_held`] has said that it is ours.
 pub(super) fn release_held(connection: &Connection, run: &RunId) -> Result<(), rusqlite::Error> {
-    let mut statement = connection.prepare_cached("UPDATE leases SET owner = NULL WHERE run = ?1")?;
+    let mut statement =
+        connection.prepare_cached("UPDATE leases SET owner = NULL WHERE run = ?1")?;
     statement.execute([run.as_str()])?;
     Ok(())
 }
@@ -139,9 +205,19 @@ pub(super) fn current(
     directory: &Path,
     run: &RunId,
 ) -> Result<Option<Lease>, rusqlite::Error> {
-    let Some(Row { epoch, owner: Some(owner), expires_at }) = find(connection, run)? else {
+    let Some(Row {
+        epoch,
+        owner: Some(owner),
+        expires_at,
+    }) = find(connection, run)?
+    else {
         return Ok(None);
     };
     let live = expires_at > now() && is_alive(directory, &owner);
-    Ok(live.then(|| Lease { run: run.clone(), owner, epoch, expires_at }))
+    Ok(live.then(|| Lease {
+        run: run.clone(),
+        owner,
+        epoch,
+        expires_at,
+    }))
 }

@@ -1,8 +1,9 @@
 //! The journal in one SQLite file, shared by any number of processes on one machine.
 //!
-//! One thread per store writes, and commits everything that is queued at once. Nothing that another process can change
-//! is remembered between two transactions. What was acknowledged is anchored in a second file, so that a lost tail of
-//! the write-ahead log is noticed and reported instead of passing for a shorter journal.
+//! One thread per store writes, and commits everything that is queued at once. Nothing that another
+//! process can change is remembered between two transactions. What was acknowledged is anchored in
+//! a second file, so that a lost tail of the write-ahead log is noticed and reported instead of
+//! passing for a shorter journal.
 
 mod anchor;
 mod answers;

@@ -1,4 +1,5 @@
-//! Opening the database file: who may see it, which SQLite may touch it, and how connections are set up.
+//! Opening the database file: who may see it, which SQLite may touch it, and how connections are
+//! set up.
 
 use super::fault::describe;
 use super::{schema, vault};
@@ -23,7 +24,8 @@ pub struct Options {
     pub busy_timeout: Duration,
     /// How many requests may wait for the writer before senders wait themselves.
     pub queue: usize,
-    /// At this size the heads file is emptied, after everything it promises is safe in the main file.
+    /// At this size the heads file is emptied, after everything it promises is safe in the main
+    /// file.
     pub max_heads_bytes: u64,
     /// Opens an encrypted store, or makes a new one encrypted. Forgotten as soon as that is done.
     pub passphrase: Option<Passphrase>,
@@ -53,7 +55,9 @@ impl Options {
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenStoreError {
-    #[error("SQLite {0} must not be used: it can lose data (3.51.3 or later is needed, and not 3.52.0)")]
+    #[error(
+        "SQLite {0} must not be used: it can lose data (3.51.3 or later is needed, and not 3.52.0)"
+    )]
     UnsafeSqlite(&'static str),
     #[error("cannot create the directory {path}")]
     Directory { path: PathBuf, source: io::Error },
@@ -98,15 +102,16 @@ impl From<rusqlite::Error> for OpenStoreError {
     }
 }
 
-/// Opens the connection that writes, creating the file and bringing its schema up to date. Nothing is changed before
-/// the passphrase is known to be right.
+/// Opens the connection that writes, creating the file and bringing its schema up to date. Nothing
+/// is changed before the passphrase is known to be right.
 pub(super) fn writer(options: &Options) -> Result<(Connection, Cipher), OpenStoreError> {
     check_version()?;
     create_file(&options.path)?;
     let deadline = Instant::now() + options.busy_timeout;
     loop {
         match prepare_writer(options) {
-            // Switching a fresh file to the log needs it alone for a moment, and SQLite does not wait for that.
+            // Switching a fresh file to the log needs it alone for a moment, and SQLite does not
+            // wait for that.
             Err(OpenStoreError::Locked) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -120,8 +125,8 @@ fn prepare_writer(options: &Options) -> Result<(Connection, Cipher), OpenStoreEr
     let passphrase = options.passphrase.as_ref();
     let cipher = vault::unlock(&connection, passphrase)?;
     if schema::migrate(&mut connection)? {
-        // The schema goes to the main file at once, so that losing the log does not lose it. If somebody reads at
-        // this moment a later checkpoint does it.
+        // The schema goes to the main file at once, so that losing the log does not lose it. If
+        // somebody reads at this moment a later checkpoint does it.
         checkpoint(&connection, "PASSIVE")?;
     }
     let cipher = match (cipher, passphrase) {
@@ -137,13 +142,15 @@ pub(super) fn connect(options: &Options) -> Result<Connection, OpenStoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&options.path, flags)?;
     connection.busy_timeout(options.busy_timeout)?;
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    let mode: String =
+        connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if mode != "wal" {
         return Err(OpenStoreError::ReadOnly);
     }
     configure(&connection)?;
     connection.pragma_update(None, "synchronous", "full")?;
-    // Checkpoints are made by hand after a commit: SQLite's own ignores a failed fsync and tries it again later.
+    // Checkpoints are made by hand after a commit: SQLite's own ignores a failed fsync and tries it
+    // again later.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     Ok(connection)
 }
@@ -161,7 +168,8 @@ fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "trusted_schema", "off")?;
     connection.pragma_update(None, "cell_size_check", "on")?;
-    // The last one to leave would copy the log and remove it, with several fsyncs: too slow for a short command.
+    // The last one to leave would copy the log and remove it, with several fsyncs: too slow for a
+    // short command.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
@@ -183,7 +191,8 @@ fn check_version() -> Result<(), OpenStoreError> {
     Ok(())
 }
 
-/// Whether the store at `path` is encrypted; `None` if there is none. Needs no passphrase and changes nothing.
+/// Whether the store at `path` is encrypted; `None` if there is none. Needs no passphrase and
+/// changes nothing.
 pub fn is_encrypted(path: &Path) -> Result<Option<bool>, OpenStoreError> {
     check_version()?;
     match std::fs::metadata(path) {
@@ -195,29 +204,47 @@ pub fn is_encrypted(path: &Path) -> Result<Option<bool>, OpenStoreError> {
     Ok(Some(vault::read(&connection)?.is_some()))
 }
 
-/// Creates the directory and the file for their owner only. SQLite gives its other files the mode of the first.
+/// Creates the directory and the file for their owner only. SQLite gives its other files the mode
+/// of the first.
 fn create_file(path: &Path) -> Result<(), OpenStoreError> {
     create_directory(path)?;
     create_database(path)
 }
 
 pub(super) fn create_directory(path: &Path) -> Result<(), OpenStoreError> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        created.map_err(|source| OpenStoreError::Directory { path: directory.into(), source })?;
+    if let Some(directory) = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+    {
+        let created = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory);
+        created.map_err(|source| OpenStoreError::Directory {
+            path: directory.into(),
+            source,
+        })?;
     }
     Ok(())
 }
 
 fn create_database(path: &Path) -> Result<(), OpenStoreError> {
-    let failed = |source| OpenStoreError::File { path: path.into(), source };
+    let failed = |source| OpenStoreError::File {
+        path: path.into(),
+        source,
+    };
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => return Ok(()),
         Ok(_) => return Err(OpenStoreError::NotAFile(path.into())),
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         Err(_) => {}
     }
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+    {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
         _ => Ok(()),
     }

@@ -23,15 +23,27 @@ fn delivery(row: &Row<'_>) -> Result<Delivery, rusqlite::Error> {
         index: row.get(1)?,
         attempts: row.get(2)?,
         next_at: Timestamp::from_millis(row.get(3)?),
-        state: if state == "dead" { DeliveryState::Dead } else { DeliveryState::Waiting },
+        state: if state == "dead" {
+            DeliveryState::Dead
+        } else {
+            DeliveryState::Waiting
+        },
         last_error: row.get(5)?,
     })
 }
 
-fn standing(connection: &Connection, endpoint: &str) -> Result<Option<EndpointStanding>, rusqlite::Error> {
+fn standing(
+    connection: &Connection,
+    endpoint: &str,
+) -> Result<Option<EndpointStanding>, rusqlite::Error> {
     let mut statement =
         connection.prepare_cached("SELECT cursor, disabled FROM endpoints WHERE name = ?1")?;
-    let read = |row: &Row<'_>| Ok(EndpointStanding { cursor: Position(row.get(0)?), disabled: row.get(1)? });
+    let read = |row: &Row<'_>| {
+        Ok(EndpointStanding {
+            cursor: Position(row.get(0)?),
+            disabled: row.get(1)?,
+        })
+    };
     statement.query_row([endpoint], read).optional()
 }
 
@@ -46,9 +58,10 @@ fn advance(
     if standing(connection, endpoint)?.map(|standing| standing.cursor) != from {
         return Ok(false);
     }
-    let moved =
-        "INSERT INTO endpoints (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = ?2";
-    connection.prepare_cached(moved)?.execute(params![endpoint, to.0])?;
+    let moved = "INSERT INTO endpoints (name, cursor) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET cursor = ?2";
+    connection
+        .prepare_cached(moved)?
+        .execute(params![endpoint, to.0])?;
     let add = "INSERT INTO deliveries (endpoint, position, part, next_at) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO NOTHING";
     let mut add = connection.prepare_cached(add)?;
@@ -59,12 +72,19 @@ fn advance(
 }
 
 /// The oldest that is due.
-fn due(connection: &Connection, endpoint: &str, now: Timestamp) -> Result<Option<Delivery>, rusqlite::Error> {
+fn due(
+    connection: &Connection,
+    endpoint: &str,
+    now: Timestamp,
+) -> Result<Option<Delivery>, rusqlite::Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM deliveries WHERE endpoint = ?1 AND state = 'waiting' AND next_at <= ?2
          AND {ENABLED} ORDER BY position, part LIMIT 1"
     );
-    connection.prepare_cached(&sql)?.query_row(params![endpoint, now.as_millis()], delivery).optional()
+    connection
+        .prepare_cached(&sql)?
+        .query_row(params![endpoint, now.as_millis()], delivery)
+        .optional()
 }
 
 fn take(
@@ -73,7 +93,9 @@ fn take(
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<Delivery>, Stop<StoreError>> {
-    let Some(mut due) = due(connection, endpoint, now)? else { return Ok(None) };
+    let Some(mut due) = due(connection, endpoint, now)? else {
+        return Ok(None);
+    };
     let sql = "UPDATE deliveries SET attempts = attempts + 1, next_at = ?4
                WHERE endpoint = ?1 AND position = ?2 AND part = ?3";
     connection.prepare_cached(sql)?.execute(params![
@@ -98,7 +120,9 @@ fn settle(
     match settled {
         Settled::Done => {
             let sql = format!("DELETE FROM deliveries {row}");
-            connection.prepare_cached(&sql)?.execute(params![endpoint, position, index])?;
+            connection
+                .prepare_cached(&sql)?
+                .execute(params![endpoint, position, index])?;
         }
         Settled::Again { at, error } => {
             let sql = format!("UPDATE deliveries SET next_at = ?4, last_error = ?5 {row}");
@@ -107,20 +131,34 @@ fn settle(
         }
         Settled::Dead { error } => {
             let sql = format!("UPDATE deliveries SET state = 'dead', last_error = ?4 {row}");
-            connection.prepare_cached(&sql)?.execute(params![endpoint, position, index, error])?;
-            let forget = "DELETE FROM deliveries WHERE endpoint = ?1 AND state = 'dead' AND position <= (
+            connection
+                .prepare_cached(&sql)?
+                .execute(params![endpoint, position, index, error])?;
+            let forget =
+                "DELETE FROM deliveries WHERE endpoint = ?1 AND state = 'dead' AND position <= (
                               SELECT position FROM deliveries WHERE endpoint = ?1 AND state = 'dead'
                               ORDER BY position DESC LIMIT 1 OFFSET ?2)";
-            connection.prepare_cached(forget)?.execute(params![endpoint, MAX_DEAD])?;
+            connection
+                .prepare_cached(forget)?
+                .execute(params![endpoint, MAX_DEAD])?;
         }
     }
     Ok(())
 }
 
-fn revive(connection: &Connection, endpoint: &str, now: Timestamp) -> Result<u64, Stop<StoreError>> {
-    connection.prepare_cached("UPDATE endpoints SET disabled = NULL WHERE name = ?1")?.execute([endpoint])?;
-    let sql = "UPDATE deliveries SET state = 'waiting', attempts = 0, next_at = ?2 WHERE endpoint = ?1";
-    let due = connection.prepare_cached(sql)?.execute(params![endpoint, now.as_millis()])?;
+fn revive(
+    connection: &Connection,
+    endpoint: &str,
+    now: Timestamp,
+) -> Result<u64, Stop<StoreError>> {
+    connection
+        .prepare_cached("UPDATE endpoints SET disabled = NULL WHERE name = ?1")?
+        .execute([endpoint])?;
+    let sql =
+        "UPDATE deliveries SET state = 'waiting', attempts = 0, next_at = ?2 WHERE endpoint = ?1";
+    let due = connection
+        .prepare_cached(sql)?
+        .execute(params![endpoint, now.as_millis()])?;
     Ok(due as u64)
 }
 
@@ -130,7 +168,8 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, StoreError> {
-        self.reader().with(|connection| work(connection).map_err(|error| failed(&error)))
+        self.reader()
+            .with(|connection| work(connection).map_err(|error| failed(&error)))
     }
 }
 
@@ -151,7 +190,9 @@ impl Outbox for SqliteStore {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let endpoint = endpoint.to_owned();
-        Box::pin(self.write(move |connection| advance(connection, &endpoint, from, to, &found, now)))
+        Box::pin(
+            self.write(move |connection| advance(connection, &endpoint, from, to, &found, now)),
+        )
     }
 
     fn take<'a>(
@@ -162,11 +203,15 @@ impl Outbox for SqliteStore {
     ) -> BoxFuture<'a, Result<Option<Delivery>, StoreError>> {
         Box::pin(async move {
             // Most of the time nothing is due, and then nothing is written.
-            if self.glance(|connection| due(connection, endpoint, now))?.is_none() {
+            if self
+                .glance(|connection| due(connection, endpoint, now))?
+                .is_none()
+            {
                 return Ok(None);
             }
             let endpoint = endpoint.to_owned();
-            self.write(move |connection| take(connection, &endpoint, now, until)).await
+            self.write(move |connection| take(connection, &endpoint, now, until))
+                .await
         })
     }
 
@@ -180,13 +225,18 @@ impl Outbox for SqliteStore {
         Box::pin(self.write(move |connection| settle(connection, &endpoint, &delivery, &settled)))
     }
 
-    fn next_at<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>> {
+    fn next_at<'a>(
+        &'a self,
+        endpoint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>> {
         let sql = format!(
             "SELECT min(next_at) FROM deliveries WHERE endpoint = ?1 AND state = 'waiting' AND {ENABLED}"
         );
         Box::pin(async move {
             let at: Option<i64> = self.glance(|connection| {
-                connection.prepare_cached(&sql)?.query_row([endpoint], |row| row.get(0))
+                connection
+                    .prepare_cached(&sql)?
+                    .query_row([endpoint], |row| row.get(0))
             })?;
             Ok(at.map(Timestamp::from_millis))
         })
@@ -205,7 +255,9 @@ impl Outbox for SqliteStore {
             self.glance(|connection| {
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
                 let mut statement = connection.prepare_cached(&sql)?;
-                statement.query_map(params![endpoint, state.as_str(), limit], delivery)?.collect()
+                statement
+                    .query_map(params![endpoint, state.as_str(), limit], delivery)?
+                    .collect()
             })
         })
     }
@@ -218,21 +270,33 @@ impl Outbox for SqliteStore {
         let sql = "SELECT count(*) FROM deliveries WHERE endpoint = ?1 AND state = ?2";
         Box::pin(async move {
             self.glance(|connection| {
-                connection.prepare_cached(sql)?.query_row(params![endpoint, state.as_str()], |row| row.get(0))
+                connection
+                    .prepare_cached(sql)?
+                    .query_row(params![endpoint, state.as_str()], |row| row.get(0))
             })
         })
     }
 
-    fn disable<'a>(&'a self, endpoint: &'a str, reason: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn disable<'a>(
+        &'a self,
+        endpoint: &'a str,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         let (endpoint, reason) = (endpoint.to_owned(), reason.to_owned());
         Box::pin(self.write(move |connection| {
             let sql = "UPDATE endpoints SET disabled = ?2 WHERE name = ?1";
-            connection.prepare_cached(sql)?.execute(params![endpoint, reason])?;
+            connection
+                .prepare_cached(sql)?
+                .execute(params![endpoint, reason])?;
             Ok(())
         }))
     }
 
-    fn revive<'a>(&'a self, endpoint: &'a str, now: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+    fn revive<'a>(
+        &'a self,
+        endpoint: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
         let endpoint = endpoint.to_owned();
         Box::pin(self.write(move |connection| revive(connection, &endpoint, now)))
     }

@@ -1,8 +1,9 @@
 //! Who is alive: every owner of a lease holds an exclusive lock on a file with its name.
 //!
-//! The operating system drops the lock when the process dies, however it dies. Whoever finds the file unlocked, or
-//! missing, knows that the owner is gone and need not wait for its lease to run out. Files are made and removed only
-//! inside a write transaction (or by their owner), so that no two processes do it at the same time.
+//! The operating system drops the lock when the process dies, however it dies. Whoever finds the
+//! file unlocked, or missing, knows that the owner is gone and need not wait for its lease to run
+//! out. Files are made and removed only inside a write transaction (or by their owner), so that no
+//! two processes do it at the same time.
 
 use planwright_engine::port::OwnerId;
 use std::collections::HashMap;
@@ -26,7 +27,10 @@ pub(super) struct Owners {
 
 impl Owners {
     pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory, held: HashMap::new() }
+        Self {
+            directory,
+            held: HashMap::new(),
+        }
     }
 
     /// Shows that `owner` is alive for as long as this value lives.
@@ -35,9 +39,14 @@ impl Owners {
             return Ok(());
         }
         let path = self.path(owner)?;
-        let cannot = |error: io::Error| format!("cannot lock the owner file {}: {error}", path.display());
+        let cannot =
+            |error: io::Error| format!("cannot lock the owner file {}: {error}", path.display());
         if self.held.is_empty() {
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(cannot)?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&self.directory)
+                .map_err(cannot)?;
             self.sweep();
         }
         for _ in 0..LOCK_TRIES {
@@ -52,7 +61,10 @@ impl Owners {
                 Err(TryLockError::Error(error)) => return Err(cannot(error)),
             }
         }
-        Err(format!("the owner id {} is in use by another store", owner.0))
+        Err(format!(
+            "the owner id {} is in use by another store",
+            owner.0
+        ))
     }
 
     /// Removes the file of an owner that was found dead.
@@ -66,7 +78,9 @@ impl Owners {
     }
 
     fn sweep(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.directory) else { return };
+        let Ok(entries) = std::fs::read_dir(&self.directory) else {
+            return;
+        };
         for path in entries.flatten().map(|entry| entry.path()).take(SWEEP) {
             if is_dead(&path) {
                 drop(std::fs::remove_file(path));
@@ -75,7 +89,8 @@ impl Owners {
     }
 
     fn path(&self, owner: &OwnerId) -> Result<PathBuf, String> {
-        owner_path(&self.directory, owner).ok_or_else(|| format!("{:?} cannot be an owner id", owner.0))
+        owner_path(&self.directory, owner)
+            .ok_or_else(|| format!("{:?} cannot be an owner id", owner.0))
     }
 }
 
@@ -97,7 +112,11 @@ pub(super) fn is_alive(directory: &Path, owner: &OwnerId) -> bool {
 
 /// Tries a shared lock: two that ask at the same time must not take each other for the owner.
 fn is_dead(path: &Path) -> bool {
-    match OpenOptions::new().read(true).custom_flags(nofollow()).open(path) {
+    match OpenOptions::new()
+        .read(true)
+        .custom_flags(nofollow())
+        .open(path)
+    {
         Ok(file) => file.try_lock_shared().is_ok(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
@@ -130,8 +149,9 @@ fn nofollow() -> i32 {
 fn owner_path(directory: &Path, owner: &OwnerId) -> Option<PathBuf> {
     let name = &owner.0;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let usable =
-        (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.starts_with('.') && name.chars().all(plain);
+    let usable = (1..=MAX_NAME_BYTES).contains(&name.len())
+        && !name.starts_with('.')
+        && name.chars().all(plain);
     usable.then(|| directory.join(name))
 }
 
@@ -163,7 +183,11 @@ mod tests {
         let (mut one, mut two) = (Owners::new(path.clone()), Owners::new(path));
         one.hold(&owner("a")).unwrap();
         one.hold(&owner("a")).unwrap();
-        assert!(two.hold(&owner("a")).unwrap_err().contains("in use by another store"));
+        assert!(
+            two.hold(&owner("a"))
+                .unwrap_err()
+                .contains("in use by another store")
+        );
     }
 
     #[test]

@@ -35,7 +35,13 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(options: Arc<Options>, anchor: Arc<Anchor>, cipher: Arc<Cipher>) -> Self {
         let owners_directory = options.beside(".owners");
-        Self { options, owners_directory, anchor, cipher, idle: Mutex::default() }
+        Self {
+            options,
+            owners_directory,
+            anchor,
+            cipher,
+            idle: Mutex::default(),
+        }
     }
 
     /// Lends a connection to `work`.
@@ -57,7 +63,9 @@ impl Reader {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().expect("nothing panics while it holds the connections")
+        self.idle
+            .lock()
+            .expect("nothing panics while it holds the connections")
     }
 
     fn with_rows<T>(
@@ -84,7 +92,9 @@ impl Reader {
         self.with(|connection| {
             self.anchor.check(connection, stream, &stream.to_string())?;
             // One snapshot for both looks, or a commit in between would pass for damage.
-            let snapshot = connection.unchecked_transaction().map_err(|error| failed(&error))?;
+            let snapshot = connection
+                .unchecked_transaction()
+                .map_err(|error| failed(&error))?;
             let records = read_remains(&snapshot, &self.cipher, stream, after, limit)?;
             if records.len() < limit {
                 check_end(
@@ -111,7 +121,12 @@ impl Reader {
              ORDER BY updated_at DESC, id DESC"
         );
         let info = |row: &Row<'_>| info(row, &self.cipher);
-        self.with_rows(|connection| connection.prepare_cached(&sql)?.query_map([], info)?.collect())
+        self.with_rows(|connection| {
+            connection
+                .prepare_cached(&sql)?
+                .query_map([], info)?
+                .collect()
+        })
     }
 
     pub(super) fn plans_by_age(
@@ -129,10 +144,15 @@ impl Reader {
     }
 
     pub(super) fn runs(&self, plan: &PlanId) -> Result<Vec<StreamInfo>, StoreError> {
-        let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND plan = ?1 ORDER BY id");
+        let sql = format!(
+            "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND plan = ?1 ORDER BY id"
+        );
         let info = |row: &Row<'_>| info(row, &self.cipher);
         self.with_rows(|connection| {
-            connection.prepare_cached(&sql)?.query_map([plan.as_str()], info)?.collect()
+            connection
+                .prepare_cached(&sql)?
+                .query_map([plan.as_str()], info)?
+                .collect()
         })
     }
 
@@ -141,7 +161,9 @@ impl Reader {
         words: &[String],
         until: Option<Timestamp>,
     ) -> Result<Vec<StreamInfo>, StoreError> {
-        let until = until.unwrap_or(Timestamp::from_millis(i64::MAX)).as_millis();
+        let until = until
+            .unwrap_or(Timestamp::from_millis(i64::MAX))
+            .as_millis();
         let sql = plans_in(words.len());
         let words_first = words.iter().map(|word| word as &dyn ToSql);
         let values = words_first.chain([&until as &dyn ToSql]);
@@ -153,7 +175,8 @@ impl Reader {
         self.infos(&sql, params_from_iter(words))
     }
 
-    /// Rows of streams that have nothing to do with each other: one that was tampered with does not hide the others.
+    /// Rows of streams that have nothing to do with each other: one that was tampered with does not
+    /// hide the others.
     fn infos(&self, sql: &str, values: impl Params) -> Result<Vec<StreamInfo>, StoreError> {
         self.with_rows(|connection| {
             let (mut infos, mut statement) = (Vec::new(), connection.prepare_cached(sql)?);
@@ -176,11 +199,16 @@ impl Reader {
 
     pub(super) fn counts(&self) -> Result<StreamCounts, StoreError> {
         self.with_rows(|connection| {
-            let (mut counts, mut statement) = (StreamCounts::default(), connection.prepare_cached(COUNTS)?);
+            let (mut counts, mut statement) =
+                (StreamCounts::default(), connection.prepare_cached(COUNTS)?);
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let of_plans = row.get_ref(0)?.as_str()? == "plan";
-                let words = if of_plans { &mut counts.plans } else { &mut counts.runs };
+                let words = if of_plans {
+                    &mut counts.plans
+                } else {
+                    &mut counts.runs
+                };
                 words.insert(row.get(1)?, row.get(2)?);
             }
             Ok(counts)
@@ -188,10 +216,14 @@ impl Reader {
     }
 
     pub(super) fn info(&self, stream: &StreamName) -> Result<Option<StreamInfo>, StoreError> {
-        let sql = format!("SELECT {INFO_COLUMNS} FROM streams WHERE name = ?1 AND plan IS NOT NULL");
+        let sql =
+            format!("SELECT {INFO_COLUMNS} FROM streams WHERE name = ?1 AND plan IS NOT NULL");
         let info = |row: &Row<'_>| info(row, &self.cipher);
         self.with_rows(|connection| {
-            connection.prepare_cached(&sql)?.query_row([stream.to_string()], info).optional()
+            connection
+                .prepare_cached(&sql)?
+                .query_row([stream.to_string()], info)
+                .optional()
         })
     }
 
@@ -205,31 +237,53 @@ impl Reader {
                    WHERE answered = 0 AND (?1 IS NULL OR run = ?1) ORDER BY id";
         let rows: Vec<(i64, String, Vec<u8>, [u8; 32])> = self.with_rows(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            statement.query_map([run.map(RunId::as_str)], columns)?.collect()
+            let columns =
+                |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            statement
+                .query_map([run.map(RunId::as_str)], columns)?
+                .collect()
         })?;
         let message = |(id, run, body, hash): (i64, String, Vec<u8>, [u8; 32])| {
-            let changed = || StoreError::Failed(format!("message {id} for run {run} was changed on disk"));
-            let opened = sealing::open_message(&self.cipher, (id, &run), body, Digest::from_bytes(hash));
+            let changed =
+                || StoreError::Failed(format!("message {id} for run {run} was changed on disk"));
+            let opened =
+                sealing::open_message(&self.cipher, (id, &run), body, Digest::from_bytes(hash));
             let (body, hash) = opened.map_err(|_| changed())?;
             if message_hash(&run, &body) != hash {
                 return Err(changed());
             }
             let run = run.parse().map_err(|_| changed())?;
-            Ok(Message { id: MessageId(id), run, body })
+            Ok(Message {
+                id: MessageId(id),
+                run,
+                body,
+            })
         };
         rows.into_iter().map(message).collect()
     }
 
-    pub(super) fn answer(&self, message: MessageId) -> Result<Option<Result<(), String>>, StoreError> {
+    pub(super) fn answer(
+        &self,
+        message: MessageId,
+    ) -> Result<Option<Result<(), String>>, StoreError> {
         let sql = "SELECT refusal FROM messages WHERE id = ?1 AND answered = 1";
         self.with_rows(|connection| {
-            let answer =
-                connection.prepare_cached(sql)?.query_row([message.0], |row| row.get(0)).optional()?;
-            let Some(refusal) = answer else { return Ok(None) };
+            let answer = connection
+                .prepare_cached(sql)?
+                .query_row([message.0], |row| row.get(0))
+                .optional()?;
+            let Some(refusal) = answer else {
+                return Ok(None);
+            };
             let opened = |refusal| sealing::open_refusal(&self.cipher, message.0, refusal);
             let refusal: Option<String> = refusal;
-            Ok(Some(refusal.map(opened).transpose().map_err(unopened(0))?.map_or(Ok(()), Err)))
+            Ok(Some(
+                refusal
+                    .map(opened)
+                    .transpose()
+                    .map_err(unopened(0))?
+                    .map_or(Ok(()), Err),
+            ))
         })
     }
 }
@@ -251,7 +305,11 @@ pub(super) fn read_remains(
     records.map_err(|error| of_stream(stream, &error))
 }
 
-fn find_head(connection: &Connection, cipher: &Cipher, stream: &StreamName) -> Result<Head, StoreError> {
+fn find_head(
+    connection: &Connection,
+    cipher: &Cipher,
+    stream: &StreamName,
+) -> Result<Head, StoreError> {
     let name = stream.to_string();
     let head = match stream_id(connection, &name) {
         Ok(Some(id)) => head_of(connection, id).map(|head| sealing::mask_head(cipher, &name, head)),
@@ -261,7 +319,8 @@ fn find_head(connection: &Connection, cipher: &Cipher, stream: &StreamName) -> R
     head.map_err(|error| of_stream(stream, &error))
 }
 
-/// Checks that a read which stopped at `last` stopped at the end: in a damaged tree a walk can end too early.
+/// Checks that a read which stopped at `last` stopped at the end: in a damaged tree a walk can end
+/// too early.
 fn check_end(
     connection: &Connection,
     cipher: &Cipher,
@@ -271,7 +330,10 @@ fn check_end(
     let end = find_head(connection, cipher, stream)?.seq;
     if last < end {
         let reason = format!("entry {end} is there, but reading ends at {last}");
-        return Err(StoreError::Damaged { stream: stream.clone(), reason });
+        return Err(StoreError::Damaged {
+            stream: stream.clone(),
+            reason,
+        });
     }
     Ok(())
 }
@@ -289,7 +351,9 @@ fn plans_in(words: usize) -> String {
 
 fn runs_in(words: usize) -> String {
     let places = places(words);
-    format!("SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND status IN ({places}) ORDER BY id")
+    format!(
+        "SELECT {INFO_COLUMNS} FROM streams WHERE kind = 'run' AND status IN ({places}) ORDER BY id"
+    )
 }
 
 fn by_age() -> String {
@@ -308,15 +372,29 @@ fn info(row: &Row<'_>, cipher: &Cipher) -> Result<StreamInfo, rusqlite::Error> {
     let name: String = row.get(0)?;
     let plan: String = row.get(1)?;
     let unreadable = |column, error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::new(error),
+        )
     };
     let (status, label): (String, String) = (row.get(2)?, row.get(3)?);
     let (created_at, updated_at): (i64, i64) = (row.get(4)?, row.get(5)?);
-    let bound = LabelRow { stream: &name, plan: &plan, status: &status, created_at, updated_at };
+    let bound = LabelRow {
+        stream: &name,
+        plan: &plan,
+        status: &status,
+        created_at,
+        updated_at,
+    };
     let label = bound.open(cipher, label).map_err(unopened(3))?;
     Ok(StreamInfo {
         stream: name.parse().map_err(|error| unreadable(0, error))?,
-        status: StreamStatus { plan: plan.parse().map_err(|error| unreadable(1, error))?, status, label },
+        status: StreamStatus {
+            plan: plan.parse().map_err(|error| unreadable(1, error))?,
+            status,
+            label,
+        },
         created_at: Timestamp::from_millis(created_at),
         updated_at: Timestamp::from_millis(updated_at),
     })
@@ -328,7 +406,9 @@ mod tests {
 
     /// How SQLite means to find the rows of a statement.
     fn way(connection: &Connection, sql: &str) -> String {
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut statement = connection
+            .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+            .unwrap();
         let steps = statement.raw_query().mapped(|row| row.get::<_, String>(3));
         steps.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     }
@@ -338,14 +418,29 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         super::super::schema::migrate(&mut connection).unwrap();
         for (sql, index) in [
-            (plans_in(2), "SEARCH streams USING INDEX streams_by_status (kind=? AND status=?"),
-            (runs_in(3), "SEARCH streams USING INDEX streams_by_status (kind=? AND status=?"),
-            (by_age(), "SEARCH streams USING INDEX streams_by_age (kind=? AND created_at<?)"),
-            (COUNTS.to_owned(), "SCAN streams USING COVERING INDEX streams_by_status"),
+            (
+                plans_in(2),
+                "SEARCH streams USING INDEX streams_by_status (kind=? AND status=?",
+            ),
+            (
+                runs_in(3),
+                "SEARCH streams USING INDEX streams_by_status (kind=? AND status=?",
+            ),
+            (
+                by_age(),
+                "SEARCH streams USING INDEX streams_by_age (kind=? AND created_at<?)",
+            ),
+            (
+                COUNTS.to_owned(),
+                "SCAN streams USING COVERING INDEX streams_by_status",
+            ),
         ] {
             let way = way(&connection, &sql);
             assert!(way.starts_with(index), "{sql}: {way}");
         }
-        assert!(!way(&connection, &by_age()).contains("TEMP B-TREE"), "a page is read and not sorted");
+        assert!(
+            !way(&connection, &by_age()).contains("TEMP B-TREE"),
+            "a page is read and not sorted"
+        );
     }
 }

@@ -1,10 +1,11 @@
-//! Copies a database row by row, opening each with one cipher and sealing it with another, and compares the copies.
+//! Copies a database row by row, opening each with one cipher and sealing it with another, and
+//! compares the copies.
 
 use super::fault::describe;
 use super::idle::{Progress, RewriteStoreError, Tell};
 use super::sealing::{
-    LabelRow, mask_request, open_answer, open_entry, open_message, open_refusal, seal_answer, seal_entry,
-    seal_message, seal_refusal, token_mark,
+    LabelRow, mask_request, open_answer, open_entry, open_message, open_refusal, seal_answer,
+    seal_entry, seal_message, seal_refusal, token_mark,
 };
 use super::tokens::{check_all as check_tokens, find_by_id};
 use super::transaction::{SEQ_BITS, records_of};
@@ -49,7 +50,8 @@ struct Recoder<'a> {
     streams: HashMap<i64, String>,
 }
 
-/// Copies every table but the lock, and the answers that are kept for a day under names made with the old key.
+/// Copies every table but the lock, and the answers that are kept for a day under names made with
+/// the old key.
 pub(super) fn copy(
     old: &Connection,
     new: &Connection,
@@ -57,16 +59,28 @@ pub(super) fn copy(
     to: &Cipher,
     tell: Tell<'_>,
 ) -> Result<Recoded, RewriteStoreError> {
-    let recoder = Recoder { from, to, old, streams: streams(old)?.into_iter().collect() };
+    let recoder = Recoder {
+        from,
+        to,
+        old,
+        streams: streams(old)?.into_iter().collect(),
+    };
     let total = count(old, "entries")?;
-    let mut recoded = Recoded { streams: recoder.streams.len() as u64, entries: 0 };
+    let mut recoded = Recoded {
+        streams: recoder.streams.len() as u64,
+        entries: 0,
+    };
     for table in tables(old)? {
         let is_journal = table.name == "entries";
         recoder.copy_table(new, &table, &mut |done| {
             if is_journal {
                 recoded.entries = done;
                 if done % TOLD_EVERY == 0 || done == total {
-                    tell(Progress { what: "writing", done, total });
+                    tell(Progress {
+                        what: "writing",
+                        done,
+                        total,
+                    });
                 }
             }
         })?;
@@ -77,22 +91,30 @@ pub(super) fn copy(
 
 fn streams(connection: &Connection) -> Result<Vec<(i64, String)>, rusqlite::Error> {
     let mut statement = connection.prepare("SELECT id, name FROM streams ORDER BY id")?;
-    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
 }
 
 fn count(connection: &Connection, table: &str) -> Result<u64, rusqlite::Error> {
-    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+        row.get(0)
+    })
 }
 
 fn tables(connection: &Connection) -> Result<Vec<Table>, rusqlite::Error> {
     let sql = "SELECT name FROM sqlite_master
                WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('vault', 'answers') ORDER BY rowid";
     let mut statement = connection.prepare(sql)?;
-    let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let names: Vec<String> = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     let table = |name: String| {
-        let mut statement =
-            connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0 ORDER BY cid")?;
-        let columns = statement.query_map([&name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut statement = connection
+            .prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0 ORDER BY cid")?;
+        let columns = statement
+            .query_map([&name], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
         Ok(Table { name, columns })
     };
     names.into_iter().map(table).collect()
@@ -101,11 +123,16 @@ fn tables(connection: &Connection) -> Result<Vec<Table>, rusqlite::Error> {
 /// Numbers that were given once are not given again, also if their row is gone.
 fn copy_sequences(old: &Connection, new: &Connection) -> Result<(), rusqlite::Error> {
     let mut statement = old.prepare("SELECT name, seq FROM sqlite_sequence")?;
-    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+    })?;
     new.execute("DELETE FROM sqlite_sequence", [])?;
     for row in rows {
         let (name, last) = row?;
-        new.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (name, last))?;
+        new.execute(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+            (name, last),
+        )?;
     }
     Ok(())
 }
@@ -119,8 +146,13 @@ impl Recoder<'_> {
     ) -> Result<(), RewriteStoreError> {
         let columns = table.columns.join(", ");
         let marks = vec!["?"; table.columns.len()].join(", ");
-        let mut read = self.old.prepare(&format!("SELECT {columns} FROM {}", table.name))?;
-        let mut insert = new.prepare(&format!("INSERT INTO {} ({columns}) VALUES ({marks})", table.name))?;
+        let mut read = self
+            .old
+            .prepare(&format!("SELECT {columns} FROM {}", table.name))?;
+        let mut insert = new.prepare(&format!(
+            "INSERT INTO {} ({columns}) VALUES ({marks})",
+            table.name
+        ))?;
         let mut rows = read.query([])?;
         let mut done = 0;
         while let Some(found) = rows.next()? {
@@ -150,9 +182,14 @@ impl Recoder<'_> {
 
     fn entry(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
         let position = row.integer("position")?;
-        let name = self.streams.get(&(position >> SEQ_BITS)).ok_or_else(|| row.damaged())?;
+        let name = self
+            .streams
+            .get(&(position >> SEQ_BITS))
+            .ok_or_else(|| row.damaged())?;
         let kept = Record {
-            seq: u64::from(u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits")),
+            seq: u64::from(
+                u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits"),
+            ),
             at: Timestamp::from_millis(row.integer("at")?),
             epoch: u64::try_from(row.integer("epoch")?).map_err(|_| row.damaged())?,
             key: row.optional_text("key")?,
@@ -170,7 +207,9 @@ impl Recoder<'_> {
     }
 
     fn stream(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
-        let (Some(label), name) = (row.optional_text("label")?, row.text("name")?) else { return Ok(()) };
+        let (Some(label), name) = (row.optional_text("label")?, row.text("name")?) else {
+            return Ok(());
+        };
         let (plan, status) = (row.text("plan")?, row.text("status")?);
         let bound = LabelRow {
             stream: &name,
@@ -180,7 +219,10 @@ impl Recoder<'_> {
             updated_at: row.integer("updated_at")?,
         };
         let label = bound.open(self.from, label).map_err(|_| row.damaged())?;
-        let kept = bound.seal(self.to, &label).map_err(StoreError::from)?.into_owned();
+        let kept = bound
+            .seal(self.to, &label)
+            .map_err(StoreError::from)?
+            .into_owned();
         row.set("label", Value::Text(kept));
         Ok(())
     }
@@ -189,12 +231,15 @@ impl Recoder<'_> {
         let (id, run) = (row.integer("id")?, row.text("run")?);
         let opened = open_message(self.from, (id, &run), row.bytes("body")?, row.hash("hash")?);
         let (body, hash) = opened.map_err(|_| row.damaged())?;
-        let (body, hash) = seal_message(self.to, (id, &run), &body, hash).map_err(StoreError::from)?;
+        let (body, hash) =
+            seal_message(self.to, (id, &run), &body, hash).map_err(StoreError::from)?;
         row.set("body", Value::Blob(body));
         row.set("hash", Value::Blob(hash.as_bytes().to_vec()));
         if let Some(refusal) = row.optional_text("refusal")? {
             let refusal = open_refusal(self.from, id, refusal).map_err(|_| row.damaged())?;
-            let kept = seal_refusal(self.to, id, &refusal).map_err(StoreError::from)?.into_owned();
+            let kept = seal_refusal(self.to, id, &refusal)
+                .map_err(StoreError::from)?
+                .into_owned();
             row.set("refusal", Value::Text(kept));
         }
         Ok(())
@@ -202,7 +247,13 @@ impl Recoder<'_> {
 
     fn loss(&self, row: &mut Row<'_>) -> Result<(), RewriteStoreError> {
         let seq = u64::try_from(row.integer("seq")?).map_err(|_| row.damaged())?;
-        let (name, kept) = (row.text("stream")?, Head { seq, hash: row.hash("hash")? });
+        let (name, kept) = (
+            row.text("stream")?,
+            Head {
+                seq,
+                hash: row.hash("hash")?,
+            },
+        );
         let head = super::sealing::mask_head(self.from, &name, kept);
         let kept = super::sealing::mask_head(self.to, &name, head);
         row.set("hash", Value::Blob(kept.hash.as_bytes().to_vec()));
@@ -215,7 +266,8 @@ impl Recoder<'_> {
         let request = mask_request(self.to, &key, request);
         row.set("request", Value::Blob(request.as_bytes().to_vec()));
         if !matches!(row.value("answer")?, Value::Null) {
-            let answer = open_answer(self.from, &key, row.bytes("answer")?).map_err(|_| row.damaged())?;
+            let answer =
+                open_answer(self.from, &key, row.bytes("answer")?).map_err(|_| row.damaged())?;
             let kept = seal_answer(self.to, &key, &answer).map_err(StoreError::from)?;
             row.set("answer", Value::Blob(kept));
         }
@@ -234,7 +286,8 @@ impl Recoder<'_> {
 impl Row<'_> {
     fn value(&self, column: &str) -> Result<&Value, RewriteStoreError> {
         let at = self.table.columns.iter().position(|name| name == column);
-        at.and_then(|at| self.values.get(at)).ok_or_else(|| self.damaged())
+        at.and_then(|at| self.values.get(at))
+            .ok_or_else(|| self.damaged())
     }
 
     fn set(&mut self, column: &str, value: Value) {
@@ -265,7 +318,9 @@ impl Row<'_> {
     fn bytes(&self, column: &str) -> Result<Vec<u8>, RewriteStoreError> {
         match self.value(column)? {
             Value::Blob(bytes) => Ok(bytes.clone()),
-            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Text(_) => Err(self.damaged()),
+            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Text(_) => {
+                Err(self.damaged())
+            }
         }
     }
 
@@ -279,8 +334,8 @@ impl Row<'_> {
     }
 }
 
-/// Reads both databases to their ends: every record must be the same, every chain must hold, and every other row must
-/// open.
+/// Reads both databases to their ends: every record must be the same, every chain must hold, and
+/// every other row must open.
 pub(super) fn compare(
     old: &Connection,
     new: &Connection,
@@ -291,8 +346,9 @@ pub(super) fn compare(
     let total = count(old, "entries")?;
     let mut done = 0;
     for (id, name) in streams(old)? {
-        let stream: StreamName =
-            name.parse().map_err(|_| RewriteStoreError::Damaged(format!("{name:?} cannot be a stream")))?;
+        let stream: StreamName = name
+            .parse()
+            .map_err(|_| RewriteStoreError::Damaged(format!("{name:?} cannot be a stream")))?;
         let mut head = Head::EMPTY;
         loop {
             let one = records_of(old, from, &name, id, head.seq, PAGE)?;
@@ -303,7 +359,11 @@ pub(super) fn compare(
             head = check_chain(head, &stream, &two)
                 .map_err(|error| RewriteStoreError::Damaged(format!("{name}: {error}")))?;
             done += two.len() as u64;
-            tell(Progress { what: "comparing", done, total });
+            tell(Progress {
+                what: "comparing",
+                done,
+                total,
+            });
             if two.len() < PAGE {
                 break;
             }
@@ -331,14 +391,20 @@ pub(super) fn verify_journal(
     let mut done = 0;
     for (id, name) in &streams {
         let damaged = |reason: String| RewriteStoreError::Damaged(format!("{name}: {reason}"));
-        let stream: StreamName = name.parse().map_err(|_| damaged("it cannot be a stream".to_owned()))?;
+        let stream: StreamName = name
+            .parse()
+            .map_err(|_| damaged("it cannot be a stream".to_owned()))?;
         let mut head = Head::EMPTY;
         loop {
             let page = records_of(connection, cipher, name, *id, head.seq, PAGE)
                 .map_err(|error| damaged(describe(&error)))?;
             head = check_chain(head, &stream, &page).map_err(|error| damaged(error.to_string()))?;
             done += page.len() as u64;
-            tell(Progress { what: "reading", done, total });
+            tell(Progress {
+                what: "reading",
+                done,
+                total,
+            });
             if page.len() < PAGE {
                 break;
             }
@@ -353,13 +419,17 @@ pub(super) fn verify_journal(
 }
 
 /// What is wrong with the rows beside the journal: labels, messages and tokens that do not open.
-pub(super) fn check_rows(connection: &Connection, cipher: &Cipher) -> Result<Vec<String>, rusqlite::Error> {
+pub(super) fn check_rows(
+    connection: &Connection,
+    cipher: &Cipher,
+) -> Result<Vec<String>, rusqlite::Error> {
     let mut problems = Vec::new();
     let sql = "SELECT name, plan, status, created_at, updated_at, label FROM streams WHERE label IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (stream, plan, status): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (stream, plan, status): (String, String, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
         let bound = LabelRow {
             stream: &stream,
             plan: &plan,
@@ -368,16 +438,26 @@ pub(super) fn check_rows(connection: &Connection, cipher: &Cipher) -> Result<Vec
             updated_at: row.get(4)?,
         };
         if bound.open(cipher, row.get(5)?).is_err() {
-            problems.push(format!("the label or status of {stream}: {OpenSealedError}"));
+            problems.push(format!(
+                "the label or status of {stream}: {OpenSealedError}"
+            ));
         }
     }
     let mut statement = connection.prepare("SELECT id, run, body, hash, refusal FROM messages")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (id, run): (i64, String) = (row.get(0)?, row.get(1)?);
-        let body = open_message(cipher, (id, &run), row.get(2)?, Digest::from_bytes(row.get(3)?));
-        let same = body.is_ok_and(|(body, hash)| super::transaction::message_hash(&run, &body) == hash);
-        let refusal = row.get::<_, Option<String>>(4)?.map(|refusal| open_refusal(cipher, id, refusal));
+        let body = open_message(
+            cipher,
+            (id, &run),
+            row.get(2)?,
+            Digest::from_bytes(row.get(3)?),
+        );
+        let same =
+            body.is_ok_and(|(body, hash)| super::transaction::message_hash(&run, &body) == hash);
+        let refusal = row
+            .get::<_, Option<String>>(4)?
+            .map(|refusal| open_refusal(cipher, id, refusal));
         if !same || refusal.is_some_and(|opened| opened.is_err()) {
             problems.push(format!("message {id} for run {run}: {OpenSealedError}"));
         }

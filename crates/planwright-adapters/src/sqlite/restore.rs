@@ -1,12 +1,13 @@
 //! A backup becomes the store again. All of it is checked before anything is replaced.
 //!
-//! Time has passed since the backup was made, and the world has moved on without it. So nothing goes on by itself:
-//! whoever owned a run is fenced off, commands that waited are answered with a refusal, and tokens are revoked, because
-//! one that was taken back since then would open the door again.
+//! Time has passed since the backup was made, and the world has moved on without it. So nothing
+//! goes on by itself: whoever owned a run is fenced off, commands that waited are answered with a
+//! refusal, and tokens are revoked, because one that was taken back since then would open the door
+//! again.
 
 use super::backup::{
-    ARTIFACTS, BackedFile, DATABASE, FORMAT, MANIFEST, Manifest, check_copy, copy_file, create_directory,
-    failed, hash_file, sync_directory,
+    ARTIFACTS, BackedFile, DATABASE, FORMAT, MANIFEST, Manifest, check_copy, copy_file,
+    create_directory, failed, hash_file, sync_directory,
 };
 use super::idle::{Progress, RewriteStoreError, Tell, lock_alone, replace};
 use super::open::{self, Options};
@@ -61,7 +62,9 @@ pub fn read_manifest(backup: &Path) -> Result<Manifest, RewriteStoreError> {
         _ => failed(&path)(error),
     })?;
     let mut text = Vec::new();
-    file.take(MAX_MANIFEST_BYTES).read_to_end(&mut text).map_err(failed(&path))?;
+    file.take(MAX_MANIFEST_BYTES)
+        .read_to_end(&mut text)
+        .map_err(failed(&path))?;
     let manifest: Manifest = serde_json::from_slice(&text)
         .map_err(|error| RewriteStoreError::BadBackup(format!("{MANIFEST}: {error}")))?;
     if manifest.format > FORMAT {
@@ -70,23 +73,35 @@ pub fn read_manifest(backup: &Path) -> Result<Manifest, RewriteStoreError> {
         return Err(RewriteStoreError::BadBackup(reason));
     }
     if !manifest.files.iter().any(|file| file.path == DATABASE) {
-        return Err(RewriteStoreError::BadBackup("it holds no database".to_owned()));
+        return Err(RewriteStoreError::BadBackup(
+            "it holds no database".to_owned(),
+        ));
     }
     // A name is never trusted to stay inside the directory.
     match manifest.files.iter().find(|file| !is_expected(&file.path)) {
-        Some(file) => Err(RewriteStoreError::BadBackup(format!("{:?} does not belong there", file.path))),
+        Some(file) => Err(RewriteStoreError::BadBackup(format!(
+            "{:?} does not belong there",
+            file.path
+        ))),
         None => Ok(manifest),
     }
 }
 
 fn is_expected(path: &str) -> bool {
-    let value = path.strip_prefix(ARTIFACTS).and_then(|rest| rest.strip_prefix('/'));
+    let value = path
+        .strip_prefix(ARTIFACTS)
+        .and_then(|rest| rest.strip_prefix('/'));
     path == DATABASE || value.is_some_and(FileArtifacts::is_name)
 }
 
 /// Puts a backup in place. Blocks.
 pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteStoreError> {
-    let Restore { from, to, artifacts, .. } = restore;
+    let Restore {
+        from,
+        to,
+        artifacts,
+        ..
+    } = restore;
     let manifest = read_manifest(from)?;
     check_files(from, &manifest, tell)?;
     if to.path.exists() && !restore.replace {
@@ -112,7 +127,11 @@ pub fn restore(restore: &Restore, tell: Tell<'_>) -> Result<Restored, RewriteSto
     vault::finish(&connection)?;
     open::checkpoint(&connection, "TRUNCATE")?;
     let (tokens_revoked, commands_refused) = settled;
-    Ok(Restored { manifest, tokens_revoked, commands_refused })
+    Ok(Restored {
+        manifest,
+        tokens_revoked,
+        commands_refused,
+    })
 }
 
 /// Writes the database beside the store, checks all of it, and settles what must not go on.
@@ -126,11 +145,15 @@ fn write_beside(
     crash::point("restore: copied");
     let counted = check_copy(&new, &cipher, tell)?;
     if counted != (manifest.streams, manifest.entries) {
-        return Err(RewriteStoreError::BadBackup("it does not hold what it says".to_owned()));
+        return Err(RewriteStoreError::BadBackup(
+            "it does not hold what it says".to_owned(),
+        ));
     }
     let settled = settle(&mut new, &cipher, restore.keep_tokens, restore.now)?;
     drop(new);
-    std::fs::File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))?;
+    std::fs::File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(failed(path))?;
     crash::point("restore: settled");
     Ok((Arc::new(cipher), settled))
 }
@@ -141,9 +164,16 @@ fn check_files(from: &Path, manifest: &Manifest, tell: Tell<'_>) -> Result<(), R
         let path = from.join(&file.path);
         let (bytes, digest) = hash_file(&path, |_| Ok(())).map_err(failed(&path))?;
         if (bytes, digest) != (file.bytes, file.digest) {
-            return Err(RewriteStoreError::BadBackup(format!("{} was changed", file.path)));
+            return Err(RewriteStoreError::BadBackup(format!(
+                "{} was changed",
+                file.path
+            )));
         }
-        tell(Progress { what: "checking", done, total });
+        tell(Progress {
+            what: "checking",
+            done,
+            total,
+        });
     }
     Ok(())
 }
@@ -161,7 +191,9 @@ fn copy_database(
     let copied = copy_file(&restore.from.join(DATABASE), to)?;
     let told = manifest.files.iter().find(|file| file.path == DATABASE);
     if told.is_none_or(|file| (file.bytes, file.digest) != copied) {
-        return Err(RewriteStoreError::BadBackup(format!("{DATABASE} was changed")));
+        return Err(RewriteStoreError::BadBackup(format!(
+            "{DATABASE} was changed"
+        )));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut new = Connection::open_with_flags(to, flags)?;
@@ -189,11 +221,16 @@ fn settle(
         let sql = "UPDATE messages SET answered = 1, refusal = ?2 WHERE id = ?1";
         transaction.execute(sql, params![id, refusal])?;
     }
-    let valid: Vec<Token> =
-        all_tokens(&transaction, cipher)?.into_iter().filter(|token| token.is_valid(now)).collect();
+    let valid: Vec<Token> = all_tokens(&transaction, cipher)?
+        .into_iter()
+        .filter(|token| token.is_valid(now))
+        .collect();
     let revoked = if keep_tokens { Vec::new() } else { valid };
     for token in &revoked {
-        let token = Token { revoked_at: Some(now), ..token.clone() };
+        let token = Token {
+            revoked_at: Some(now),
+            ..token.clone()
+        };
         let mark = token_mark(cipher, &token).map_err(StoreError::from)?;
         let sql = "UPDATE tokens SET revoked_at = ?2, mark = ?3 WHERE id = ?1";
         transaction.execute(sql, params![token.id.0, now.as_millis(), mark])?;
@@ -205,8 +242,17 @@ fn settle(
     Ok((revoked.len() as u64, waiting.len() as u64))
 }
 
-fn copy_values(from: &Path, manifest: &Manifest, to: &Path, tell: Tell<'_>) -> Result<(), RewriteStoreError> {
-    let values: Vec<&BackedFile> = manifest.files.iter().filter(|file| file.path != DATABASE).collect();
+fn copy_values(
+    from: &Path,
+    manifest: &Manifest,
+    to: &Path,
+    tell: Tell<'_>,
+) -> Result<(), RewriteStoreError> {
+    let values: Vec<&BackedFile> = manifest
+        .files
+        .iter()
+        .filter(|file| file.path != DATABASE)
+        .collect();
     if values.is_empty() {
         return Ok(());
     }
@@ -215,23 +261,32 @@ fn copy_values(from: &Path, manifest: &Manifest, to: &Path, tell: Tell<'_>) -> R
     for (file, done) in values.iter().zip(1..) {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let target = to.join(name);
-        let known = hash_file(&target, |_| Ok(())).is_ok_and(|found| found == (file.bytes, file.digest));
+        let known =
+            hash_file(&target, |_| Ok(())).is_ok_and(|found| found == (file.bytes, file.digest));
         if !known {
             // Written under another name first: a file is whole or not there.
             let draft = to.join(format!(".tmp-{}", file.digest.short()));
             drop(std::fs::remove_file(&draft));
             let copied = copy_file(&from.join(&file.path), &draft)?;
             if copied != (file.bytes, file.digest) {
-                return Err(RewriteStoreError::BadBackup(format!("{} was changed", file.path)));
+                return Err(RewriteStoreError::BadBackup(format!(
+                    "{} was changed",
+                    file.path
+                )));
             }
             std::fs::rename(&draft, &target).map_err(failed(&target))?;
         }
-        tell(Progress { what: "large values", done, total });
+        tell(Progress {
+            what: "large values",
+            done,
+            total,
+        });
     }
     sync_directory(to)
 }
 
-/// Moves the log of the store that is replaced into its main file, so that it is whole if we die before the rename.
+/// Moves the log of the store that is replaced into its main file, so that it is whole if we die
+/// before the rename.
 fn empty_log(options: &Options) {
     if options.path.exists()
         && let Ok(connection) = open::connect(options)

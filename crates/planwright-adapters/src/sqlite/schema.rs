@@ -13,8 +13,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0006_standing.sql"),
 ];
 
-/// Brings the schema up to date. Of several processes that open at once, one does it and the others find it done.
-/// Returns whether anything was changed.
+/// Brings the schema up to date. Of several processes that open at once, one does it and the others
+/// find it done. Returns whether anything was changed.
 pub(super) fn migrate(connection: &mut Connection) -> Result<bool, OpenStoreError> {
     let known = MIGRATIONS.len();
     if version(connection)? == known {
@@ -25,7 +25,11 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<bool, OpenStoreErro
     for script in &MIGRATIONS[found..] {
         transaction.execute_batch(script)?;
     }
-    transaction.pragma_update(None, "user_version", i64::try_from(known).expect("a few migrations"))?;
+    transaction.pragma_update(
+        None,
+        "user_version",
+        i64::try_from(known).expect("a few migrations"),
+    )?;
     transaction.commit()?;
     Ok(found != known)
 }
@@ -34,6 +38,9 @@ fn version(connection: &Connection) -> Result<usize, OpenStoreError> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match usize::try_from(found) {
         Ok(version) if version <= MIGRATIONS.len() => Ok(version),
-        _ => Err(OpenStoreError::NewerSchema { found, known: MIGRATIONS.len() }),
+        _ => Err(OpenStoreError::NewerSchema {
+            found,
+            known: MIGRATIONS.len(),
+        }),
     }
 }

@@ -1,8 +1,8 @@
 //! What each table keeps in place of what it is given, when the store is encrypted.
 //!
-//! Bodies, labels, keys, commands and refusals are sealed for their row. The chain's hashes are taken over what is
-//! sealed, so they are masked: a hash of something that could be guessed would confirm the guess. Names of streams,
-//! statuses, times and sizes stay as they are.
+//! Bodies, labels, keys, commands and refusals are sealed for their row. The chain's hashes are
+//! taken over what is sealed, so they are masked: a hash of something that could be guessed would
+//! confirm the guess. Names of streams, statuses, times and sizes stay as they are.
 
 use crate::vault::{Cipher, OpenSealedError, Place, SealError};
 use planwright_core::digest::Digest;
@@ -17,7 +17,8 @@ impl From<SealError> for StoreError {
     }
 }
 
-/// A value that did not open, as SQLite's own errors are: whoever reads a stream reports it as damaged.
+/// A value that did not open, as SQLite's own errors are: whoever reads a stream reports it as
+/// damaged.
 pub(super) fn unopened(column: usize) -> impl FnOnce(OpenSealedError) -> rusqlite::Error {
     move |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error))
 }
@@ -40,46 +41,90 @@ pub(super) fn mask_head(cipher: &Cipher, stream: &str, head: Head) -> Head {
     if head.seq == 0 {
         return head;
     }
-    Head { seq: head.seq, hash: entry_mask(cipher, stream, head.seq, head.hash) }
+    Head {
+        seq: head.seq,
+        hash: entry_mask(cipher, stream, head.seq, head.hash),
+    }
 }
 
-/// Seals an entry for its place. A key stays unique without being readable; the body holds it in full.
+/// Seals an entry for its place. A key stays unique without being readable; the body holds it in
+/// full.
 pub(super) fn seal_entry<'a>(
     cipher: &Cipher,
     stream: &str,
     record: &'a Record,
 ) -> Result<KeptEntry<'a>, SealError> {
-    let Record { seq, key, body, hash, .. } = record;
+    let Record {
+        seq,
+        key,
+        body,
+        hash,
+        ..
+    } = record;
     if !cipher.is_sealed() {
         let key = key.as_deref().map(Cow::Borrowed);
-        return Ok(KeptEntry { hash: *hash, key, body: Cow::Borrowed(body) });
+        return Ok(KeptEntry {
+            hash: *hash,
+            key,
+            body: Cow::Borrowed(body),
+        });
     }
     let mut whole = Vec::with_capacity(8 + key.as_deref().map_or(0, str::len) + body.len());
     let length = key.as_deref().map_or(u64::MAX, |key| key.len() as u64);
     whole.extend_from_slice(&length.to_le_bytes());
     whole.extend_from_slice(key.as_deref().unwrap_or_default().as_bytes());
     whole.extend_from_slice(body);
-    let place = Place { table: "entries", column: "body", row: &[stream.as_bytes(), &seq.to_le_bytes()] };
+    let place = Place {
+        table: "entries",
+        column: "body",
+        row: &[stream.as_bytes(), &seq.to_le_bytes()],
+    };
     Ok(KeptEntry {
         hash: entry_mask(cipher, stream, *seq, *hash),
-        key: key.as_deref().and_then(|key| kept_key(cipher, stream, key)).map(Cow::Owned),
+        key: key
+            .as_deref()
+            .and_then(|key| kept_key(cipher, stream, key))
+            .map(Cow::Owned),
         body: Cow::Owned(cipher.seal(place, &whole)?.into_owned()),
     })
 }
 
 /// The record behind what is kept.
-pub(super) fn open_entry(cipher: &Cipher, stream: &str, kept: Record) -> Result<Record, OpenSealedError> {
+pub(super) fn open_entry(
+    cipher: &Cipher,
+    stream: &str,
+    kept: Record,
+) -> Result<Record, OpenSealedError> {
     if !cipher.is_sealed() {
         return Ok(kept);
     }
-    let Record { seq, at, epoch, key: kept_as, body, hash } = kept;
-    let place = Place { table: "entries", column: "body", row: &[stream.as_bytes(), &seq.to_le_bytes()] };
+    let Record {
+        seq,
+        at,
+        epoch,
+        key: kept_as,
+        body,
+        hash,
+    } = kept;
+    let place = Place {
+        table: "entries",
+        column: "body",
+        row: &[stream.as_bytes(), &seq.to_le_bytes()],
+    };
     let mut whole = cipher.open(place, body)?;
-    let length = whole.split_first_chunk::<8>().map(|(length, _)| u64::from_le_bytes(*length));
+    let length = whole
+        .split_first_chunk::<8>()
+        .map(|(length, _)| u64::from_le_bytes(*length));
     let length = length.ok_or(OpenSealedError)?;
-    let key_bytes =
-        if length == u64::MAX { 0 } else { usize::try_from(length).map_err(|_| OpenSealedError)? };
-    let body_at = key_bytes.checked_add(8).filter(|at| *at <= whole.len()).ok_or(OpenSealedError)?;
+    let key_bytes = if length == u64::MAX {
+        0
+    } else {
+        usize::try_from(length).map_err(|_| OpenSealedError)?
+    };
+    let body_at = key_bytes
+        .checked_add(8)
+        .filter(|at| *at <= whole.len())
+        .ok_or(OpenSealedError)?;
     let body = whole.split_off(body_at);
     let key = match length {
         u64::MAX => None,
@@ -89,14 +134,22 @@ pub(super) fn open_entry(cipher: &Cipher, stream: &str, kept: Record) -> Result<
     if key.as_deref().and_then(|key| kept_key(cipher, stream, key)) != kept_as {
         return Err(OpenSealedError);
     }
-    Ok(Record { seq, at, epoch, key, body, hash: entry_mask(cipher, stream, seq, hash) })
+    Ok(Record {
+        seq,
+        at,
+        epoch,
+        key,
+        body,
+        hash: entry_mask(cipher, stream, seq, hash),
+    })
 }
 
 fn kept_key(cipher: &Cipher, stream: &str, key: &str) -> Option<String> {
     cipher.name(&[b"key", stream.as_bytes(), key.as_bytes()])
 }
 
-/// What a stream's row says besides its label. The label is bound to it: none can be changed without the other.
+/// What a stream's row says besides its label. The label is bound to it: none can be changed
+/// without the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelRow<'a> {
     pub(super) stream: &'a str,
@@ -108,13 +161,33 @@ pub(super) struct LabelRow<'a> {
 
 impl LabelRow<'_> {
     fn with<T>(&self, work: impl FnOnce(Place<'_>) -> T) -> T {
-        let Self { stream, plan, status, created_at, updated_at } = self;
+        let Self {
+            stream,
+            plan,
+            status,
+            created_at,
+            updated_at,
+        } = self;
         let times = (created_at.to_le_bytes(), updated_at.to_le_bytes());
-        let row = [stream.as_bytes(), plan.as_bytes(), status.as_bytes(), &times.0, &times.1];
-        work(Place { table: "streams", column: "label", row: &row })
+        let row = [
+            stream.as_bytes(),
+            plan.as_bytes(),
+            status.as_bytes(),
+            &times.0,
+            &times.1,
+        ];
+        work(Place {
+            table: "streams",
+            column: "label",
+            row: &row,
+        })
     }
 
-    pub(super) fn seal<'a>(&self, cipher: &Cipher, label: &'a str) -> Result<Cow<'a, str>, SealError> {
+    pub(super) fn seal<'a>(
+        &self,
+        cipher: &Cipher,
+        label: &'a str,
+    ) -> Result<Cow<'a, str>, SealError> {
         self.with(|place| cipher.seal_text(place, label))
     }
 
@@ -131,8 +204,15 @@ pub(super) fn seal_message(
     hash: Digest,
 ) -> Result<(Vec<u8>, Digest), SealError> {
     let id = id.to_le_bytes();
-    let place = Place { table: "messages", column: "body", row: &[&id, run.as_bytes()] };
-    Ok((cipher.seal(place, body)?.into_owned(), cipher.mask(&[b"message", &id], hash)))
+    let place = Place {
+        table: "messages",
+        column: "body",
+        row: &[&id, run.as_bytes()],
+    };
+    Ok((
+        cipher.seal(place, body)?.into_owned(),
+        cipher.mask(&[b"message", &id], hash),
+    ))
 }
 
 pub(super) fn open_message(
@@ -142,8 +222,15 @@ pub(super) fn open_message(
     hash: Digest,
 ) -> Result<(Vec<u8>, Digest), OpenSealedError> {
     let id = id.to_le_bytes();
-    let place = Place { table: "messages", column: "body", row: &[&id, run.as_bytes()] };
-    Ok((cipher.open(place, body)?, cipher.mask(&[b"message", &id], hash)))
+    let place = Place {
+        table: "messages",
+        column: "body",
+        row: &[&id, run.as_bytes()],
+    };
+    Ok((
+        cipher.open(place, body)?,
+        cipher.mask(&[b"message", &id], hash),
+    ))
 }
 
 pub(super) fn seal_refusal<'a>(
@@ -152,22 +239,59 @@ pub(super) fn seal_refusal<'a>(
     refusal: &'a str,
 ) -> Result<Cow<'a, str>, SealError> {
     let id = id.to_le_bytes();
-    cipher.seal_text(Place { table: "messages", column: "refusal", row: &[&id] }, refusal)
+    cipher.seal_text(
+        Place {
+            table: "messages",
+            column: "refusal",
+            row: &[&id],
+        },
+        refusal,
+    )
 }
 
-pub(super) fn open_refusal(cipher: &Cipher, id: i64, kept: String) -> Result<String, OpenSealedError> {
+pub(super) fn open_refusal(
+    cipher: &Cipher,
+    id: i64,
+    kept: String,
+) -> Result<String, OpenSealedError> {
     let id = id.to_le_bytes();
-    cipher.open_text(Place { table: "messages", column: "refusal", row: &[&id] }, kept)
+    cipher.open_text(
+        Place {
+            table: "messages",
+            column: "refusal",
+            row: &[&id],
+        },
+        kept,
+    )
 }
 
 /// An answer of the service that may be given again, sealed for its key.
-pub(super) fn seal_answer(cipher: &Cipher, key: &Digest, answer: &[u8]) -> Result<Vec<u8>, SealError> {
-    let place = Place { table: "answers", column: "answer", row: &[key.as_bytes()] };
+pub(super) fn seal_answer(
+    cipher: &Cipher,
+    key: &Digest,
+    answer: &[u8],
+) -> Result<Vec<u8>, SealError> {
+    let place = Place {
+        table: "answers",
+        column: "answer",
+        row: &[key.as_bytes()],
+    };
     Ok(cipher.seal(place, answer)?.into_owned())
 }
 
-pub(super) fn open_answer(cipher: &Cipher, key: &Digest, kept: Vec<u8>) -> Result<Vec<u8>, OpenSealedError> {
-    cipher.open(Place { table: "answers", column: "answer", row: &[key.as_bytes()] }, kept)
+pub(super) fn open_answer(
+    cipher: &Cipher,
+    key: &Digest,
+    kept: Vec<u8>,
+) -> Result<Vec<u8>, OpenSealedError> {
+    cipher.open(
+        Place {
+            table: "answers",
+            column: "answer",
+            row: &[key.as_bytes()],
+        },
+        kept,
+    )
 }
 
 /// The hash of a request could confirm a guess of it. The same call hides it and shows it again.
@@ -180,7 +304,9 @@ pub(super) fn token_mark(cipher: &Cipher, token: &Token) -> Result<Option<Vec<u8
     if !cipher.is_sealed() {
         return Ok(None);
     }
-    with_token_place(token, |place| Ok(Some(cipher.seal(place, b"")?.into_owned())))
+    with_token_place(token, |place| {
+        Ok(Some(cipher.seal(place, b"")?.into_owned()))
+    })
 }
 
 pub(super) fn check_token_mark(
@@ -191,17 +317,30 @@ pub(super) fn check_token_mark(
     if !cipher.is_sealed() {
         return Ok(());
     }
-    with_token_place(token, |place| cipher.open(place, mark.ok_or(OpenSealedError)?).map(drop))
+    with_token_place(token, |place| {
+        cipher.open(place, mark.ok_or(OpenSealedError)?).map(drop)
+    })
 }
 
 fn with_token_place<T>(token: &Token, work: impl FnOnce(Place<'_>) -> T) -> T {
-    let Token { id, hash, principal, role, created_at, expires_at, revoked_at } = token;
+    let Token {
+        id,
+        hash,
+        principal,
+        role,
+        created_at,
+        expires_at,
+        revoked_at,
+    } = token;
     let optional = |at: Option<planwright_core::time::Timestamp>| match at {
         Some(at) => at.as_millis().to_le_bytes().to_vec(),
         None => Vec::new(),
     };
-    let (created, expires, revoked) =
-        (created_at.as_millis().to_le_bytes(), optional(*expires_at), optional(*revoked_at));
+    let (created, expires, revoked) = (
+        created_at.as_millis().to_le_bytes(),
+        optional(*expires_at),
+        optional(*revoked_at),
+    );
     let row: [&[u8]; 8] = [
         id.0.as_bytes(),
         hash.as_bytes(),
@@ -212,5 +351,9 @@ fn with_token_place<T>(token: &Token, work: impl FnOnce(Place<'_>) -> T) -> T {
         &expires,
         &revoked,
     ];
-    work(Place { table: "tokens", column: "mark", row: &row })
+    work(Place {
+        table: "tokens",
+        column: "mark",
+        row: &row,
+    })
 }

@@ -1,4 +1,5 @@
-//! The store as the engine sees it: writes go to the writer's queue, reads to a connection of their own.
+//! The store as the engine sees it: writes go to the writer's queue, reads to a connection of their
+//! own.
 
 use super::anchor::Anchor;
 use super::changes::{Changes, Source};
@@ -13,8 +14,8 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamCounts, StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId,
+    Placed, Position, Store, StoreError, StreamCounts, StreamInfo,
 };
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -26,7 +27,8 @@ use std::time::{Duration, Instant};
 use std::{fmt, io};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// How long somebody who waits for a commit alone stays awake: a little longer than a fast disk takes.
+/// How long somebody who waits for a commit alone stays awake: a little longer than a fast disk
+/// takes.
 const WAKEFUL: Duration = Duration::from_micros(150);
 
 /// A journal in an SQLite file. Several stores, also in several processes, may be open on one file.
@@ -46,7 +48,9 @@ pub struct SqliteStore {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.options.path).finish_non_exhaustive()
+        f.debug_struct("SqliteStore")
+            .field("path", &self.options.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -57,10 +61,14 @@ impl SqliteStore {
     }
 
     pub fn open_with(options: Options) -> Result<Self, OpenStoreError> {
-        // First of all the lock: whoever replaces the store must not do it between two of our looks.
+        // First of all the lock: whoever replaces the store must not do it between two of our
+        // looks.
         let (heads, promises) = open_heads(&options)?;
         let (connection, cipher) = open::writer(&options)?;
-        let options = Arc::new(Options { passphrase: None, ..options });
+        let options = Arc::new(Options {
+            passphrase: None,
+            ..options
+        });
         let cipher = Arc::new(cipher);
         let anchor = Arc::new(Anchor::new(promises, &connection)?);
         let count = Arc::new(watch::Sender::new(0));
@@ -75,9 +83,15 @@ impl SqliteStore {
             count,
         );
         let thread = std::thread::Builder::new().name("planwright-writer".to_owned());
-        let writer = thread.spawn(move || writer.run(requests)).map_err(OpenStoreError::Thread)?;
+        let writer = thread
+            .spawn(move || writer.run(requests))
+            .map_err(OpenStoreError::Thread)?;
         Ok(Self {
-            reader: Arc::new(Reader::new(Arc::clone(&options), anchor, Arc::clone(&cipher))),
+            reader: Arc::new(Reader::new(
+                Arc::clone(&options),
+                anchor,
+                Arc::clone(&cipher),
+            )),
             cipher,
             options,
             changes,
@@ -102,8 +116,9 @@ impl SqliteStore {
         let (reply, mut answer) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         queue.send(request(reply)).await.map_err(|_| stopped())?;
-        // A fast disk commits in less time than it takes to wake a sleeping thread. Whoever is alone stays awake for
-        // that long; when many wait they share commits, and waking is cheap beside that.
+        // A fast disk commits in less time than it takes to wake a sleeping thread. Whoever is
+        // alone stays awake for that long; when many wait they share commits, and waking is cheap
+        // beside that.
         let started = Instant::now();
         while waiting.alone() && started.elapsed() < WAKEFUL {
             match answer.try_recv() {
@@ -143,7 +158,11 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let reader = Arc::clone(&self.reader);
         let done = tokio::task::spawn_blocking(move || work(&reader)).await;
-        done.unwrap_or_else(|error| Err(StoreError::Failed(format!("reading was interrupted: {error}"))))
+        done.unwrap_or_else(|error| {
+            Err(StoreError::Failed(format!(
+                "reading was interrupted: {error}"
+            )))
+        })
     }
 }
 
@@ -156,7 +175,10 @@ fn open_heads(options: &Options) -> Result<(Heads, HashMap<String, Head>), OpenS
         match Heads::open(&path, Share::Shared) {
             Ok(opened) => return Ok(opened),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                return Err(OpenStoreError::File { path, source: error });
+                return Err(OpenStoreError::File {
+                    path,
+                    source: error,
+                });
             }
             Err(_) if Instant::now() >= deadline => return Err(OpenStoreError::Rewriting),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
@@ -254,7 +276,10 @@ impl Store for SqliteStore {
         Box::pin(self.look(move |reader| reader.plans_in(&words, until)))
     }
 
-    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+    fn runs_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         Box::pin(self.look(move |reader| reader.runs_in(&words)))
     }
@@ -263,7 +288,10 @@ impl Store for SqliteStore {
         Box::pin(self.look(Reader::counts))
     }
 
-    fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
+    fn info<'a>(
+        &'a self,
+        stream: &'a StreamName,
+    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
         Box::pin(async { self.reader.info(stream) })
     }
 
@@ -274,10 +302,19 @@ impl Store for SqliteStore {
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Lease, AcquireError>> {
         let (run, owner) = (run.clone(), owner.clone());
-        Box::pin(self.ask(move |reply| Request::Acquire { run, owner, ttl, reply }))
+        Box::pin(self.ask(move |reply| Request::Acquire {
+            run,
+            owner,
+            ttl,
+            reply,
+        }))
     }
 
-    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>> {
+    fn renew<'a>(
+        &'a self,
+        lease: &'a Lease,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AppendError>> {
         let lease = lease.clone();
         Box::pin(self.ask(move |reply| Request::Renew { lease, ttl, reply }))
     }
@@ -291,7 +328,11 @@ impl Store for SqliteStore {
         Box::pin(async { self.reader.lease(run) })
     }
 
-    fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>> {
+    fn send<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
         let run = run.clone();
         Box::pin(self.ask(move |reply| Request::Send { run, body, reply }))
     }
@@ -304,7 +345,10 @@ impl Store for SqliteStore {
         Box::pin(async { self.reader.messages(None) })
     }
 
-    fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
+    fn answer(
+        &self,
+        message: MessageId,
+    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
         Box::pin(async move { self.reader.answer(message) })
     }
 

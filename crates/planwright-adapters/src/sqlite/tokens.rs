@@ -1,4 +1,5 @@
-//! Tokens as rows. Every look goes to the file, so that what another process revokes counts with the next request.
+//! Tokens as rows. Every look goes to the file, so that what another process revokes counts with
+//! the next request.
 
 use super::fault::{Stop, failed};
 use super::sealing::{check_token_mark, token_mark};
@@ -55,7 +56,10 @@ impl Stored {
         let role: Role = self.role.parse().map_err(|_| changed())?;
         let token = Token {
             hash: Digest::from_bytes(self.hash),
-            principal: Principal { kind, name: self.name },
+            principal: Principal {
+                kind,
+                name: self.name,
+            },
             role,
             created_at: Timestamp::from_millis(self.created_at),
             expires_at: self.expires_at.map(Timestamp::from_millis),
@@ -69,9 +73,18 @@ impl Stored {
 
 fn insert(connection: &Connection, cipher: &Cipher, token: &Token) -> Result<(), Stop<StoreError>> {
     let mark = token_mark(cipher, token).map_err(|error| Stop::failed(error.to_string()))?;
-    let sql = "INSERT INTO tokens (id, hash, kind, name, role, created_at, expires_at, revoked_at, mark)
+    let sql =
+        "INSERT INTO tokens (id, hash, kind, name, role, created_at, expires_at, revoked_at, mark)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let Token { id, hash, principal, role, created_at, expires_at, revoked_at } = token;
+    let Token {
+        id,
+        hash,
+        principal,
+        role,
+        created_at,
+        expires_at,
+        revoked_at,
+    } = token;
     let inserted = connection.prepare_cached(sql)?.execute(params![
         id.0,
         hash.as_bytes(),
@@ -85,9 +98,9 @@ fn insert(connection: &Connection, cipher: &Cipher, token: &Token) -> Result<(),
     ]);
     match inserted {
         Ok(_) => Ok(()),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            Err(Stop::failed(format!("the token {} exists already, or it is none", id.0)))
-        }
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Err(
+            Stop::failed(format!("the token {} exists already, or it is none", id.0)),
+        ),
         Err(error) => Err(error.into()),
     }
 }
@@ -102,7 +115,9 @@ fn find(
     let row = connection
         .prepare_cached(&sql)
         .and_then(|mut statement| statement.query_row([key], Stored::read).optional());
-    row.map_err(|error| failed(&error))?.map(|row| row.token(cipher)).transpose()
+    row.map_err(|error| failed(&error))?
+        .map(|row| row.token(cipher))
+        .transpose()
 }
 
 pub(super) fn find_by_id(
@@ -114,20 +129,30 @@ pub(super) fn find_by_id(
 }
 
 /// The tokens that were changed on disk.
-pub(super) fn check_all(connection: &Connection, cipher: &Cipher) -> Result<Vec<String>, rusqlite::Error> {
+pub(super) fn check_all(
+    connection: &Connection,
+    cipher: &Cipher,
+) -> Result<Vec<String>, rusqlite::Error> {
     let sql = format!("SELECT {COLUMNS} FROM tokens ORDER BY number");
     let mut statement = connection.prepare(&sql)?;
-    let rows: Vec<Stored> = statement.query_map([], Stored::read)?.collect::<Result<_, _>>()?;
+    let rows: Vec<Stored> = statement
+        .query_map([], Stored::read)?
+        .collect::<Result<_, _>>()?;
     let problems = rows.into_iter().filter_map(|row| row.token(cipher).err());
     Ok(problems.map(|problem| problem.to_string()).collect())
 }
 
 pub(super) fn all(connection: &Connection, cipher: &Cipher) -> Result<Vec<Token>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM tokens ORDER BY number");
-    let rows = connection
-        .prepare_cached(&sql)
-        .and_then(|mut statement| statement.query_map([], Stored::read)?.collect::<Result<Vec<_>, _>>());
-    rows.map_err(|error| failed(&error))?.into_iter().map(|row| row.token(cipher)).collect()
+    let rows = connection.prepare_cached(&sql).and_then(|mut statement| {
+        statement
+            .query_map([], Stored::read)?
+            .collect::<Result<Vec<_>, _>>()
+    });
+    rows.map_err(|error| failed(&error))?
+        .into_iter()
+        .map(|row| row.token(cipher))
+        .collect()
 }
 
 fn revoke(
@@ -137,11 +162,18 @@ fn revoke(
     at: Timestamp,
 ) -> Result<bool, Stop<StoreError>> {
     let found = find_by_id(connection, cipher, id).map_err(Stop::Refused)?;
-    let Some(token) = found.filter(|token| token.is_valid(at)) else { return Ok(false) };
-    let revoked = Token { revoked_at: Some(at), ..token };
+    let Some(token) = found.filter(|token| token.is_valid(at)) else {
+        return Ok(false);
+    };
+    let revoked = Token {
+        revoked_at: Some(at),
+        ..token
+    };
     let mark = token_mark(cipher, &revoked).map_err(|error| Stop::failed(error.to_string()))?;
     let sql = "UPDATE tokens SET revoked_at = ?2, mark = ?3 WHERE id = ?1";
-    connection.prepare_cached(sql)?.execute(params![id.0, at.as_millis(), mark])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![id.0, at.as_millis(), mark])?;
     Ok(true)
 }
 
@@ -154,7 +186,8 @@ impl Tokens for SqliteStore {
     // A look by hash takes microseconds, less than moving it to another thread.
     fn find<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, StoreError>> {
         Box::pin(async {
-            self.reader().with(|connection| find(connection, self.cipher(), "hash", hash.as_bytes()))
+            self.reader()
+                .with(|connection| find(connection, self.cipher(), "hash", hash.as_bytes()))
         })
     }
 
@@ -162,7 +195,11 @@ impl Tokens for SqliteStore {
         Box::pin(self.look(|reader| reader.with(|connection| all(connection, reader.cipher()))))
     }
 
-    fn revoke<'a>(&'a self, id: &'a TokenId, at: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn revoke<'a>(
+        &'a self,
+        id: &'a TokenId,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let (id, cipher) = (id.clone(), Arc::clone(self.cipher()));
         Box::pin(self.write(move |connection| revoke(connection, &cipher, &id, at)))
     }

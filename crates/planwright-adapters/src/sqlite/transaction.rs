@@ -1,4 +1,5 @@
-//! One append inside a write transaction: everything is checked against what the file says at this moment.
+//! One append inside a write transaction: everything is checked against what the file says at this
+//! moment.
 
 use super::anchor::Anchor;
 use super::fault::{Stop, of_stream};
@@ -9,7 +10,9 @@ use crate::vault::Cipher;
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
-use planwright_engine::port::{Append, AppendError, LeaseRule, MessageId, StoreError, StreamStatus};
+use planwright_engine::port::{
+    Append, AppendError, LeaseRule, MessageId, StoreError, StreamStatus,
+};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 type Stopped = Stop<AppendError>;
@@ -22,20 +25,26 @@ pub(super) fn position(id: i64, seq: u64) -> i64 {
     (id << SEQ_BITS) | i64::try_from(seq.min(MAX_SEQ)).expect("32 bits fit")
 }
 
-pub(super) fn stream_id(connection: &Connection, name: &str) -> Result<Option<i64>, rusqlite::Error> {
+pub(super) fn stream_id(
+    connection: &Connection,
+    name: &str,
+) -> Result<Option<i64>, rusqlite::Error> {
     let mut statement = connection.prepare_cached("SELECT id FROM streams WHERE name = ?1")?;
     statement.query_row([name], |row| row.get(0)).optional()
 }
 
 /// The last entry of a stream, found by its place in the table. Its hash is as the file has it.
 pub(super) fn head_of(connection: &Connection, id: i64) -> Result<Head, rusqlite::Error> {
-    let sql =
-        "SELECT position, hash FROM entries WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT 1";
+    let sql = "SELECT position, hash FROM entries WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT 1";
     let mut statement = connection.prepare_cached(sql)?;
     let head = statement.query_row([position(id, 0), position(id, MAX_SEQ)], |row| {
         let position: i64 = row.get(0)?;
-        let seq = u64::from(u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits"));
-        Ok(Head { seq, hash: Digest::from_bytes(row.get(1)?) })
+        let seq =
+            u64::from(u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits"));
+        Ok(Head {
+            seq,
+            hash: Digest::from_bytes(row.get(1)?),
+        })
     });
     Ok(head.optional()?.unwrap_or(Head::EMPTY))
 }
@@ -45,8 +54,11 @@ pub(super) fn entry_hash(
     id: i64,
     seq: u64,
 ) -> Result<Option<Digest>, rusqlite::Error> {
-    let mut statement = connection.prepare_cached("SELECT hash FROM entries WHERE position = ?1")?;
-    let hash = statement.query_row([position(id, seq)], |row| row.get(0).map(Digest::from_bytes));
+    let mut statement =
+        connection.prepare_cached("SELECT hash FROM entries WHERE position = ?1")?;
+    let hash = statement.query_row([position(id, seq)], |row| {
+        row.get(0).map(Digest::from_bytes)
+    });
     hash.optional()
 }
 
@@ -66,7 +78,9 @@ pub(super) fn records_of(
     let rows = statement.query_map([position(id, after), position(id, MAX_SEQ), limit], |row| {
         let position: i64 = row.get(0)?;
         let kept = Record {
-            seq: u64::from(u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits")),
+            seq: u64::from(
+                u32::try_from(position & i64::from(u32::MAX)).expect("masked to 32 bits"),
+            ),
             at: planwright_core::time::Timestamp::from_millis(row.get(1)?),
             epoch: row.get(2)?,
             key: row.get(3)?,
@@ -87,11 +101,15 @@ pub(super) fn append(
     name: &str,
 ) -> Result<(), Stopped> {
     let stream = &append.stream;
-    anchor.check(connection, stream, name).map_err(|error| Stop::Refused(error.into()))?;
+    anchor
+        .check(connection, stream, name)
+        .map_err(|error| Stop::Refused(error.into()))?;
     let id = checked_stream(connection, cipher, append, name)?;
     match &append.lease {
         LeaseRule::None | LeaseRule::Held { .. } => {}
-        LeaseRule::Open { owner, ttl } => lease::open(connection, owners, run_of(stream)?, owner, *ttl)?,
+        LeaseRule::Open { owner, ttl } => {
+            lease::open(connection, owners, run_of(stream)?, owner, *ttl)?;
+        }
         LeaseRule::Release { .. } => lease::release_held(connection, run_of(stream)?)?,
     }
     for (message, answer) in &append.answers {
@@ -113,20 +131,27 @@ pub(super) fn append(
     let first = feed::next_ordinal(connection)?;
     for (ordinal, record) in (first..).zip(&append.records) {
         let kept = seal_entry(cipher, name, record).map_err(unsealed)?;
-        insert_record(connection, stream, (position(id, record.seq), ordinal), record, &kept)?;
+        insert_record(
+            connection,
+            stream,
+            (position(id, record.seq), ordinal),
+            record,
+            &kept,
+        )?;
     }
     Ok(())
 }
 
-/// The stream's number, once the lease is known to be held and the stream to end where the append expects it to. Three
-/// simple questions: SQLite would plan one large one again for every append.
+/// The stream's number, once the lease is known to be held and the stream to end where the append
+/// expects it to. Three simple questions: SQLite would plan one large one again for every append.
 fn checked_stream(
     connection: &Connection,
     cipher: &Cipher,
     append: &Append,
     name: &str,
 ) -> Result<Option<i64>, Stopped> {
-    // A stale owner is told so before it is told that the stream has grown: it must stop, not try again.
+    // A stale owner is told so before it is told that the stream has grown: it must stop, not try
+    // again.
     if let LeaseRule::Held { epoch } | LeaseRule::Release { epoch } = append.lease {
         lease::check_held(connection, run_of(&append.stream)?, epoch)?;
     }
@@ -152,7 +177,11 @@ fn check_head(
     };
     if found != append.expected {
         let (stream, expected) = (stream.clone(), append.expected);
-        return Err(Stop::Refused(AppendError::Conflict { stream, expected, found }));
+        return Err(Stop::Refused(AppendError::Conflict {
+            stream,
+            expected,
+            found,
+        }));
     }
     follows(append)
 }
@@ -163,7 +192,10 @@ fn follows(append: &Append) -> Result<(), Stopped> {
     for record in &append.records {
         if record.seq != seq + 1 || record.seq > MAX_SEQ {
             let stream = &append.stream;
-            return Err(Stop::failed(format!("record {} of {stream} does not follow {seq}", record.seq)));
+            return Err(Stop::failed(format!(
+                "record {} of {stream} does not follow {seq}",
+                record.seq
+            )));
         }
         seq = record.seq;
     }
@@ -181,25 +213,45 @@ fn insert_record(
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let mut statement = connection.prepare_cached(sql)?;
     let Record { at, epoch, key, .. } = record;
-    let KeptEntry { hash, key: kept_key, body } = kept;
-    let inserted =
-        statement.execute(params![position, at.as_millis(), epoch, ordinal, hash.as_bytes(), kept_key, body]);
+    let KeptEntry {
+        hash,
+        key: kept_key,
+        body,
+    } = kept;
+    let inserted = statement.execute(params![
+        position,
+        at.as_millis(),
+        epoch,
+        ordinal,
+        hash.as_bytes(),
+        kept_key,
+        body
+    ]);
     match (inserted, key) {
         (Ok(_), _) => Ok(()),
-        (Err(error), Some(key)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            Err(Stop::Refused(AppendError::Duplicate { stream: stream.clone(), key: key.clone() }))
+        (Err(error), Some(key))
+            if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) =>
+        {
+            Err(Stop::Refused(AppendError::Duplicate {
+                stream: stream.clone(),
+                key: key.clone(),
+            }))
         }
         (Err(error), _) => Err(error.into()),
     }
 }
 
-/// Times in lists come from the journal where there is an entry, so that they can be rebuilt from it.
+/// Times in lists come from the journal where there is an entry, so that they can be rebuilt from
+/// it.
 fn insert_stream(
     (connection, cipher): (&Connection, &Cipher),
     append: &Append,
     name: &str,
 ) -> Result<i64, Stopped> {
-    let created_at = append.records.first().map_or_else(lease::now, |record| record.at);
+    let created_at = append
+        .records
+        .first()
+        .map_or_else(lease::now, |record| record.at);
     let updated_at = append.records.last().map_or(created_at, |record| record.at);
     let kind = match append.stream {
         StreamName::Plan(_) => "plan",
@@ -209,7 +261,11 @@ fn insert_stream(
     let label = match status {
         Some(status) => {
             let times = (created_at.as_millis(), updated_at.as_millis());
-            Some(label_row(name, status, times).seal(cipher, &status.label).map_err(unsealed)?)
+            Some(
+                label_row(name, status, times)
+                    .seal(cipher, &status.label)
+                    .map_err(unsealed)?,
+            )
         }
         None => None,
     };
@@ -234,23 +290,42 @@ fn update_status(
     name: &str,
     id: i64,
 ) -> Result<(), Stopped> {
-    let Some(whole @ StreamStatus { plan, status, label }) = &append.status else { return Ok(()) };
+    let Some(
+        whole @ StreamStatus {
+            plan,
+            status,
+            label,
+        },
+    ) = &append.status
+    else {
+        return Ok(());
+    };
     // A word alone says nothing new, and changes no time: it is only kept right.
     let updated_at = append.records.last().map(|record| record.at.as_millis());
     let label = if cipher.is_sealed() {
         // Sealed texts always differ, so SQLite cannot tell.
-        let Sameness::Differs { times: (created_at, before) } = same_status(connection, cipher, name, whole)?
+        let Sameness::Differs {
+            times: (created_at, before),
+        } = same_status(connection, cipher, name, whole)?
         else {
             return Ok(());
         };
         let times = (created_at, updated_at.unwrap_or(before));
-        label_row(name, whole, times).seal(cipher, label).map_err(unsealed)?
+        label_row(name, whole, times)
+            .seal(cipher, label)
+            .map_err(unsealed)?
     } else {
         label.as_str().into()
     };
     let sql = "UPDATE streams SET plan = ?2, status = ?3, label = ?4, updated_at = coalesce(?5, updated_at)
                WHERE id = ?1 AND (plan IS NOT ?2 OR status IS NOT ?3 OR label IS NOT ?4)";
-    connection.prepare_cached(sql)?.execute(params![id, plan.as_str(), status, label, updated_at])?;
+    connection.prepare_cached(sql)?.execute(params![
+        id,
+        plan.as_str(),
+        status,
+        label,
+        updated_at
+    ])?;
     Ok(())
 }
 
@@ -272,16 +347,29 @@ fn same_status(
 ) -> Result<Sameness, Stopped> {
     let sql = "SELECT plan, status, label, created_at, updated_at FROM streams WHERE name = ?1";
     type Found = (Option<String>, Option<String>, Option<String>, i64, i64);
-    let (plan, status, label, created_at, updated_at): Found = connection
-        .prepare_cached(sql)?
-        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+    let (plan, status, label, created_at, updated_at): Found =
+        connection.prepare_cached(sql)?.query_row([name], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ))
+        })?;
     let times = (created_at, updated_at);
     let same = plan.as_deref() == Some(wanted.plan.as_str())
         && status.as_ref() == Some(&wanted.status)
         && label.is_some_and(|label| {
-            label_row(name, wanted, times).open(cipher, label).is_ok_and(|label| label == wanted.label)
+            label_row(name, wanted, times)
+                .open(cipher, label)
+                .is_ok_and(|label| label == wanted.label)
         });
-    Ok(if same { Sameness::Same } else { Sameness::Differs { times } })
+    Ok(if same {
+        Sameness::Same
+    } else {
+        Sameness::Differs { times }
+    })
 }
 
 fn label_row<'a>(
@@ -289,7 +377,13 @@ fn label_row<'a>(
     status: &'a StreamStatus,
     (created_at, updated_at): (i64, i64),
 ) -> LabelRow<'a> {
-    LabelRow { stream, plan: status.plan.as_str(), status: &status.status, created_at, updated_at }
+    LabelRow {
+        stream,
+        plan: status.plan.as_str(),
+        status: &status.status,
+        created_at,
+        updated_at,
+    }
 }
 
 fn unsealed(error: crate::vault::SealError) -> Stopped {
@@ -303,16 +397,24 @@ fn write_answer(
     answer: &Result<(), String>,
 ) -> Result<(), Stopped> {
     let sql = "UPDATE messages SET answered = 1, refusal = ?2 WHERE id = ?1 AND answered = 0";
-    let refusal = answer.as_ref().err().map(|words| sealing::seal_refusal(cipher, message.0, words));
+    let refusal = answer
+        .as_ref()
+        .err()
+        .map(|words| sealing::seal_refusal(cipher, message.0, words));
     let refusal = refusal.transpose().map_err(unsealed)?;
-    let changed = connection.prepare_cached(sql)?.execute(params![message.0, refusal])?;
+    let changed = connection
+        .prepare_cached(sql)?
+        .execute(params![message.0, refusal])?;
     if changed == 1 {
         return Ok(());
     }
     let mut statement = connection.prepare_cached("SELECT 1 FROM messages WHERE id = ?1")?;
     if statement.exists([message.0])? {
         let key = format!("answer to message {}", message.0);
-        return Err(Stop::Refused(AppendError::Duplicate { stream: stream.clone(), key }));
+        return Err(Stop::Refused(AppendError::Duplicate {
+            stream: stream.clone(),
+            key,
+        }));
     }
     Err(Stop::failed(format!("there is no message {}", message.0)))
 }
@@ -331,20 +433,28 @@ pub(super) fn insert_message(
     let mut statement =
         connection.prepare_cached("INSERT INTO messages (run, body, hash) VALUES (?1, ?2, ?3)")?;
     if !cipher.is_sealed() {
-        return Ok(MessageId(statement.insert(params![run.as_str(), body, hash.as_bytes()])?));
+        return Ok(MessageId(statement.insert(params![
+            run.as_str(),
+            body,
+            hash.as_bytes()
+        ])?));
     }
     // It is sealed for its number, which is only known once it has a row.
     let id = statement.insert(params![run.as_str(), [0_u8; 0], [0_u8; 0]])?;
     let sealed = sealing::seal_message(cipher, (id, run.as_str()), body, hash);
     let (body, hash) = sealed.map_err(|error| Stop::failed(error.to_string()))?;
     let sql = "UPDATE messages SET body = ?2, hash = ?3 WHERE id = ?1";
-    connection.prepare_cached(sql)?.execute(params![id, body, hash.as_bytes()])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![id, body, hash.as_bytes()])?;
     Ok(MessageId(id))
 }
 
 fn run_of(stream: &StreamName) -> Result<&RunId, Stopped> {
     match stream {
         StreamName::Run(run) => Ok(run),
-        StreamName::Plan(_) => Err(Stop::failed(format!("{stream} has no lease: only runs are owned"))),
+        StreamName::Plan(_) => Err(Stop::failed(format!(
+            "{stream} has no lease: only runs are owned"
+        ))),
     }
 }

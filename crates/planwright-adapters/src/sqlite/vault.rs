@@ -1,4 +1,5 @@
-//! The lock of an encrypted store, kept in the database itself: every copy of the file can be opened.
+//! The lock of an encrypted store, kept in the database itself: every copy of the file can be
+//! opened.
 
 use super::open::OpenStoreError;
 use crate::vault::{Cipher, Cost, DataKey, LockedKey, Passphrase};
@@ -13,7 +14,11 @@ pub(super) fn read(connection: &Connection) -> Result<Option<LockedKey>, OpenSto
     let row = connection.query_row(sql, [], |row| {
         Ok(LockedKey {
             format: row.get(0)?,
-            cost: Cost { memory_kib: row.get(1)?, passes: row.get(2)?, lanes: row.get(3)? },
+            cost: Cost {
+                memory_kib: row.get(1)?,
+                passes: row.get(2)?,
+                lanes: row.get(3)?,
+            },
             salt: row.get(4)?,
             nonce: row.get(5)?,
             wrapped: row.get(6)?,
@@ -23,7 +28,9 @@ pub(super) fn read(connection: &Connection) -> Result<Option<LockedKey>, OpenSto
 }
 
 fn has_table(connection: &Connection) -> Result<bool, rusqlite::Error> {
-    connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'vault'")?.exists([])
+    connection
+        .prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'vault'")?
+        .exists([])
 }
 
 /// Keeps a lock in place of any other.
@@ -35,24 +42,44 @@ pub(super) fn write(
     let sql = "INSERT OR REPLACE INTO vault
                (only, format, memory_kib, passes, lanes, salt, nonce, wrapped_key, unfinished)
                VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    let LockedKey { format, cost, salt, nonce, wrapped } = locked;
-    let Cost { memory_kib, passes, lanes } = cost;
-    connection.execute(sql, params![format, memory_kib, passes, lanes, salt, nonce, wrapped, unfinished])?;
+    let LockedKey {
+        format,
+        cost,
+        salt,
+        nonce,
+        wrapped,
+    } = locked;
+    let Cost {
+        memory_kib,
+        passes,
+        lanes,
+    } = cost;
+    connection.execute(
+        sql,
+        params![
+            format, memory_kib, passes, lanes, salt, nonce, wrapped, unfinished
+        ],
+    )?;
     Ok(())
 }
 
 /// Whether files from before the key was set may still lie around.
 pub(super) fn is_unfinished(connection: &Connection) -> Result<bool, rusqlite::Error> {
-    let found = connection.query_row("SELECT unfinished FROM vault", [], |row| row.get(0)).optional()?;
+    let found = connection
+        .query_row("SELECT unfinished FROM vault", [], |row| row.get(0))
+        .optional()?;
     Ok(found.unwrap_or(false))
 }
 
 pub(super) fn finish(connection: &Connection) -> Result<(), rusqlite::Error> {
-    connection.execute("UPDATE vault SET unfinished = 0", []).map(drop)
+    connection
+        .execute("UPDATE vault SET unfinished = 0", [])
+        .map(drop)
 }
 
-/// The cipher of the store, before anything in it is touched. An encrypted store needs its passphrase; a passphrase
-/// needs an encrypted store, or one in which nothing is yet: whoever sets one must not be answered in plain text.
+/// The cipher of the store, before anything in it is touched. An encrypted store needs its
+/// passphrase; a passphrase needs an encrypted store, or one in which nothing is yet: whoever sets
+/// one must not be answered in plain text.
 pub(super) fn unlock(
     connection: &Connection,
     passphrase: Option<&Passphrase>,
@@ -67,11 +94,14 @@ pub(super) fn unlock(
 }
 
 fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
-    let fresh = !connection.prepare("SELECT 1 FROM sqlite_master WHERE name = 'streams'")?.exists([])?;
+    let fresh = !connection
+        .prepare("SELECT 1 FROM sqlite_master WHERE name = 'streams'")?
+        .exists([])?;
     Ok(fresh || !connection.prepare("SELECT 1 FROM streams")?.exists([])?)
 }
 
-/// Gives an empty store its lock. Of several processes one does it, and the others open what it made.
+/// Gives an empty store its lock. Of several processes one does it, and the others open what it
+/// made.
 pub(super) fn create(
     connection: &mut Connection,
     passphrase: &Passphrase,

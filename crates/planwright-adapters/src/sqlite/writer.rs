@@ -1,4 +1,5 @@
-//! The one thread that writes: it takes everything that is queued, commits it at once, and only then answers.
+//! The one thread that writes: it takes everything that is queued, commits it at once, and only
+//! then answers.
 
 use super::anchor::Anchor;
 use super::changes::touch_mail;
@@ -12,19 +13,23 @@ use crate::vault::Cipher;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_engine::crash;
-use planwright_engine::port::{AcquireError, Append, AppendError, Lease, MessageId, OwnerId, StoreError};
+use planwright_engine::port::{
+    AcquireError, Append, AppendError, Lease, MessageId, OwnerId, StoreError,
+};
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// More than this many requests are not committed at once, so that the first does not wait for the last.
+/// More than this many requests are not committed at once, so that the first does not wait for the
+/// last.
 const MAX_GROUP: usize = 512;
 /// The log is copied into the main file when it may have this many pages, as SQLite itself does it.
 const CHECKPOINT_PAGES: u64 = 1000;
 const PAGE_BYTES: u64 = 4096;
-/// A log larger than this is emptied before leaving, because the next one to open has to read all of it.
+/// A log larger than this is emptied before leaving, because the next one to open has to read all
+/// of it.
 const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
 /// How long the writer stays awake after a commit.
 const WAKEFUL: Duration = Duration::from_micros(50);
@@ -78,7 +83,8 @@ impl Request {
 /// Work that is not the journal's.
 type Work = Box<dyn FnOnce(&mut Writer, Turn) -> Finish + Send>;
 
-/// How a request's turn has come: whether it is alone in its group, and whether the transaction has begun.
+/// How a request's turn has come: whether it is alone in its group, and whether the transaction has
+/// begun.
 pub(super) struct Turn {
     alone: bool,
     begun: bool,
@@ -100,7 +106,8 @@ pub(super) struct Writer {
     touched: Vec<(String, Head)>,
     /// The group at hand holds a message.
     mailed: bool,
-    /// Set for good when the disk failed under a commit: what it holds is unknown until somebody opens it afresh.
+    /// Set for good when the disk failed under a commit: what it holds is unknown until somebody
+    /// opens it afresh.
     broken: Option<String>,
     /// An upper estimate of the pages in the log.
     logged_pages: u64,
@@ -109,15 +116,17 @@ pub(super) struct Writer {
     cut_heads_at: u64,
 }
 
-/// Waits for a request, at first without going to sleep: in a chain the next one comes a few microseconds after the
-/// answer to the last, sooner than a sleeping thread wakes up.
+/// Waits for a request, at first without going to sleep: in a chain the next one comes a few
+/// microseconds after the answer to the last, sooner than a sleeping thread wakes up.
 fn next(queue: &mut mpsc::Receiver<Request>) -> Option<Request> {
     let started = Instant::now();
     loop {
         match queue.try_recv() {
             Ok(request) => return Some(request),
             Err(mpsc::error::TryRecvError::Disconnected) => return None,
-            Err(mpsc::error::TryRecvError::Empty) if started.elapsed() < WAKEFUL => std::thread::yield_now(),
+            Err(mpsc::error::TryRecvError::Empty) if started.elapsed() < WAKEFUL => {
+                std::thread::yield_now();
+            }
             Err(mpsc::error::TryRecvError::Empty) => return queue.blocking_recv(),
         }
     }
@@ -195,20 +204,30 @@ impl Writer {
 
     fn begin(&self) -> Result<(), String> {
         crash::point("store: before begin");
-        self.statement("BEGIN IMMEDIATE").map_err(|error| describe(&error))
+        self.statement("BEGIN IMMEDIATE")
+            .map_err(|error| describe(&error))
     }
 
     fn end(&mut self, alone: bool) -> Result<(), String> {
         if self.connection.is_autocommit() {
             // SQLite itself, or the one request that was refused, has taken everything back.
-            return if alone { Ok(()) } else { Err("the transaction was rolled back".to_owned()) };
+            return if alone {
+                Ok(())
+            } else {
+                Err("the transaction was rolled back".to_owned())
+            };
         }
         crash::point("store: before commit");
-        let Err(error) = self.statement("COMMIT") else { return Ok(()) };
+        let Err(error) = self.statement("COMMIT") else {
+            return Ok(());
+        };
         let reason = describe(&error);
         if is_io_failure(&error) {
-            // The pages of a failed fsync are gone from memory: a second one would succeed and mean nothing.
-            self.broken = Some(format!("{reason}; nothing is written until the store is opened again"));
+            // The pages of a failed fsync are gone from memory: a second one would succeed and mean
+            // nothing.
+            self.broken = Some(format!(
+                "{reason}; nothing is written until the store is opened again"
+            ));
         }
         if !self.connection.is_autocommit()
             && let Err(error) = self.statement("ROLLBACK")
@@ -222,7 +241,11 @@ impl Writer {
     fn announce(&mut self) {
         crash::point("store: after commit");
         self.wrote = true;
-        let last = |at: usize| !self.touched[at + 1..].iter().any(|(name, _)| *name == self.touched[at].0);
+        let last = |at: usize| {
+            !self.touched[at + 1..]
+                .iter()
+                .any(|(name, _)| *name == self.touched[at].0)
+        };
         let heads = (0..self.touched.len()).filter(|at| last(*at));
         let heads = heads.map(|at| (self.touched[at].0.as_str(), self.touched[at].1));
         if let Err(error) = self.heads.note(heads) {
@@ -243,15 +266,20 @@ impl Writer {
             Request::Append { appends, reply } => {
                 self.guarded(reply, alone, begun, |writer| writer.append(&appends))
             }
-            Request::Acquire { run, owner, ttl, reply } => {
-                self.guarded(reply, alone, begun, |writer| writer.acquire(&run, &owner, ttl))
-            }
-            Request::Renew { lease, ttl, reply } => {
-                self.guarded(reply, alone, begun, |writer| lease::renew(&writer.connection, &lease, ttl))
-            }
-            Request::Release { lease, reply } => {
-                self.guarded(reply, alone, begun, |writer| lease::release(&writer.connection, &lease))
-            }
+            Request::Acquire {
+                run,
+                owner,
+                ttl,
+                reply,
+            } => self.guarded(reply, alone, begun, |writer| {
+                writer.acquire(&run, &owner, ttl)
+            }),
+            Request::Renew { lease, ttl, reply } => self.guarded(reply, alone, begun, |writer| {
+                lease::renew(&writer.connection, &lease, ttl)
+            }),
+            Request::Release { lease, reply } => self.guarded(reply, alone, begun, |writer| {
+                lease::release(&writer.connection, &lease)
+            }),
             Request::Send { run, body, reply } => self.guarded(reply, alone, begun, |writer| {
                 writer.mailed = true;
                 transaction::insert_message((&writer.connection, &writer.cipher), &run, &body)
@@ -260,7 +288,8 @@ impl Writer {
         }
     }
 
-    /// Does one request so that it can be taken back by itself. A request that is alone needs no savepoint.
+    /// Does one request so that it can be taken back by itself. A request that is alone needs no
+    /// savepoint.
     fn guarded<T: 'static, E: From<StoreError> + 'static>(
         &mut self,
         reply: Reply<T, E>,
@@ -325,15 +354,30 @@ impl Writer {
         Ok(())
     }
 
-    fn acquire(&mut self, run: &RunId, owner: &OwnerId, ttl: Duration) -> Result<Lease, Stop<AcquireError>> {
+    fn acquire(
+        &mut self,
+        run: &RunId,
+        owner: &OwnerId,
+        ttl: Duration,
+    ) -> Result<Lease, Stop<AcquireError>> {
         let stream = StreamName::Run(run.clone());
-        let sound = self.anchor.check(&self.connection, &stream, &stream.to_string());
+        let sound = self
+            .anchor
+            .check(&self.connection, &stream, &stream.to_string());
         sound.map_err(|error| Stop::Refused(error.into()))?;
-        lease::acquire(&self.connection, &mut self.owners, &self.owners_directory, (run, owner, ttl))
+        lease::acquire(
+            &self.connection,
+            &mut self.owners,
+            &self.owners_directory,
+            (run, owner, ttl),
+        )
     }
 
     fn statement(&self, sql: &str) -> Result<(), rusqlite::Error> {
-        self.connection.prepare_cached(sql)?.raw_execute().map(|_| ())
+        self.connection
+            .prepare_cached(sql)?
+            .raw_execute()
+            .map(|_| ())
     }
 
     /// Keeps the log and the heads file short, after the answers were given.
@@ -349,7 +393,11 @@ impl Writer {
         }
         if self.groups >= GROUPS_PER_LOOK {
             self.groups = 0;
-            if self.heads.bytes().is_ok_and(|bytes| bytes >= self.cut_heads_at) {
+            if self
+                .heads
+                .bytes()
+                .is_ok_and(|bytes| bytes >= self.cut_heads_at)
+            {
                 self.cut_heads();
             }
         }
@@ -375,7 +423,10 @@ impl Writer {
             tracing::debug!(reason, "the heads file stays");
         }
         let bytes = self.heads.bytes().unwrap_or_default();
-        self.cut_heads_at = self.options.max_heads_bytes.max(bytes + self.options.max_heads_bytes / 4);
+        self.cut_heads_at = self
+            .options
+            .max_heads_bytes
+            .max(bytes + self.options.max_heads_bytes / 4);
     }
 
     /// Broken promises must outlive the file: they go to a table first.
@@ -387,21 +438,32 @@ impl Writer {
         let sql = "INSERT INTO losses (stream, seq, hash) VALUES (?1, ?2, ?3)
                    ON CONFLICT (stream) DO UPDATE SET seq = ?2, hash = ?3 WHERE seq < ?2";
         for (stream, head) in promises {
-            self.connection.execute(sql, rusqlite::params![stream, head.seq, head.hash.as_bytes()])?;
+            self.connection.execute(
+                sql,
+                rusqlite::params![stream, head.seq, head.hash.as_bytes()],
+            )?;
         }
         Ok(())
     }
 
-    /// With the write lock held and the log empty, every promise made so far is kept by the main file, which was
-    /// synced. Another process may still add the record of a commit that it made before: that promise is kept too.
+    /// With the write lock held and the log empty, every promise made so far is kept by the main
+    /// file, which was synced. Another process may still add the record of a commit that it made
+    /// before: that promise is kept too.
     fn try_cut_heads(&mut self) -> Result<(), String> {
         let text = |error: rusqlite::Error| describe(&error);
-        self.connection.busy_timeout(Duration::from_millis(100)).map_err(text)?;
+        self.connection
+            .busy_timeout(Duration::from_millis(100))
+            .map_err(text)?;
         let result = checkpoint(&self.connection, "TRUNCATE");
         let complete = self.note_checkpoint(result);
-        let begun =
-            if complete { self.statement("BEGIN IMMEDIATE").map_err(text) } else { Err("busy".to_owned()) };
-        self.connection.busy_timeout(self.options.busy_timeout).map_err(text)?;
+        let begun = if complete {
+            self.statement("BEGIN IMMEDIATE").map_err(text)
+        } else {
+            Err("busy".to_owned())
+        };
+        self.connection
+            .busy_timeout(self.options.busy_timeout)
+            .map_err(text)?;
         begun?;
         let cut = if self.log_bytes() == 0 {
             self.heads.clear().map_err(|error| error.to_string())

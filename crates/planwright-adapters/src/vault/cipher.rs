@@ -83,9 +83,15 @@ impl Cipher {
     pub const OVERHEAD: usize = NONCE_BYTES + 16;
 
     pub(crate) fn sealed(key: &DataKey) -> Self {
-        let derive = |use_of_it: &str| Zeroizing::new(prf(&key.0, &[b"planwright", use_of_it.as_bytes()]));
+        let derive =
+            |use_of_it: &str| Zeroizing::new(prf(&key.0, &[b"planwright", use_of_it.as_bytes()]));
         let id = Digest::from_bytes(*derive("id")).short();
-        Self::Sealed(Box::new(Keys { seal: derive("seal"), mask: derive("mask"), name: derive("name"), id }))
+        Self::Sealed(Box::new(Keys {
+            seal: derive("seal"),
+            mask: derive("mask"),
+            name: derive("name"),
+            id,
+        }))
     }
 
     pub fn is_sealed(&self) -> bool {
@@ -102,35 +108,52 @@ impl Cipher {
 
     /// What is kept in place of `bytes`: a random nonce, the ciphertext, the tag.
     pub fn seal<'a>(&self, place: Place<'_>, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, SealError> {
-        let Self::Sealed(keys) = self else { return Ok(Cow::Borrowed(bytes)) };
+        let Self::Sealed(keys) = self else {
+            return Ok(Cow::Borrowed(bytes));
+        };
         let mut sealed = Vec::with_capacity(bytes.len() + Self::OVERHEAD);
         sealed.resize(NONCE_BYTES, 0);
         getrandom::fill(&mut sealed).map_err(|error| SealError::Random(error.to_string()))?;
         let nonce = XNonce::try_from(sealed.as_slice()).expect("made with this length");
         sealed.extend_from_slice(bytes);
-        let tag =
-            keys.aead().encrypt_inout_detached(&nonce, &place.bytes(), (&mut sealed[NONCE_BYTES..]).into());
+        let tag = keys.aead().encrypt_inout_detached(
+            &nonce,
+            &place.bytes(),
+            (&mut sealed[NONCE_BYTES..]).into(),
+        );
         sealed.extend_from_slice(&tag.map_err(|_| SealError::TooLarge)?);
         Ok(Cow::Owned(sealed))
     }
 
     /// What was sealed for this place.
     pub fn open(&self, place: Place<'_>, kept: Vec<u8>) -> Result<Vec<u8>, OpenSealedError> {
-        let Self::Sealed(keys) = self else { return Ok(kept) };
+        let Self::Sealed(keys) = self else {
+            return Ok(kept);
+        };
         let mut kept = kept;
-        let (nonce, _) = kept.split_first_chunk::<NONCE_BYTES>().ok_or(OpenSealedError)?;
+        let (nonce, _) = kept
+            .split_first_chunk::<NONCE_BYTES>()
+            .ok_or(OpenSealedError)?;
         let nonce = XNonce::from(*nonce);
         let mut rest = kept.split_off(NONCE_BYTES);
-        keys.aead().decrypt_in_place(&nonce, &place.bytes(), &mut rest).map_err(|_| OpenSealedError)?;
+        keys.aead()
+            .decrypt_in_place(&nonce, &place.bytes(), &mut rest)
+            .map_err(|_| OpenSealedError)?;
         Ok(rest)
     }
 
     /// As [`Cipher::seal`], for columns that hold text.
-    pub fn seal_text<'a>(&self, place: Place<'_>, text: &'a str) -> Result<Cow<'a, str>, SealError> {
+    pub fn seal_text<'a>(
+        &self,
+        place: Place<'_>,
+        text: &'a str,
+    ) -> Result<Cow<'a, str>, SealError> {
         if !self.is_sealed() {
             return Ok(Cow::Borrowed(text));
         }
-        Ok(Cow::Owned(STANDARD_NO_PAD.encode(self.seal(place, text.as_bytes())?)))
+        Ok(Cow::Owned(
+            STANDARD_NO_PAD.encode(self.seal(place, text.as_bytes())?),
+        ))
     }
 
     pub fn open_text(&self, place: Place<'_>, kept: String) -> Result<String, OpenSealedError> {
@@ -141,9 +164,12 @@ impl Cipher {
         String::from_utf8(self.open(place, bytes)?).map_err(|_| OpenSealedError)
     }
 
-    /// Hides the hash of something that could be guessed, or shows it again: the same call does both.
+    /// Hides the hash of something that could be guessed, or shows it again: the same call does
+    /// both.
     pub fn mask(&self, row: &[&[u8]], hash: Digest) -> Digest {
-        let Self::Sealed(keys) = self else { return hash };
+        let Self::Sealed(keys) = self else {
+            return hash;
+        };
         let mut bytes = prf(&keys.mask, row);
         for (byte, other) in bytes.iter_mut().zip(hash.as_bytes()) {
             *byte ^= other;
@@ -151,7 +177,8 @@ impl Cipher {
         Digest::from_bytes(bytes)
     }
 
-    /// A name that stands for these parts, always the same and saying nothing about them; `None` if nothing is hidden.
+    /// A name that stands for these parts, always the same and saying nothing about them; `None` if
+    /// nothing is hidden.
     pub fn name(&self, parts: &[&[u8]]) -> Option<String> {
         match self {
             Self::Plain => None,
@@ -185,24 +212,45 @@ mod tests {
     }
 
     fn place<'a>(row: &'a [&'a [u8]]) -> Place<'a> {
-        Place { table: "entries", column: "body", row }
+        Place {
+            table: "entries",
+            column: "body",
+            row,
+        }
     }
 
     #[test]
     fn what_was_sealed_opens_in_its_place_and_nowhere_else() {
         let cipher = sealed();
         for bytes in [b"".as_slice(), b"x", &[7; 100_000]] {
-            let kept = cipher.seal(place(&[b"run/a", b"1"]), bytes).unwrap().into_owned();
+            let kept = cipher
+                .seal(place(&[b"run/a", b"1"]), bytes)
+                .unwrap()
+                .into_owned();
             assert_eq!(kept.len(), bytes.len() + Cipher::OVERHEAD);
-            assert_eq!(cipher.open(place(&[b"run/a", b"1"]), kept.clone()).unwrap(), bytes);
-            let rows: [&[&[u8]]; 5] =
-                [&[b"run/a", b"2"], &[b"run/b", b"1"], &[b"run/a1"], &[b"run/a", b"", b"1"], &[]];
+            assert_eq!(
+                cipher.open(place(&[b"run/a", b"1"]), kept.clone()).unwrap(),
+                bytes
+            );
+            let rows: [&[&[u8]]; 5] = [
+                &[b"run/a", b"2"],
+                &[b"run/b", b"1"],
+                &[b"run/a1"],
+                &[b"run/a", b"", b"1"],
+                &[],
+            ];
             for row in rows {
                 assert!(cipher.open(place(row), kept.clone()).is_err());
             }
-            let other = Place { column: "label", ..place(&[b"run/a", b"1"]) };
+            let other = Place {
+                column: "label",
+                ..place(&[b"run/a", b"1"])
+            };
             assert!(cipher.open(other, kept.clone()).is_err());
-            assert!(sealed().open(place(&[b"run/a", b"1"]), kept).is_err(), "another key");
+            assert!(
+                sealed().open(place(&[b"run/a", b"1"]), kept).is_err(),
+                "another key"
+            );
         }
     }
 
@@ -218,10 +266,15 @@ mod tests {
     #[test]
     fn two_thousand_flips_and_cuts_are_noticed() {
         let cipher = sealed();
-        let kept = cipher.seal(place(&[b"run/a"]), &[42; 300]).unwrap().into_owned();
+        let kept = cipher
+            .seal(place(&[b"run/a"]), &[42; 300])
+            .unwrap()
+            .into_owned();
         let mut dice: u64 = 1;
         for number in 0..2_000 {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let at = usize::try_from(dice >> 33).unwrap() % kept.len();
             let mut changed = kept.clone();
             if number % 4 == 0 {
@@ -229,7 +282,10 @@ mod tests {
             } else {
                 changed[at] ^= 1 << (dice >> 20 & 7);
             }
-            assert!(cipher.open(place(&[b"run/a"]), changed).is_err(), "{number} at {at}");
+            assert!(
+                cipher.open(place(&[b"run/a"]), changed).is_err(),
+                "{number} at {at}"
+            );
         }
     }
 
@@ -250,7 +306,10 @@ mod tests {
         assert_eq!(cipher.open_text(place(&[]), kept).unwrap(), "Größe");
         assert!(cipher.open_text(place(&[]), "Größe".to_owned()).is_err());
         let plain = Cipher::Plain;
-        assert!(matches!(plain.seal(place(&[]), b"x").unwrap(), Cow::Borrowed(b"x")));
+        assert!(matches!(
+            plain.seal(place(&[]), b"x").unwrap(),
+            Cow::Borrowed(b"x")
+        ));
         assert_eq!(plain.open(place(&[]), b"x".to_vec()).unwrap(), b"x");
         let hash = Digest::of_bytes(b"x");
         assert_eq!(plain.mask(&[], hash), hash);

@@ -1,7 +1,7 @@
 //! The random key of a store, locked away under a passphrase.
 //!
-//! The passphrase is stretched by Argon2id into a second key that locks the first one. A new passphrase locks the same
-//! key again and touches nothing else.
+//! The passphrase is stretched by Argon2id into a second key that locks the first one. A new
+//! passphrase locks the same key again and touches nothing else.
 
 use super::Passphrase;
 use super::cipher::Cipher;
@@ -49,11 +49,24 @@ pub struct Cost {
 
 impl Cost {
     /// What new locks cost: 64 MiB and three passes, a fifth of a second.
-    pub const DEFAULT: Self = Self { memory_kib: 64 * 1024, passes: 3, lanes: 1 };
-    /// The least that is accepted, by OWASP's recommendation. A lock that costs less was tampered with.
-    pub const FLOOR: Self = Self { memory_kib: 19 * 1024, passes: 2, lanes: 1 };
+    pub const DEFAULT: Self = Self {
+        memory_kib: 64 * 1024,
+        passes: 3,
+        lanes: 1,
+    };
+    /// The least that is accepted, by OWASP's recommendation. A lock that costs less was tampered
+    /// with.
+    pub const FLOOR: Self = Self {
+        memory_kib: 19 * 1024,
+        passes: 2,
+        lanes: 1,
+    };
     /// The most: whoever can write the file must not make us use up all memory.
-    const CEILING: Self = Self { memory_kib: 1024 * 1024, passes: 64, lanes: 16 };
+    const CEILING: Self = Self {
+        memory_kib: 1024 * 1024,
+        passes: 64,
+        lanes: 16,
+    };
 
     fn is_acceptable(self) -> bool {
         let (low, high) = (Self::FLOOR, Self::CEILING);
@@ -67,7 +80,9 @@ impl Cost {
 pub enum UnlockError {
     #[error("the passphrase is wrong, or the lock was changed")]
     WrongPassphrase,
-    #[error("the lock was made by a newer version of planwright (format {0}, this one knows {FORMAT})")]
+    #[error(
+        "the lock was made by a newer version of planwright (format {0}, this one knows {FORMAT})"
+    )]
     Newer(u32),
     #[error("the lock is damaged: {0}")]
     Damaged(&'static str),
@@ -89,16 +104,31 @@ pub struct LockedKey {
 
 impl LockedKey {
     /// Locks `key` away.
-    pub(crate) fn lock(key: &DataKey, passphrase: &Passphrase, cost: Cost) -> Result<Self, UnlockError> {
+    pub(crate) fn lock(
+        key: &DataKey,
+        passphrase: &Passphrase,
+        cost: Cost,
+    ) -> Result<Self, UnlockError> {
         if !cost.is_acceptable() {
-            return Err(UnlockError::Damaged("it would be too cheap or too expensive to open"));
+            return Err(UnlockError::Damaged(
+                "it would be too cheap or too expensive to open",
+            ));
         }
         let (mut salt, mut nonce) = (vec![0; SALT_BYTES], vec![0; NONCE_BYTES]);
         fill(&mut salt)?;
         fill(&mut nonce)?;
-        let mut locked = Self { format: FORMAT, cost, salt, nonce, wrapped: Vec::new() };
+        let mut locked = Self {
+            format: FORMAT,
+            cost,
+            salt,
+            nonce,
+            wrapped: Vec::new(),
+        };
         let cipher = locked.stretch(passphrase)?;
-        let payload = Payload { msg: key.0.as_slice(), aad: &locked.description() };
+        let payload = Payload {
+            msg: key.0.as_slice(),
+            aad: &locked.description(),
+        };
         let nonce = XNonce::try_from(locked.nonce.as_slice()).expect("made with this length");
         locked.wrapped = cipher.encrypt(&nonce, payload).expect("a key is short");
         Ok(locked)
@@ -113,7 +143,9 @@ impl LockedKey {
             return Err(UnlockError::Damaged("its format is unknown"));
         }
         if !self.cost.is_acceptable() {
-            return Err(UnlockError::Damaged("it is too cheap or too expensive to open"));
+            return Err(UnlockError::Damaged(
+                "it is too cheap or too expensive to open",
+            ));
         }
         let nonce = XNonce::try_from(self.nonce.as_slice());
         let nonce = nonce.map_err(|_| UnlockError::Damaged("its nonce has the wrong length"))?;
@@ -121,8 +153,13 @@ impl LockedKey {
             return Err(UnlockError::Damaged("it has the wrong length"));
         }
         let cipher = self.stretch(passphrase)?;
-        let payload = Payload { msg: &self.wrapped, aad: &self.description() };
-        let opened = cipher.decrypt(&nonce, payload).map_err(|_| UnlockError::WrongPassphrase)?;
+        let payload = Payload {
+            msg: &self.wrapped,
+            aad: &self.description(),
+        };
+        let opened = cipher
+            .decrypt(&nonce, payload)
+            .map_err(|_| UnlockError::WrongPassphrase)?;
         let opened = Zeroizing::new(opened);
         let mut key = Zeroizing::new([0; KEY_BYTES]);
         key.copy_from_slice(&opened);
@@ -135,7 +172,11 @@ impl LockedKey {
     }
 
     fn stretch(&self, passphrase: &Passphrase) -> Result<XChaCha20Poly1305, UnlockError> {
-        let Cost { memory_kib, passes, lanes } = self.cost;
+        let Cost {
+            memory_kib,
+            passes,
+            lanes,
+        } = self.cost;
         let params = Params::new(memory_kib, passes, lanes, Some(KEY_BYTES));
         let params = params.map_err(|_| UnlockError::Damaged("its cost makes no sense"))?;
         let mut key = Zeroizing::new([0; KEY_BYTES]);
@@ -147,7 +188,11 @@ impl LockedKey {
 
     /// Everything about the lock but what it holds: none of it can be changed unnoticed.
     fn description(&self) -> Vec<u8> {
-        let Cost { memory_kib, passes, lanes } = self.cost;
+        let Cost {
+            memory_kib,
+            passes,
+            lanes,
+        } = self.cost;
         let mut bytes = b"planwright key".to_vec();
         for number in [self.format, memory_kib, passes, lanes] {
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -169,11 +214,22 @@ mod tests {
     fn only_the_passphrase_opens_the_lock() {
         let key = DataKey::random().unwrap();
         let locked = LockedKey::lock(&key, &passphrase("correct horse"), Cost::FLOOR).unwrap();
-        assert_eq!(*locked.unlock(&passphrase("correct horse")).unwrap().0, *key.0);
+        assert_eq!(
+            *locked.unlock(&passphrase("correct horse")).unwrap().0,
+            *key.0
+        );
         for wrong in ["Correct horse", "correct horse ", "x"] {
-            assert!(matches!(locked.unlock(&passphrase(wrong)), Err(UnlockError::WrongPassphrase)));
+            assert!(matches!(
+                locked.unlock(&passphrase(wrong)),
+                Err(UnlockError::WrongPassphrase)
+            ));
         }
-        assert!(!locked.wrapped.windows(8).any(|window| window == &key.0[..8]));
+        assert!(
+            !locked
+                .wrapped
+                .windows(8)
+                .any(|window| window == &key.0[..8])
+        );
     }
 
     #[test]
@@ -182,7 +238,11 @@ mod tests {
         let word = passphrase("correct horse");
         let locked = LockedKey::lock(&key, &word, Cost::FLOOR).unwrap();
         type Field = fn(&mut LockedKey) -> &mut Vec<u8>;
-        let fields: [Field; 3] = [|key| &mut key.salt, |key| &mut key.nonce, |key| &mut key.wrapped];
+        let fields: [Field; 3] = [
+            |key| &mut key.salt,
+            |key| &mut key.nonce,
+            |key| &mut key.wrapped,
+        ];
         for field in fields {
             let length = field(&mut locked.clone()).len();
             for at in [0, length / 2, length - 1] {
@@ -194,8 +254,17 @@ mod tests {
                 assert!(matches!(cut.unlock(&word), Err(UnlockError::Damaged(_))));
             }
         }
-        let dearer = LockedKey { cost: Cost { passes: 3, ..Cost::FLOOR }, ..locked };
-        assert!(matches!(dearer.unlock(&word), Err(UnlockError::WrongPassphrase)));
+        let dearer = LockedKey {
+            cost: Cost {
+                passes: 3,
+                ..Cost::FLOOR
+            },
+            ..locked
+        };
+        assert!(matches!(
+            dearer.unlock(&word),
+            Err(UnlockError::WrongPassphrase)
+        ));
     }
 
     #[test]
@@ -204,18 +273,42 @@ mod tests {
         let word = passphrase("correct horse");
         let locked = LockedKey::lock(&key, &word, Cost::FLOOR).unwrap();
         let costs = [
-            Cost { memory_kib: 8, ..Cost::FLOOR },
-            Cost { passes: 1, ..Cost::FLOOR },
-            Cost { lanes: 0, ..Cost::FLOOR },
-            Cost { memory_kib: u32::MAX, ..Cost::FLOOR },
-            Cost { passes: u32::MAX, ..Cost::FLOOR },
+            Cost {
+                memory_kib: 8,
+                ..Cost::FLOOR
+            },
+            Cost {
+                passes: 1,
+                ..Cost::FLOOR
+            },
+            Cost {
+                lanes: 0,
+                ..Cost::FLOOR
+            },
+            Cost {
+                memory_kib: u32::MAX,
+                ..Cost::FLOOR
+            },
+            Cost {
+                passes: u32::MAX,
+                ..Cost::FLOOR
+            },
         ];
         for cost in costs {
-            let changed = LockedKey { cost, ..locked.clone() };
-            assert!(matches!(changed.unlock(&word), Err(UnlockError::Damaged(_))), "{cost:?}");
+            let changed = LockedKey {
+                cost,
+                ..locked.clone()
+            };
+            assert!(
+                matches!(changed.unlock(&word), Err(UnlockError::Damaged(_))),
+                "{cost:?}"
+            );
             assert!(LockedKey::lock(&key, &word, cost).is_err());
         }
-        let newer = LockedKey { format: 2, ..locked };
+        let newer = LockedKey {
+            format: 2,
+            ..locked
+        };
         assert!(matches!(newer.unlock(&word), Err(UnlockError::Newer(2))));
     }
 }

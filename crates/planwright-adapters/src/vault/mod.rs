@@ -1,8 +1,9 @@
-//! Encryption at rest: what a thief of the files, or of a backup, can neither read nor change unnoticed.
+//! Encryption at rest: what a thief of the files, or of a backup, can neither read nor change
+//! unnoticed.
 //!
-//! A passphrase opens a lock ([`LockedKey`]), the lock holds a random key, and the key seals what is kept. The cipher
-//! knows nothing about tables or files: whoever keeps something says what it is and where it belongs, and a text that
-//! is found in another place does not open.
+//! A passphrase opens a lock ([`LockedKey`]), the lock holds a random key, and the key seals what
+//! is kept. The cipher knows nothing about tables or files: whoever keeps something says what it is
+//! and where it belongs, and a text that is found in another place does not open.
 
 mod cipher;
 mod locked_key;

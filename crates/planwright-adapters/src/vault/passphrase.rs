@@ -1,4 +1,5 @@
-//! What a person knows. It is kept in memory that is wiped, and never in arguments or variables of the environment.
+//! What a person knows. It is kept in memory that is wiped, and never in arguments or variables of
+//! the environment.
 
 use rustix::process::getuid;
 use std::fmt;
@@ -37,7 +38,10 @@ pub enum ReadPassphraseError {
     Empty,
     #[error("the passphrase is longer than {} bytes", Passphrase::MAX_BYTES)]
     TooLong,
-    #[error("the passphrase is too short: at least {} characters are needed", Passphrase::MIN_CHARS)]
+    #[error(
+        "the passphrase is too short: at least {} characters are needed",
+        Passphrase::MIN_CHARS
+    )]
     TooShort,
 }
 
@@ -63,7 +67,10 @@ impl Passphrase {
     /// Reads a file that only its owner can read.
     pub fn from_file(path: &Path) -> Result<Self, ReadPassphraseError> {
         let place = path.display().to_string();
-        let failed = |source| ReadPassphraseError::Io { place: place.clone(), source };
+        let failed = |source| ReadPassphraseError::Io {
+            place: place.clone(),
+            source,
+        };
         // What is checked is the file that was opened, whatever the path leads to by then.
         let file = File::open(path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
@@ -71,10 +78,16 @@ impl Passphrase {
             return Err(ReadPassphraseError::NotAFile(path.into()));
         }
         if found.mode() & 0o077 != 0 {
-            return Err(ReadPassphraseError::OpenToOthers { path: path.into(), mode: found.mode() & 0o777 });
+            return Err(ReadPassphraseError::OpenToOthers {
+                path: path.into(),
+                mode: found.mode() & 0o777,
+            });
         }
         if found.uid() != getuid().as_raw() && found.uid() != 0 {
-            return Err(ReadPassphraseError::NotOurs { path: path.into(), user: found.uid() });
+            return Err(ReadPassphraseError::NotOurs {
+                path: path.into(),
+                user: found.uid(),
+            });
         }
         Self::read(file, &place)
     }
@@ -82,7 +95,10 @@ impl Passphrase {
     /// Reads a descriptor that whoever started this process left open.
     pub fn from_descriptor(number: u32) -> Result<Self, ReadPassphraseError> {
         let place = format!("descriptor {number}");
-        let failed = |source| ReadPassphraseError::Io { place: place.clone(), source };
+        let failed = |source| ReadPassphraseError::Io {
+            place: place.clone(),
+            source,
+        };
         let file = File::open(format!("/dev/fd/{number}")).map_err(failed)?;
         Self::read(file, &place)
     }
@@ -92,10 +108,15 @@ impl Passphrase {
         let limit = Self::MAX_BYTES as u64 + 3;
         file.take(limit)
             .read_to_end(&mut bytes)
-            .map_err(|source| ReadPassphraseError::Io { place: place.to_owned(), source })?;
+            .map_err(|source| ReadPassphraseError::Io {
+                place: place.to_owned(),
+                source,
+            })?;
         let text = str::from_utf8(&bytes).map_err(|_| ReadPassphraseError::NotText)?;
         // Editors and `echo` end the last line; that end is not a part of the passphrase.
-        let text = text.strip_suffix('\n').map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
+        let text = text
+            .strip_suffix('\n')
+            .map_or(text, |line| line.strip_suffix('\r').unwrap_or(line));
         Self::new(text.to_owned())
     }
 
@@ -145,7 +166,10 @@ mod tests {
         for mode in [0o644, 0o640, 0o604, 0o660] {
             let (_keep, path) = file(b"correct horse", mode);
             let refused = Passphrase::from_file(&path);
-            assert!(matches!(refused, Err(ReadPassphraseError::OpenToOthers { .. })), "{mode:o}");
+            assert!(
+                matches!(refused, Err(ReadPassphraseError::OpenToOthers { .. })),
+                "{mode:o}"
+            );
         }
         assert!(matches!(
             Passphrase::from_file(Path::new("/dev/null")),
@@ -160,6 +184,9 @@ mod tests {
             assert!(Passphrase::from_file(&path).is_err(), "{text:?}");
         }
         let short = Passphrase::new("seven77".to_owned()).unwrap();
-        assert!(matches!(short.check_strength(), Err(ReadPassphraseError::TooShort)));
+        assert!(matches!(
+            short.check_strength(),
+            Err(ReadPassphraseError::TooShort)
+        ));
     }
 }

@@ -32,7 +32,9 @@ pub(super) fn body(
     redactor: &Redactor,
 ) -> Vec<u8> {
     let mut data = serde_json::to_value(&notice.about).expect("ids and texts");
-    if let (Some(url), Some(plan), Value::Object(data)) = (service_url, &notice.about.plan_id, &mut data) {
+    if let (Some(url), Some(plan), Value::Object(data)) =
+        (service_url, &notice.about.plan_id, &mut data)
+    {
         data.insert("url".to_owned(), Value::String(link(url, plan)));
     }
     let mut body = match format {

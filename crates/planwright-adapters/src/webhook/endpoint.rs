@@ -31,7 +31,9 @@ pub struct HttpWebhook {
 
 impl fmt::Debug for HttpWebhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpWebhook").field("name", &self.options.name).finish_non_exhaustive()
+        f.debug_struct("HttpWebhook")
+            .field("name", &self.options.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -43,7 +45,14 @@ impl HttpWebhook {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, InvalidWebhook> {
         let url = options.check()?;
-        Ok(Self { options, url, secrets, redaction, clock, client: OnceLock::new() })
+        Ok(Self {
+            options,
+            url,
+            secrets,
+            redaction,
+            clock,
+            client: OnceLock::new(),
+        })
     }
 
     pub fn options(&self) -> &WebhookOptions {
@@ -52,7 +61,11 @@ impl HttpWebhook {
 
     /// The URL without its query, which may hold a key.
     pub fn shown_url(&self) -> String {
-        format!("{}{}", self.url.origin().ascii_serialization(), self.url.path())
+        format!(
+            "{}{}",
+            self.url.origin().ascii_serialization(),
+            self.url.path()
+        )
     }
 
     async fn post(&self, notice: &Notice) -> Result<(), SendNoticeError> {
@@ -63,7 +76,8 @@ impl HttpWebhook {
             self.options.service_url.as_deref(),
             &self.redaction.redactor(),
         );
-        // The time of this attempt, not of what happened: receivers refuse what was signed long ago.
+        // The time of this attempt, not of what happened: receivers refuse what was signed long
+        // ago.
         let seconds = self.clock.now().as_millis().div_euclid(1000);
         let mut request = self
             .client()?
@@ -71,7 +85,10 @@ impl HttpWebhook {
             .header(CONTENT_TYPE, self.options.format.content_type())
             .header("webhook-id", &notice.id)
             .header("webhook-timestamp", seconds.to_string())
-            .header("webhook-signature", signatures(&keys, &notice.id, seconds, &bytes));
+            .header(
+                "webhook-signature",
+                signatures(&keys, &notice.id, seconds, &bytes),
+            );
         if let Some(place) = telemetry::place(&tracing::Span::current()) {
             request = request.header("traceparent", place.to_string());
         }
@@ -85,8 +102,14 @@ impl HttpWebhook {
     async fn keys(&self) -> Result<Vec<Key>, SendNoticeError> {
         let mut keys = Vec::new();
         for name in &self.options.secrets {
-            let secret = self.secrets.get(name).await.map_err(|error| failed(error.to_string()))?;
-            self.redaction.learn(name, &secret).map_err(|error| failed(error.to_string()))?;
+            let secret = self
+                .secrets
+                .get(name)
+                .await
+                .map_err(|error| failed(error.to_string()))?;
+            self.redaction
+                .learn(name, &secret)
+                .map_err(|error| failed(error.to_string()))?;
             keys.push(Key::read(name, &secret).map_err(|error| failed(error.to_string()))?);
         }
         Ok(keys)
@@ -112,14 +135,23 @@ impl HttpWebhook {
         let retry_after = self.retry_after(response);
         match status {
             StatusCode::GONE => Err(SendNoticeError::Gone),
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
-                Err(SendNoticeError::Throttled { reason, retry_after })
-            }
+            StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::GATEWAY_TIMEOUT => Err(SendNoticeError::Throttled {
+                reason,
+                retry_after,
+            }),
             _ if status.is_redirection() => {
                 let reason = format!("{reason}; redirects are not followed");
-                Err(SendNoticeError::Failed { reason, retry_after })
+                Err(SendNoticeError::Failed {
+                    reason,
+                    retry_after,
+                })
             }
-            _ => Err(SendNoticeError::Failed { reason, retry_after }),
+            _ => Err(SendNoticeError::Failed {
+                reason,
+                retry_after,
+            }),
         }
     }
 
@@ -168,5 +200,8 @@ impl Webhook for HttpWebhook {
 }
 
 fn failed(reason: String) -> SendNoticeError {
-    SendNoticeError::Failed { reason, retry_after: None }
+    SendNoticeError::Failed {
+        reason,
+        retry_after: None,
+    }
 }

@@ -60,7 +60,10 @@ impl WebhookOptions {
         if self.secrets.len() > MAX_SECRETS {
             return Err(InvalidWebhook::TooManySecrets(self.secrets.len()));
         }
-        let unknown = self.events.iter().find(|glob| !KINDS.iter().any(|kind| matches(glob, kind)));
+        let unknown = self
+            .events
+            .iter()
+            .find(|glob| !KINDS.iter().any(|kind| matches(glob, kind)));
         if let Some(unknown) = unknown {
             return Err(InvalidWebhook::UnknownEvent(unknown.clone()));
         }
@@ -80,9 +83,13 @@ impl WebhookOptions {
 pub(super) fn explain(refused: &Refused) -> String {
     match refused {
         Refused::NotPublic(host) => {
-            format!("the host {host} has no public address (`allow_private = true` allows private ones)")
+            format!(
+                "the host {host} has no public address (`allow_private = true` allows private ones)"
+            )
         }
-        Refused::Unencrypted => "only https URLs are used (`allow_private = true` allows http)".to_owned(),
+        Refused::Unencrypted => {
+            "only https URLs are used (`allow_private = true` allows http)".to_owned()
+        }
         Refused::Scheme | Refused::NoHost | Refused::Credentials | Refused::NotListed(_) => {
             refused.to_string()
         }
@@ -91,12 +98,18 @@ pub(super) fn explain(refused: &Refused) -> String {
 
 /// Whether a glob matches. `*` stands for any text, also an empty one.
 fn matches(glob: &str, text: &str) -> bool {
-    let Some((start, rest)) = glob.split_once('*') else { return glob == text };
-    let Some(mut left) = text.strip_prefix(start) else { return false };
+    let Some((start, rest)) = glob.split_once('*') else {
+        return glob == text;
+    };
+    let Some(mut left) = text.strip_prefix(start) else {
+        return false;
+    };
     let mut pieces: Vec<&str> = rest.split('*').collect();
     let last = pieces.pop().unwrap_or_default();
     for piece in pieces {
-        let Some(at) = left.find(piece) else { return false };
+        let Some(at) = left.find(piece) else {
+            return false;
+        };
         left = &left[at + piece.len()..];
     }
     left.ends_with(last)
@@ -121,7 +134,9 @@ mod tests {
     #[test]
     fn globs_match_whole_kinds() {
         assert!(
-            matches("run.ended", "run.ended") && matches("*", "run.ended") && matches("run.*", "run.ended")
+            matches("run.ended", "run.ended")
+                && matches("*", "run.ended")
+                && matches("run.*", "run.ended")
         );
         assert!(
             matches("*.ended", "run.ended")
@@ -129,22 +144,35 @@ mod tests {
                 && matches("run.ended*", "run.ended")
         );
         assert!(
-            !matches("run", "run.ended") && !matches("", "run.ended") && !matches("*.start*", "run.ended")
+            !matches("run", "run.ended")
+                && !matches("", "run.ended")
+                && !matches("*.start*", "run.ended")
         );
         assert!(!matches("run.*ended*ended", "run.ended"));
     }
 
     #[test]
     fn an_endpoint_is_checked_when_it_is_read() {
-        assert!(options("https://example.com/hook", &["approval.*"]).check().is_ok());
-        let refused = |url: &str, events: &[&str]| options(url, events).check().unwrap_err().to_string();
+        assert!(
+            options("https://example.com/hook", &["approval.*"])
+                .check()
+                .is_ok()
+        );
+        let refused =
+            |url: &str, events: &[&str]| options(url, events).check().unwrap_err().to_string();
         assert!(refused("http://example.com/", &[]).contains("only https"));
         assert!(refused("https://127.1/", &[]).contains("no public address"));
         assert!(refused("nowhere", &[]).contains("cannot be read"));
         assert!(refused("https://example.com/", &["run.finished"]).contains("matches nothing"));
-        let nameless = WebhookOptions { name: "a b".into(), ..options("https://example.com/", &[]) };
+        let nameless = WebhookOptions {
+            name: "a b".into(),
+            ..options("https://example.com/", &[])
+        };
         assert!(matches!(nameless.check(), Err(InvalidWebhook::Name(_))));
-        let unsigned = WebhookOptions { secrets: Vec::new(), ..options("https://example.com/", &[]) };
+        let unsigned = WebhookOptions {
+            secrets: Vec::new(),
+            ..options("https://example.com/", &[])
+        };
         assert_eq!(unsigned.check(), Err(InvalidWebhook::NoSecret));
     }
 

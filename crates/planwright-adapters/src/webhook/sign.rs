@@ -22,9 +22,17 @@ pub(super) struct Key(Zeroizing<Vec<u8>>);
 impl Key {
     pub(super) fn read(name: &SecretName, secret: &SecretText) -> Result<Self, BadSecret> {
         let bad = || BadSecret(name.clone());
-        let encoded = secret.expose().trim().strip_prefix(PREFIX).ok_or_else(bad)?;
+        let encoded = secret
+            .expose()
+            .trim()
+            .strip_prefix(PREFIX)
+            .ok_or_else(bad)?;
         let bytes = Zeroizing::new(STANDARD.decode(encoded).map_err(|_| bad())?);
-        if (24..=64).contains(&bytes.len()) { Ok(Self(bytes)) } else { Err(bad()) }
+        if (24..=64).contains(&bytes.len()) {
+            Ok(Self(bytes))
+        } else {
+            Err(bad())
+        }
     }
 
     /// One signature over exactly what is sent.
@@ -47,21 +55,31 @@ mod tests {
     use super::*;
 
     fn key(text: &str) -> Result<Key, BadSecret> {
-        Key::read(&SecretName::new("HOOK").unwrap(), &SecretText::new(text.to_owned()).unwrap())
+        Key::read(
+            &SecretName::new("HOOK").unwrap(),
+            &SecretText::new(text.to_owned()).unwrap(),
+        )
     }
 
     #[test]
     fn it_signs_as_the_specification_shows() {
         let key = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        let signed =
-            signatures(&[key], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        let signed = signatures(
+            &[key],
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            br#"{"test": 2432232314}"#,
+        );
         assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
     #[test]
     fn several_keys_sign_side_by_side() {
-        let keys = ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "C2FVsBQIhrscChlQIMV+b5sSYspob7oD"]
-            .map(|text| key(&format!("whsec_{text}")).unwrap());
+        let keys = [
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+        ]
+        .map(|text| key(&format!("whsec_{text}")).unwrap());
         let signed = signatures(&keys, "id", 1, b"{}");
         assert_eq!(signed.split(' ').count(), 2);
         assert!(signed.split(' ').all(|one| one.starts_with("v1,")));
@@ -69,9 +87,17 @@ mod tests {
 
     #[test]
     fn a_weak_or_foreign_secret_is_refused_without_being_repeated() {
-        for text in ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_!!!!", "whsk_abcdefgh"] {
+        for text in [
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_c2hvcnQ=",
+            "whsec_!!!!",
+            "whsk_abcdefgh",
+        ] {
             let error = key(text).err().unwrap().to_string();
-            assert!(error.contains("HOOK") && !error.contains(text.trim_start_matches("whsec_")), "{error}");
+            assert!(
+                error.contains("HOOK") && !error.contains(text.trim_start_matches("whsec_")),
+                "{error}"
+            );
         }
     }
 }

@@ -24,7 +24,9 @@ fn artifacts_of(scene: &Scene) -> PathBuf {
 }
 
 fn back_up(scene: &Scene, store: &SqliteStore, to: &Path) -> planwright_adapters::sqlite::Manifest {
-    store.backup(&artifacts_of(scene), to, NOW, &mut |_| ()).unwrap()
+    store
+        .backup(&artifacts_of(scene), to, NOW, &mut |_| ())
+        .unwrap()
 }
 
 fn plain(from: &Path, scene: &Scene) -> Restore {
@@ -47,14 +49,20 @@ async fn a_backup_made_while_runs_go_on_is_one_moment_of_them() {
     let scene = Scene::new();
     let store = Arc::new(scene.open());
     let (mut one, mut two) = (Chain::of("run/one"), Chain::of("run/two"));
-    store.append(vec![one.grow(b"0"), two.grow(b"0")]).await.unwrap();
+    store
+        .append(vec![one.grow(b"0"), two.grow(b"0")])
+        .await
+        .unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let writing = {
         let (store, stop) = (Arc::clone(&store), Arc::clone(&stop));
         tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) {
                 // Both or neither: a backup must not come between them.
-                store.append(vec![one.grow(&[7; 3000]), two.grow(&[7; 3000])]).await.unwrap();
+                store
+                    .append(vec![one.grow(&[7; 3000]), two.grow(&[7; 3000])])
+                    .await
+                    .unwrap();
             }
             one.head.seq
         })
@@ -62,11 +70,14 @@ async fn a_backup_made_while_runs_go_on_is_one_moment_of_them() {
     let mut backups = Vec::new();
     for number in 0..4 {
         let to = scene.directory.path().join(format!("backup{number}"));
-        let (copied, scene_artifacts, target) = (Arc::clone(&store), artifacts_of(&scene), to.clone());
-        tokio::task::spawn_blocking(move || copied.backup(&scene_artifacts, &target, NOW, &mut |_| ()))
-            .await
-            .unwrap()
-            .unwrap();
+        let (copied, scene_artifacts, target) =
+            (Arc::clone(&store), artifacts_of(&scene), to.clone());
+        tokio::task::spawn_blocking(move || {
+            copied.backup(&scene_artifacts, &target, NOW, &mut |_| ())
+        })
+        .await
+        .unwrap()
+        .unwrap();
         backups.push(to);
     }
     stop.store(true, Ordering::Relaxed);
@@ -78,7 +89,11 @@ async fn a_backup_made_while_runs_go_on_is_one_moment_of_them() {
         let restored = place.open();
         let (one, two) = ("run/one".parse().unwrap(), "run/two".parse().unwrap());
         let head = restored.head(&one).await.unwrap();
-        assert_eq!(head.seq, restored.head(&two).await.unwrap().seq, "half a commit");
+        assert_eq!(
+            head.seq,
+            restored.head(&two).await.unwrap().seq,
+            "half a commit"
+        );
         assert!(head.seq >= last && head.seq <= end);
         last = head.seq;
         let records = restored.read(&one, 0, 100_000).await.unwrap();
@@ -94,13 +109,22 @@ async fn what_is_restored_goes_on_by_nobody_and_lets_nobody_in() {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "owner", LONG).await;
     let message = store.send(chain.run(), b"cancel".to_vec()).await.unwrap();
-    let grant = Grant { to: Principal::person("ada"), role: Role::Admin, lifetime: None };
-    let minted = create(&store, &Roles::default(), &grant.to, &grant, NOW).await.unwrap();
+    let grant = Grant {
+        to: Principal::person("ada"),
+        role: Role::Admin,
+        lifetime: None,
+    };
+    let minted = create(&store, &Roles::default(), &grant.to, &grant, NOW)
+        .await
+        .unwrap();
     let artifacts = FileArtifacts::new(artifacts_of(&scene));
     let value = artifacts.put(b"large".to_vec()).await.unwrap();
     let backup = scene.directory.path().join("backup");
     let manifest = back_up(&scene, &store, &backup);
-    assert_eq!((manifest.streams, manifest.entries, manifest.files.len()), (1, 1, 2));
+    assert_eq!(
+        (manifest.streams, manifest.entries, manifest.files.len()),
+        (1, 1, 2)
+    );
 
     let place = Scene::new();
     let restored = run(&plain(&backup, &place)).unwrap();
@@ -110,15 +134,50 @@ async fn what_is_restored_goes_on_by_nobody_and_lets_nobody_in() {
         chain.try_put(&store, LeaseRule::Held { epoch: 1 }).await,
         Err(AppendError::Fenced { .. })
     ));
-    assert_eq!(store.acquire(chain.run(), &owner("new"), LONG).await.unwrap().epoch, 3);
+    assert_eq!(
+        store
+            .acquire(chain.run(), &owner("new"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        3
+    );
     assert!(store.mail().await.unwrap().is_empty());
-    assert!(store.answer(message).await.unwrap().unwrap().unwrap_err().contains("restored"));
-    assert!(recognise(&store, minted.text.expose(), NOW).await.unwrap().is_none());
-    assert_eq!(FileArtifacts::new(artifacts_of(&place)).get(&value).await.unwrap(), b"large");
+    assert!(
+        store
+            .answer(message)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap_err()
+            .contains("restored")
+    );
+    assert!(
+        recognise(&store, minted.text.expose(), NOW)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(
+        FileArtifacts::new(artifacts_of(&place))
+            .get(&value)
+            .await
+            .unwrap(),
+        b"large"
+    );
 
     let kept = Scene::new();
-    run(&Restore { keep_tokens: true, ..plain(&backup, &kept) }).unwrap();
-    assert!(recognise(&kept.open(), minted.text.expose(), NOW).await.unwrap().is_some());
+    run(&Restore {
+        keep_tokens: true,
+        ..plain(&backup, &kept)
+    })
+    .unwrap();
+    assert!(
+        recognise(&kept.open(), minted.text.expose(), NOW)
+            .await
+            .unwrap()
+            .is_some()
+    );
 }
 
 #[tokio::test]
@@ -134,13 +193,22 @@ async fn a_store_is_replaced_only_when_told_and_only_when_nobody_has_it_open() {
         store.backup(&artifacts_of(&scene), &backup, NOW, &mut |_| ()),
         Err(RewriteStoreError::Exists(_))
     ));
-    let told = Restore { replace: true, ..plain(&backup, &scene) };
-    assert!(matches!(run(&plain(&backup, &scene)), Err(RewriteStoreError::Exists(_))));
+    let told = Restore {
+        replace: true,
+        ..plain(&backup, &scene)
+    };
+    assert!(matches!(
+        run(&plain(&backup, &scene)),
+        Err(RewriteStoreError::Exists(_))
+    ));
     assert!(matches!(run(&told), Err(RewriteStoreError::InUse)));
     drop(store);
     run(&told).unwrap();
     let store = scene.open();
-    assert!(store.damage().await.unwrap().is_empty(), "the anchor is the backup's now");
+    assert!(
+        store.damage().await.unwrap().is_empty(),
+        "the anchor is the backup's now"
+    );
     assert_eq!(store.read(&chain.stream, 0, 10).await.unwrap(), early);
 }
 
@@ -162,16 +230,31 @@ async fn a_backup_of_an_encrypted_store_needs_its_passphrase_and_shows_nothing()
     }
     let place = Scene::new();
     let refused = run(&plain(&backup, &place));
-    assert!(matches!(refused, Err(RewriteStoreError::Open(OpenStoreError::Encrypted))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(RewriteStoreError::Open(OpenStoreError::Encrypted))
+        ),
+        "{refused:?}"
+    );
     let with = |text: &str| Restore {
-        to: Options { passphrase: Some(passphrase(text)), ..sealed(place.path()) },
+        to: Options {
+            passphrase: Some(passphrase(text)),
+            ..sealed(place.path())
+        },
         ..plain(&backup, &place)
     };
-    assert!(matches!(run(&with("wrong horse")), Err(RewriteStoreError::Open(OpenStoreError::Unlock(_)))));
+    assert!(matches!(
+        run(&with("wrong horse")),
+        Err(RewriteStoreError::Open(OpenStoreError::Unlock(_)))
+    ));
     assert!(!place.path().exists());
     run(&with("correct horse")).unwrap();
     let store = place.open_sealed();
-    assert_eq!(store.read(&chain.stream, 0, 10).await.unwrap(), chain.records);
+    assert_eq!(
+        store.read(&chain.stream, 0, 10).await.unwrap(),
+        chain.records
+    );
     let artifacts = FileArtifacts::with_cipher(artifacts_of(&place), Arc::clone(store.cipher()));
     assert_eq!(artifacts.get(&value).await.unwrap(), b"canary in a value");
 }
@@ -181,10 +264,18 @@ async fn a_backup_that_was_changed_replaces_nothing() {
     let scene = Scene::new();
     let store = scene.open();
     Chain::of("run/r").put(&store, "one").await;
-    FileArtifacts::new(artifacts_of(&scene)).put(b"large".to_vec()).await.unwrap();
+    FileArtifacts::new(artifacts_of(&scene))
+        .put(b"large".to_vec())
+        .await
+        .unwrap();
     let backup = scene.directory.path().join("backup");
     back_up(&scene, &store, &backup);
-    let value = std::fs::read_dir(backup.join("artifacts")).unwrap().next().unwrap().unwrap().path();
+    let value = std::fs::read_dir(backup.join("artifacts"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let (database, manifest) = (backup.join("planwright.db"), backup.join("manifest.json"));
     type Change = Box<dyn Fn(&mut Vec<u8>)>;
     let changes: [(&Path, Change); 5] = [
@@ -242,7 +333,10 @@ async fn killed_at_any_point_of_a_restore_one_whole_store_is_left() {
         let store = scene.open();
         let mut chain = Chain::of("run/r");
         chain.put(&store, "one").await;
-        FileArtifacts::new(artifacts_of(&scene)).put(b"large".to_vec()).await.unwrap();
+        FileArtifacts::new(artifacts_of(&scene))
+            .put(b"large".to_vec())
+            .await
+            .unwrap();
         back_up(&scene, &store, &scene.directory.path().join("backup"));
         let early = chain.records.clone();
         chain.put(&store, "two").await;
@@ -255,13 +349,26 @@ async fn killed_at_any_point_of_a_restore_one_whole_store_is_left() {
         assert!(store.integrity().await.unwrap().is_empty());
         assert!(store.damage().await.unwrap().is_empty(), "point {point}");
         let found = store.read(&chain.stream, 0, 10).await.unwrap();
-        assert!(found == early || (killed && found == chain.records), "point {point}");
+        assert!(
+            found == early || (killed && found == chain.records),
+            "point {point}"
+        );
         drop(store);
-        run(&Restore { replace: true, ..plain(&scene.directory.path().join("backup"), &scene) }).unwrap();
-        assert_eq!(scene.open().read(&chain.stream, 0, 10).await.unwrap(), early);
+        run(&Restore {
+            replace: true,
+            ..plain(&scene.directory.path().join("backup"), &scene)
+        })
+        .unwrap();
+        assert_eq!(
+            scene.open().read(&chain.stream, 0, 10).await.unwrap(),
+            early
+        );
         if !killed {
             let text = String::from_utf8(output.stdout).unwrap();
-            assert!(text.contains("restored") && point > 5, "point {point}: {text}");
+            assert!(
+                text.contains("restored") && point > 5,
+                "point {point}: {text}"
+            );
             return;
         }
     }

@@ -20,7 +20,10 @@ async fn child_that_appends() {
     run.open(&store, "child", LONG).await;
     println!("\nacknowledged 1");
     for number in 2..=COMMITS {
-        let held = Append { lease: LeaseRule::Held { epoch: 1 }, ..run.grow(b"step") };
+        let held = Append {
+            lease: LeaseRule::Held { epoch: 1 },
+            ..run.grow(b"step")
+        };
         store.append(vec![held, plan.grow(b"note")]).await.unwrap();
         println!("acknowledged {number}");
     }
@@ -35,17 +38,28 @@ async fn what_was_acknowledged_survives_a_kill_at_every_point() {
         command.env("PLANWRIGHT_CRASH_LOG", scene.directory.path().join("log"));
         let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let acknowledged = text.lines().filter(|line| line.starts_with("acknowledged")).count() as u64;
+        let acknowledged = text
+            .lines()
+            .filter(|line| line.starts_with("acknowledged"))
+            .count() as u64;
 
         let store = scene.open();
         assert!(store.damage().await.unwrap().is_empty(), "point {point}");
         let (run, plan) = (Chain::of("run/r").stream, Chain::of("plan/p").stream);
         let records = store.read(&run, 0, 100).await.unwrap();
         let head = check_chain(Head::EMPTY, &run, &records).unwrap();
-        assert!(head.seq >= acknowledged, "point {point}: {} of {acknowledged}", head.seq);
+        assert!(
+            head.seq >= acknowledged,
+            "point {point}: {} of {acknowledged}",
+            head.seq
+        );
         assert!(head.seq <= acknowledged + 1, "point {point}");
         let notes = store.head(&plan).await.unwrap().seq;
-        assert_eq!(notes, head.seq.saturating_sub(1), "point {point}: both streams or none");
+        assert_eq!(
+            notes,
+            head.seq.saturating_sub(1),
+            "point {point}: both streams or none"
+        );
 
         if output.status.signal() != Some(SIGKILL) {
             assert_eq!(acknowledged, COMMITS as u64, "the child failed by itself");
@@ -61,7 +75,10 @@ async fn what_was_acknowledged_survives_a_kill_at_every_point() {
 #[ignore = "the child of another test"]
 async fn child_that_puts_an_artifact() {
     let Some(path) = told_path() else { return };
-    FileArtifacts::new(path).put(b"content".to_vec()).await.unwrap();
+    FileArtifacts::new(path)
+        .put(b"content".to_vec())
+        .await
+        .unwrap();
     println!("\nacknowledged");
 }
 
@@ -73,7 +90,11 @@ async fn an_artifact_is_whole_or_absent_after_a_kill() {
         let mut command = child("crash::child_that_puts_an_artifact", &directory);
         command.env("PLANWRIGHT_CRASH_AT", point.to_string());
         let output = command.output().unwrap();
-        assert_eq!(output.status.signal(), (point < 3).then_some(SIGKILL), "point {point}");
+        assert_eq!(
+            output.status.signal(),
+            (point < 3).then_some(SIGKILL),
+            "point {point}"
+        );
         let artifacts = FileArtifacts::new(&directory);
         let artifact = artifacts.put(b"content".to_vec()).await.unwrap();
         assert_eq!(artifacts.get(&artifact).await.unwrap(), b"content");

@@ -50,26 +50,53 @@ async fn a_cut_log_damages_the_stream_that_lost_and_no_other() {
     files.write(&cut);
     let store = cut.open();
 
-    let loss = Loss { stream: "run/late".to_owned(), present: 5, promised: 8 };
+    let loss = Loss {
+        stream: "run/late".to_owned(),
+        present: 5,
+        promised: 8,
+    };
     assert_eq!(store.damage().await.unwrap(), [loss]);
-    for error in
-        [store.read(&late.stream, 0, 10).await.unwrap_err(), store.head(&late.stream).await.unwrap_err()]
-    {
+    for error in [
+        store.read(&late.stream, 0, 10).await.unwrap_err(),
+        store.head(&late.stream).await.unwrap_err(),
+    ] {
         let text = error.to_string();
-        assert!(matches!(error, StoreError::Damaged { .. }) && text.contains("6 to 8 are lost"), "{text}");
+        assert!(
+            matches!(error, StoreError::Damaged { .. }) && text.contains("6 to 8 are lost"),
+            "{text}"
+        );
     }
     let refused = store.append(vec![late.grow(b"more")]).await;
-    assert!(matches!(refused, Err(AppendError::Store(StoreError::Damaged { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AppendError::Store(StoreError::Damaged { .. }))),
+        "{refused:?}"
+    );
     let refused = store.acquire(late.run(), &owner("a"), LONG).await;
-    assert!(matches!(refused, Err(AcquireError::Store(StoreError::Damaged { .. }))), "{refused:?}");
-    assert_eq!(store.read_remains(&late.stream, 0, 10).await.unwrap(), late.records[..5]);
+    assert!(
+        matches!(
+            refused,
+            Err(AcquireError::Store(StoreError::Damaged { .. }))
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(
+        store.read_remains(&late.stream, 0, 10).await.unwrap(),
+        late.records[..5]
+    );
 
-    assert_eq!(store.read(&early.stream, 0, 10).await.unwrap(), early.records);
+    assert_eq!(
+        store.read(&early.stream, 0, 10).await.unwrap(),
+        early.records
+    );
     early.put(&store, "goes on").await;
     drop(store);
     let store = cut.open();
     assert_eq!(store.head(&early.stream).await.unwrap(), early.head);
-    assert_eq!(store.damage().await.unwrap().len(), 1, "and it is still known the next time");
+    assert_eq!(
+        store.damage().await.unwrap().len(),
+        1,
+        "and it is still known the next time"
+    );
 }
 
 #[tokio::test]
@@ -81,9 +108,17 @@ async fn a_lost_log_is_noticed_for_every_stream() {
     let cut = Scene::new();
     files.write(&cut);
     let store = cut.open();
-    let lost: Vec<_> =
-        store.damage().await.unwrap().into_iter().map(|loss| (loss.stream, loss.promised)).collect();
-    assert_eq!(lost, [("run/early".to_owned(), 5), ("run/late".to_owned(), 8)]);
+    let lost: Vec<_> = store
+        .damage()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|loss| (loss.stream, loss.promised))
+        .collect();
+    assert_eq!(
+        lost,
+        [("run/early".to_owned(), 5), ("run/late".to_owned(), 8)]
+    );
     Chain::of("run/new").put(&store, "a fresh run works").await;
 }
 
@@ -98,14 +133,21 @@ async fn a_torn_record_of_the_heads_file_is_ignored() {
     files.write(&torn);
     let store = torn.open();
     assert!(store.damage().await.unwrap().is_empty());
-    assert_eq!(store.read(&early.stream, 0, 10).await.unwrap(), early.records);
+    assert_eq!(
+        store.read(&early.stream, 0, 10).await.unwrap(),
+        early.records
+    );
     late.put(&store, "and what follows is anchored again").await;
     drop(store);
     let mut files = Files::of(&torn);
     files.0[1].clear();
     files.write(&torn);
     let lost = torn.open().damage().await.unwrap();
-    assert!(lost.iter().any(|loss| loss.stream == "run/late" && loss.promised == 9), "{lost:?}");
+    assert!(
+        lost.iter()
+            .any(|loss| loss.stream == "run/late" && loss.promised == 9),
+        "{lost:?}"
+    );
 }
 
 #[tokio::test]
@@ -116,7 +158,10 @@ async fn the_heads_file_is_cut_and_losses_are_remembered() {
     files.0[1].truncate(middle);
     let cut = Scene::new();
     files.write(&cut);
-    let options = Options { max_heads_bytes: 2 * 1024, ..Options::new(cut.path()) };
+    let options = Options {
+        max_heads_bytes: 2 * 1024,
+        ..Options::new(cut.path())
+    };
     let store = SqliteStore::open_with(options).unwrap();
     let mut largest = 0;
     for _ in 0..300 {
@@ -127,14 +172,22 @@ async fn the_heads_file_is_cut_and_losses_are_remembered() {
     assert!(largest < 20 * 1024, "{largest} bytes");
     let store = cut.open();
     assert_eq!(store.damage().await.unwrap().len(), 1);
-    assert!(matches!(store.head(&late.stream).await, Err(StoreError::Damaged { .. })));
-    assert_eq!(store.read(&early.stream, 0, 1_000).await.unwrap(), early.records);
+    assert!(matches!(
+        store.head(&late.stream).await,
+        Err(StoreError::Damaged { .. })
+    ));
+    assert_eq!(
+        store.read(&early.stream, 0, 1_000).await.unwrap(),
+        early.records
+    );
 }
 
 /// Streams of several sizes, half of them in the main file, half in the log.
 async fn original() -> (Scene, Vec<Chain>) {
     let scene = Scene::new();
-    let mut chains: Vec<_> = (0..6).map(|number| Chain::of(&format!("run/r{number}"))).collect();
+    let mut chains: Vec<_> = (0..6)
+        .map(|number| Chain::of(&format!("run/r{number}")))
+        .collect();
     for round in 0..8 {
         let store = scene.open();
         for (number, chain) in chains.iter_mut().enumerate() {
@@ -144,22 +197,35 @@ async fn original() -> (Scene, Vec<Chain>) {
         drop(store);
         if round == 4 {
             let db = rusqlite::Connection::open(scene.path()).unwrap();
-            db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+            db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+                .unwrap();
         }
     }
     (scene, chains)
 }
 
-/// Whether anything is reported about a store whose files were changed. Panics if a journal was changed silently.
+/// Whether anything is reported about a store whose files were changed. Panics if a journal was
+/// changed silently.
 async fn is_noticed(path: &Path, chains: &[Chain]) -> bool {
-    let Ok(store) = SqliteStore::open(path) else { return true };
-    let mut noticed = !store.integrity().await.is_ok_and(|problems| problems.is_empty());
+    let Ok(store) = SqliteStore::open(path) else {
+        return true;
+    };
+    let mut noticed = !store
+        .integrity()
+        .await
+        .is_ok_and(|problems| problems.is_empty());
     noticed |= !store.damage().await.is_ok_and(|losses| losses.is_empty());
     for chain in chains {
         match store.read(&chain.stream, 0, 1_000).await {
             Err(_) => noticed = true,
-            Ok(records) if check_chain(Head::EMPTY, &chain.stream, &records).is_err() => noticed = true,
-            Ok(records) => assert!(records == chain.records, "{} differs silently", chain.stream),
+            Ok(records) if check_chain(Head::EMPTY, &chain.stream, &records).is_err() => {
+                noticed = true;
+            }
+            Ok(records) => assert!(
+                records == chain.records,
+                "{} differs silently",
+                chain.stream
+            ),
         }
     }
     noticed
@@ -170,7 +236,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
     }
 }
@@ -203,5 +272,8 @@ async fn random_cuts_and_flips_never_change_a_journal_silently() {
         files.write(&trial);
         noticed += u32::from(is_noticed(&trial.path(), &chains).await);
     }
-    assert!(u64::from(noticed) > TRIALS / 4, "only {noticed} of {TRIALS} were noticed");
+    assert!(
+        u64::from(noticed) > TRIALS / 4,
+        "only {noticed} of {TRIALS} were noticed"
+    );
 }

@@ -15,21 +15,41 @@ async fn everything_survives_reopening() {
     {
         let store = scene.open();
         chain.put(&store, "one").await;
-        status = StreamStatus { plan: "p".parse().unwrap(), status: "running".into(), label: "A run".into() };
-        let append = Append { status: Some(status.clone()), ..chain.grow(b"two") };
+        status = StreamStatus {
+            plan: "p".parse().unwrap(),
+            status: "running".into(),
+            label: "A run".into(),
+        };
+        let append = Append {
+            status: Some(status.clone()),
+            ..chain.grow(b"two")
+        };
         store.append(vec![append]).await.unwrap();
         message = store.send(chain.run(), b"pause".to_vec()).await.unwrap();
         lease = store.acquire(chain.run(), &owner("a"), LONG).await.unwrap();
     }
     let store = scene.open();
-    assert_eq!(store.read(&chain.stream, 0, 10).await.unwrap(), chain.records);
-    assert_eq!(store.info(&chain.stream).await.unwrap().unwrap().status, status);
+    assert_eq!(
+        store.read(&chain.stream, 0, 10).await.unwrap(),
+        chain.records
+    );
+    assert_eq!(
+        store.info(&chain.stream).await.unwrap().unwrap().status,
+        status
+    );
     assert_eq!(store.messages(chain.run()).await.unwrap()[0].id, message);
     assert_eq!(store.streams().await.unwrap(), [chain.stream.clone()]);
     assert!(store.damage().await.unwrap().is_empty());
     assert!(store.integrity().await.unwrap().is_empty());
     // Its owner has left, so the run is free, and the epoch goes on.
-    assert_eq!(store.acquire(chain.run(), &owner("b"), LONG).await.unwrap().epoch, lease.epoch + 1);
+    assert_eq!(
+        store
+            .acquire(chain.run(), &owner("b"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        lease.epoch + 1
+    );
 }
 
 #[tokio::test]
@@ -39,7 +59,8 @@ async fn only_the_owner_can_see_the_files() {
     let store = SqliteStore::open(&path).unwrap();
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(path.parent().unwrap()), 0o700);
     for entry in std::fs::read_dir(path.parent().unwrap()).unwrap() {
         let path = entry.unwrap().path();
@@ -54,12 +75,17 @@ async fn the_journal_cannot_be_rewritten_with_sql() {
     let store = scene.open();
     Chain::of("run/r").put(&store, "one").await;
     let db = Connection::open(scene.path()).unwrap();
-    for sql in ["UPDATE entries SET body = x'00'", "DELETE FROM entries", "UPDATE entries SET at = 7"] {
+    for sql in [
+        "UPDATE entries SET body = x'00'",
+        "DELETE FROM entries",
+        "UPDATE entries SET at = 7",
+    ] {
         let error = db.execute(sql, []).unwrap_err().to_string();
         assert!(error.contains("the journal is never"), "{sql}: {error}");
     }
     assert_eq!(
-        db.query_row("SELECT stream || '/' || seq FROM entries", [], |row| row.get(0)),
+        db.query_row("SELECT stream || '/' || seq FROM entries", [], |row| row
+            .get(0)),
         Ok("1/1".to_owned())
     );
 }
@@ -68,9 +94,15 @@ async fn the_journal_cannot_be_rewritten_with_sql() {
 fn a_newer_schema_is_refused() {
     let scene = Scene::new();
     drop(scene.open());
-    Connection::open(scene.path()).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    Connection::open(scene.path())
+        .unwrap()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
     let error = SqliteStore::open(&scene.path()).unwrap_err();
-    assert!(matches!(error, OpenStoreError::NewerSchema { found: 99, .. }), "{error}");
+    assert!(
+        matches!(error, OpenStoreError::NewerSchema { found: 99, .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -117,16 +149,24 @@ fn a_directory_without_permission_is_refused() {
 #[tokio::test]
 async fn a_locked_database_is_waited_for_and_then_reported() {
     let scene = Scene::new();
-    let options = Options { busy_timeout: Duration::from_millis(50), ..Options::new(scene.path()) };
+    let options = Options {
+        busy_timeout: Duration::from_millis(50),
+        ..Options::new(scene.path())
+    };
     let store = SqliteStore::open_with(options).unwrap();
     let other = Connection::open(scene.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut chain = Chain::of("run/r");
     match store.append(vec![chain.clone().grow(b"one")]).await {
-        Err(AppendError::Store(StoreError::Failed(reason))) => assert!(reason.contains("locked"), "{reason}"),
+        Err(AppendError::Store(StoreError::Failed(reason))) => {
+            assert!(reason.contains("locked"), "{reason}");
+        }
         other => panic!("expected a failure, got {other:?}"),
     }
-    assert!(store.read(&chain.stream, 0, 1).await.unwrap().is_empty(), "readers do not wait");
+    assert!(
+        store.read(&chain.stream, 0, 1).await.unwrap().is_empty(),
+        "readers do not wait"
+    );
     other.execute_batch("ROLLBACK").unwrap();
     chain.put(&store, "one").await;
 }
@@ -140,5 +180,9 @@ fn opening_and_closing_does_nothing_slow() {
         drop(scene.open());
     }
     // About a millisecond each; the bound leaves room for a busy machine.
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        started.elapsed()
+    );
 }

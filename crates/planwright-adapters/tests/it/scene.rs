@@ -18,7 +18,9 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -46,7 +48,11 @@ pub(crate) fn passphrase(text: &str) -> Passphrase {
 
 /// Options of a store whose passphrase is `correct horse`, as cheap to open as is allowed.
 pub(crate) fn sealed(path: PathBuf) -> Options {
-    Options { passphrase: Some(passphrase("correct horse")), cost: Cost::FLOOR, ..Options::new(path) }
+    Options {
+        passphrase: Some(passphrase("correct horse")),
+        cost: Cost::FLOOR,
+        ..Options::new(path)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -58,7 +64,11 @@ pub(crate) struct Chain {
 
 impl Chain {
     pub(crate) fn of(name: &str) -> Self {
-        Self { stream: name.parse().unwrap(), head: Head::EMPTY, records: Vec::new() }
+        Self {
+            stream: name.parse().unwrap(),
+            head: Head::EMPTY,
+            records: Vec::new(),
+        }
     }
 
     pub(crate) fn run(&self) -> &RunId {
@@ -69,8 +79,14 @@ impl Chain {
     }
 
     pub(crate) fn grow(&mut self, body: &[u8]) -> Append {
-        let record =
-            Record::after(self.head, &self.stream, Timestamp::from_millis(1), 1, None, body.to_vec());
+        let record = Record::after(
+            self.head,
+            &self.stream,
+            Timestamp::from_millis(1),
+            1,
+            None,
+            body.to_vec(),
+        );
         let expected = std::mem::replace(&mut self.head, record.head());
         self.records.push(record.clone());
         let stream = self.stream.clone();
@@ -85,17 +101,37 @@ impl Chain {
     }
 
     pub(crate) async fn put(&mut self, store: &SqliteStore, body: &str) {
-        store.append(vec![self.grow(body.as_bytes())]).await.unwrap();
+        store
+            .append(vec![self.grow(body.as_bytes())])
+            .await
+            .unwrap();
     }
 
-    pub(crate) async fn try_put(&mut self, store: &SqliteStore, lease: LeaseRule) -> Result<(), AppendError> {
-        store.append(vec![Append { lease, ..self.clone().grow(b"body") }]).await?;
+    pub(crate) async fn try_put(
+        &mut self,
+        store: &SqliteStore,
+        lease: LeaseRule,
+    ) -> Result<(), AppendError> {
+        store
+            .append(vec![Append {
+                lease,
+                ..self.clone().grow(b"body")
+            }])
+            .await?;
         drop(self.grow(b"body"));
         Ok(())
     }
 
     pub(crate) async fn open(&mut self, store: &SqliteStore, by: &str, ttl: Duration) {
-        self.try_put(store, LeaseRule::Open { owner: owner(by), ttl }).await.unwrap();
+        self.try_put(
+            store,
+            LeaseRule::Open {
+                owner: owner(by),
+                ttl,
+            },
+        )
+        .await
+        .unwrap();
     }
 }
 

@@ -1,4 +1,5 @@
-//! An encrypted store obeys the same laws, opens with its passphrase and with nothing else, and shows nothing.
+//! An encrypted store obeys the same laws, opens with its passphrase and with nothing else, and
+//! shows nothing.
 
 use crate::scene::{Chain, LONG, Scene, passphrase, sealed};
 use planwright_adapters::files::FileArtifacts;
@@ -50,15 +51,30 @@ async fn only_the_passphrase_opens_it_and_a_wrong_one_changes_nothing() {
     drop(store);
     let before = files(scene.directory.path());
     assert_eq!(is_encrypted(&scene.path()).unwrap(), Some(true));
-    assert!(matches!(SqliteStore::open(&scene.path()), Err(OpenStoreError::Encrypted)));
+    assert!(matches!(
+        SqliteStore::open(&scene.path()),
+        Err(OpenStoreError::Encrypted)
+    ));
     for wrong in ["correct horses", "Correct horse", " "] {
-        let options = Options { passphrase: Some(passphrase(wrong)), ..sealed(scene.path()) };
+        let options = Options {
+            passphrase: Some(passphrase(wrong)),
+            ..sealed(scene.path())
+        };
         let refused = SqliteStore::open_with(options);
-        assert!(matches!(refused, Err(OpenStoreError::Unlock(UnlockError::WrongPassphrase))), "{wrong}");
+        assert!(
+            matches!(
+                refused,
+                Err(OpenStoreError::Unlock(UnlockError::WrongPassphrase))
+            ),
+            "{wrong}"
+        );
     }
     assert_eq!(files(scene.directory.path()), before);
     let store = scene.open_sealed();
-    assert_eq!(store.read(&chain.stream, 0, 10).await.unwrap(), chain.records);
+    assert_eq!(
+        store.read(&chain.stream, 0, 10).await.unwrap(),
+        chain.records
+    );
     chain.put(&store, "two").await;
     assert!(store.damage().await.unwrap().is_empty());
 }
@@ -78,8 +94,14 @@ async fn a_passphrase_is_not_taken_for_a_plain_store() {
 #[test]
 fn a_new_store_is_not_locked_with_a_short_passphrase() {
     let scene = Scene::new();
-    let options = Options { passphrase: Some(passphrase("short")), ..sealed(scene.path()) };
-    assert!(matches!(SqliteStore::open_with(options), Err(OpenStoreError::Passphrase(_))));
+    let options = Options {
+        passphrase: Some(passphrase("short")),
+        ..sealed(scene.path())
+    };
+    assert!(matches!(
+        SqliteStore::open_with(options),
+        Err(OpenStoreError::Passphrase(_))
+    ));
 }
 
 #[tokio::test]
@@ -96,7 +118,10 @@ async fn a_damaged_lock_is_reported_and_never_replaced() {
         let store = scene.open_sealed();
         Chain::of("run/r").put(&store, "one").await;
         drop(store);
-        rusqlite::Connection::open(scene.path()).unwrap().execute(sql, []).unwrap();
+        rusqlite::Connection::open(scene.path())
+            .unwrap()
+            .execute(sql, [])
+            .unwrap();
         let refused = SqliteStore::open_with(sealed(scene.path()));
         assert!(matches!(refused, Err(OpenStoreError::Unlock(_))), "{sql}");
     }
@@ -119,7 +144,8 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Things nobody may find: in bodies, keys, labels, commands, refusals, large values, a growing journal.
+/// Things nobody may find: in bodies, keys, labels, commands, refusals, large values, a growing
+/// journal.
 const CANARIES: [&str; 13] = [
     "canary-body-1",
     "canary-body-2",
@@ -151,39 +177,87 @@ async fn plant(scene: &Scene) {
     );
     let append = run.grow(b"");
     let status = |label: &str| {
-        Some(StreamStatus { plan: "p".parse().unwrap(), status: "running".into(), label: label.to_owned() })
+        Some(StreamStatus {
+            plan: "p".parse().unwrap(),
+            status: "running".into(),
+            label: label.to_owned(),
+        })
     };
     store
-        .append(vec![Append { records: vec![record.clone()], status: status(CANARIES[3]), ..append }])
+        .append(vec![Append {
+            records: vec![record.clone()],
+            status: status(CANARIES[3]),
+            ..append
+        }])
         .await
         .unwrap();
     run.head = record.head();
     store
-        .append(vec![Append { status: status(CANARIES[4]), ..run.grow(CANARIES[10].as_bytes()) }])
+        .append(vec![Append {
+            status: status(CANARIES[4]),
+            ..run.grow(CANARIES[10].as_bytes())
+        }])
         .await
         .unwrap();
     let message = store.send(run.run(), CANARIES[5].into()).await.unwrap();
     let answers = vec![(message, Err(CANARIES[6].to_owned()))];
-    store.append(vec![Append { answers, ..run.grow(CANARIES[11].as_bytes()) }]).await.unwrap();
-    assert_eq!(store.answer(message).await.unwrap(), Some(Err(CANARIES[6].to_owned())));
+    store
+        .append(vec![Append {
+            answers,
+            ..run.grow(CANARIES[11].as_bytes())
+        }])
+        .await
+        .unwrap();
+    assert_eq!(
+        store.answer(message).await.unwrap(),
+        Some(Err(CANARIES[6].to_owned()))
+    );
     let asking = Asking {
         principal: Digest::of_bytes(b"ada"),
         key: Digest::of_bytes(b"key"),
         request: Digest::of_bytes(CANARIES[12].as_bytes()),
         owner: crate::scene::owner("owner"),
     };
-    assert_eq!(store.claim(&asking, Timestamp::from_millis(1)).await.unwrap(), Claim::Fresh);
+    assert_eq!(
+        store
+            .claim(&asking, Timestamp::from_millis(1))
+            .await
+            .unwrap(),
+        Claim::Fresh
+    );
     store.keep(&asking.key, CANARIES[12].into()).await.unwrap();
-    let again = store.claim(&asking, Timestamp::from_millis(2)).await.unwrap();
+    let again = store
+        .claim(&asking, Timestamp::from_millis(2))
+        .await
+        .unwrap();
     assert_eq!(again, Claim::Answered(CANARIES[12].into()));
     let mut plan = Chain::of("plan/p");
     plan.put(&store, &CANARIES[9].repeat(2_000)).await;
-    let artifacts = FileArtifacts::with_cipher(scene.file("-artifacts"), Arc::clone(store.cipher()));
+    let artifacts =
+        FileArtifacts::with_cipher(scene.file("-artifacts"), Arc::clone(store.cipher()));
     artifacts.put(CANARIES[7].into()).await.unwrap();
-    let large = artifacts.put(CANARIES[8].repeat(10_000).into()).await.unwrap();
-    assert_eq!(artifacts.get(&large).await.unwrap(), CANARIES[8].repeat(10_000).into_bytes());
-    let grant = Grant { to: Principal::person("ada"), role: Role::Viewer, lifetime: None };
-    create(&store, &Roles::default(), &grant.to, &grant, Timestamp::from_millis(1)).await.unwrap();
+    let large = artifacts
+        .put(CANARIES[8].repeat(10_000).into())
+        .await
+        .unwrap();
+    assert_eq!(
+        artifacts.get(&large).await.unwrap(),
+        CANARIES[8].repeat(10_000).into_bytes()
+    );
+    let grant = Grant {
+        to: Principal::person("ada"),
+        role: Role::Viewer,
+        lifetime: None,
+    };
+    create(
+        &store,
+        &Roles::default(),
+        &grant.to,
+        &grant,
+        Timestamp::from_millis(1),
+    )
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
@@ -191,7 +265,11 @@ async fn nothing_that_was_kept_is_found_in_stolen_files() {
     let scene = Scene::new();
     plant(&scene).await;
     let stolen = files(scene.directory.path());
-    assert!(stolen.iter().any(|(path, bytes)| path.ends_with("-wal") && !bytes.is_empty()));
+    assert!(
+        stolen
+            .iter()
+            .any(|(path, bytes)| path.ends_with("-wal") && !bytes.is_empty())
+    );
     for canary in CANARIES {
         let digest = Digest::of_bytes(canary.as_bytes());
         for (path, bytes) in &stolen {
@@ -201,7 +279,10 @@ async fn nothing_that_was_kept_is_found_in_stolen_files() {
                 !found(digest.as_bytes()) && !found(digest.hex().as_bytes()),
                 "digest of {canary} in {path}"
             );
-            assert!(!path.contains(&digest.hex()), "{path} is named by its content");
+            assert!(
+                !path.contains(&digest.hex()),
+                "{path} is named by its content"
+            );
         }
     }
 }
@@ -217,7 +298,10 @@ async fn the_hashes_of_the_chain_are_masked_everywhere() {
     for (path, bytes) in files(scene.directory.path()) {
         for record in &chain.records {
             let hash = record.hash.as_bytes();
-            assert!(!bytes.windows(hash.len()).any(|window| window == hash), "{path}");
+            assert!(
+                !bytes.windows(hash.len()).any(|window| window == hash),
+                "{path}"
+            );
         }
     }
     assert!(scene.open_sealed().damage().await.unwrap().is_empty());

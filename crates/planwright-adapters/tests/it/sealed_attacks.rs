@@ -22,7 +22,10 @@ async fn two_runs(scene: &Scene) -> [Chain; 2] {
                 status: label.to_owned(),
                 label: format!("{label} {}", chain.stream),
             };
-            let append = Append { status: Some(status), ..chain.grow(label.as_bytes()) };
+            let append = Append {
+                status: Some(status),
+                ..chain.grow(label.as_bytes())
+            };
             store.append(vec![append]).await.unwrap();
         }
     }
@@ -43,15 +46,23 @@ fn tamper(scene: &Scene, sql: &str) {
 /// Whether reading everything, and following the chain, finds fault.
 async fn is_noticed(store: &SqliteStore, chains: &[Chain]) -> bool {
     let mut noticed = !store.damage().await.is_ok_and(|losses| losses.is_empty());
-    noticed |= !store.odd_rows().await.is_ok_and(|problems| problems.is_empty());
+    noticed |= !store
+        .odd_rows()
+        .await
+        .is_ok_and(|problems| problems.is_empty());
     for chain in chains {
         match store.read(&chain.stream, 0, 100).await {
             Err(_) => noticed = true,
-            Ok(records) if check_chain(Head::EMPTY, &chain.stream, &records).is_err() => noticed = true,
+            Ok(records) if check_chain(Head::EMPTY, &chain.stream, &records).is_err() => {
+                noticed = true;
+            }
             Ok(records) => assert_eq!(records, chain.records, "{} differs silently", chain.stream),
         }
         if let Ok(Some(info)) = store.info(&chain.stream).await {
-            assert_eq!(info.status.label, format!("{} {}", info.status.status, chain.stream));
+            assert_eq!(
+                info.status.label,
+                format!("{} {}", info.status.status, chain.stream)
+            );
         }
     }
     noticed
@@ -116,17 +127,30 @@ async fn a_label_of_an_earlier_moment_is_noticed() {
     let mut chain = Chain::of("plan/p");
     let mut kept = Vec::new();
     for number in 0..2 {
-        let status =
-            StreamStatus { plan: "p".parse().unwrap(), status: "draft".into(), label: format!("{number}") };
+        let status = StreamStatus {
+            plan: "p".parse().unwrap(),
+            status: "draft".into(),
+            label: format!("{number}"),
+        };
         let append = chain.grow(b"x");
-        store.append(vec![Append { status: Some(status), ..append }]).await.unwrap();
+        store
+            .append(vec![Append {
+                status: Some(status),
+                ..append
+            }])
+            .await
+            .unwrap();
         let db = Connection::open(scene.path()).unwrap();
-        let label: String = db.query_row("SELECT label FROM streams", [], |row| row.get(0)).unwrap();
+        let label: String = db
+            .query_row("SELECT label FROM streams", [], |row| row.get(0))
+            .unwrap();
         kept.push(label);
     }
-    // Both were written in the same instant by the journal's clock, which is the best an attacker can hope for.
+    // Both were written in the same instant by the journal's clock, which is the best an attacker
+    // can hope for.
     let db = Connection::open(scene.path()).unwrap();
-    db.execute("UPDATE streams SET label = ?1, updated_at = 2", [&kept[0]]).unwrap();
+    db.execute("UPDATE streams SET label = ?1, updated_at = 2", [&kept[0]])
+        .unwrap();
     assert!(store.info(&chain.stream).await.is_err());
 }
 
@@ -167,8 +191,14 @@ async fn a_message_that_was_changed_or_moved_is_refused() {
         for run in &runs {
             store.send(run, b"cancel".to_vec()).await.unwrap();
         }
-        Connection::open(scene.path()).unwrap().execute(attack, []).unwrap();
-        assert!(matches!(store.mail().await, Err(StoreError::Failed(_))), "{attack}");
+        Connection::open(scene.path())
+            .unwrap()
+            .execute(attack, [])
+            .unwrap();
+        assert!(
+            matches!(store.mail().await, Err(StoreError::Failed(_))),
+            "{attack}"
+        );
     }
 }
 
@@ -192,10 +222,18 @@ async fn a_token_that_was_raised_revived_or_forged_opens_nothing() {
             lifetime: Some(std::time::Duration::from_secs(1)),
         };
         let by = Principal::person("ada");
-        let minted = create(&store, &Roles::default(), &by, &grant, now).await.unwrap();
+        let minted = create(&store, &Roles::default(), &by, &grant, now)
+            .await
+            .unwrap();
         store.revoke(&minted.token.id, now).await.unwrap();
-        Connection::open(scene.path()).unwrap().execute(attack, []).unwrap();
-        assert!(recognise(&store, minted.text.expose(), now).await.is_err(), "{attack}");
+        Connection::open(scene.path())
+            .unwrap()
+            .execute(attack, [])
+            .unwrap();
+        assert!(
+            recognise(&store, minted.text.expose(), now).await.is_err(),
+            "{attack}"
+        );
         assert!(!store.odd_rows().await.unwrap().is_empty(), "{attack}");
     }
 }
@@ -205,7 +243,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
     }
 }
@@ -215,7 +256,8 @@ async fn two_thousand_flipped_bits_never_change_a_journal_silently() {
     let scene = Scene::new();
     let chains = two_runs(&scene).await;
     let db = Connection::open(scene.path()).unwrap();
-    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
     db.execute_batch(
         "DROP TRIGGER entries_are_never_changed; DROP TRIGGER entries_are_never_removed; DROP INDEX entries_by_key;",
     )
@@ -246,5 +288,8 @@ async fn two_thousand_flipped_bits_never_change_a_journal_silently() {
         }
         db.execute(&update, [&whole]).unwrap();
     }
-    assert!(!is_noticed(&store, &chains).await, "everything is as it was");
+    assert!(
+        !is_noticed(&store, &chains).await,
+        "everything is as it was"
+    );
 }

@@ -21,7 +21,10 @@ async fn two_stores_see_each_others_commits_at_once() {
         chain.put(&two, "by two").await;
         assert_eq!(one.head(&chain.stream).await.unwrap(), chain.head);
     }
-    assert_eq!(one.read(&chain.stream, 0, 100).await.unwrap(), chain.records);
+    assert_eq!(
+        one.read(&chain.stream, 0, 100).await.unwrap(),
+        chain.records
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,7 +39,10 @@ async fn stores_that_fight_for_one_stream_lose_nothing_and_never_fail() {
                 let mut won = 0;
                 while won < 25 {
                     chain.head = store.head(&chain.stream).await.unwrap();
-                    match store.append(vec![chain.grow(b"fought for"), own.clone().grow(b"own")]).await {
+                    match store
+                        .append(vec![chain.grow(b"fought for"), own.clone().grow(b"own")])
+                        .await
+                    {
                         Ok(()) => {
                             won += 1;
                             drop(own.grow(b"own"));
@@ -59,7 +65,10 @@ async fn stores_that_fight_for_one_stream_lose_nothing_and_never_fail() {
     assert_eq!(records.len(), 100);
     check_chain(Head::EMPTY, &shared, &records).unwrap();
     for own in owns {
-        assert_eq!(store.read(&own.stream, 0, 1_000).await.unwrap(), own.records);
+        assert_eq!(
+            store.read(&own.stream, 0, 1_000).await.unwrap(),
+            own.records
+        );
     }
     assert!(store.damage().await.unwrap().is_empty());
 }
@@ -76,7 +85,9 @@ async fn a_first_open_by_many_at_once_succeeds() {
         .collect();
     for task in tasks {
         let (number, store) = task.await.unwrap();
-        Chain::of(&format!("run/r{number}")).put(&store, "one").await;
+        Chain::of(&format!("run/r{number}"))
+            .put(&store, "one")
+            .await;
     }
     assert_eq!(scene.open().streams().await.unwrap().len(), 8);
 }
@@ -91,10 +102,16 @@ async fn a_commit_of_another_store_wakes_those_who_wait() {
         changes.mark_unchanged();
         chain.put(&two, "by two").await;
         // Less than the safety tick: it is the notice that wakes.
-        tokio::time::timeout(Duration::from_millis(500), changes.changed()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_millis(500), changes.changed())
+            .await
+            .unwrap()
+            .unwrap();
         changes.mark_unchanged();
         two.send(chain.run(), b"pause".to_vec()).await.unwrap();
-        tokio::time::timeout(Duration::from_millis(500), changes.changed()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_millis(500), changes.changed())
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 
@@ -104,13 +121,28 @@ async fn a_run_is_held_across_stores_until_its_store_is_gone() {
     let (one, two) = (scene.open(), scene.open());
     let mut chain = Chain::of("run/r");
     chain.open(&one, "one", LONG).await;
-    assert_eq!(two.lease(chain.run()).await.unwrap().unwrap().owner, owner("one"));
+    assert_eq!(
+        two.lease(chain.run()).await.unwrap().unwrap().owner,
+        owner("one")
+    );
     let refused = two.acquire(chain.run(), &owner("two"), LONG).await;
-    assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AcquireError::Held { .. })),
+        "{refused:?}"
+    );
     drop(one);
     assert_eq!(two.lease(chain.run()).await.unwrap(), None);
-    assert_eq!(two.acquire(chain.run(), &owner("two"), LONG).await.unwrap().epoch, 2);
-    chain.try_put(&two, LeaseRule::Held { epoch: 2 }).await.unwrap();
+    assert_eq!(
+        two.acquire(chain.run(), &owner("two"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        2
+    );
+    chain
+        .try_put(&two, LeaseRule::Held { epoch: 2 })
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -119,10 +151,36 @@ async fn an_owner_id_belongs_to_one_store() {
     let (one, two) = (scene.open(), scene.open());
     let (mut first, mut second) = (Chain::of("run/first"), Chain::of("run/second"));
     first.open(&one, "same", LONG).await;
-    let refused = second.try_put(&two, LeaseRule::Open { owner: owner("same"), ttl: LONG }).await;
-    assert!(refused.unwrap_err().to_string().contains("in use by another store"));
-    let refused = second.try_put(&two, LeaseRule::Open { owner: owner("../up"), ttl: LONG }).await;
-    assert!(refused.unwrap_err().to_string().contains("cannot be an owner id"));
+    let refused = second
+        .try_put(
+            &two,
+            LeaseRule::Open {
+                owner: owner("same"),
+                ttl: LONG,
+            },
+        )
+        .await;
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("in use by another store")
+    );
+    let refused = second
+        .try_put(
+            &two,
+            LeaseRule::Open {
+                owner: owner("../up"),
+                ttl: LONG,
+            },
+        )
+        .await;
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("cannot be an owner id")
+    );
     second.open(&two, "other", LONG).await;
 }
 
@@ -133,10 +191,29 @@ async fn a_takeover_while_the_owner_is_paused_fences_it() {
     let mut chain = Chain::of("run/r");
     chain.open(&one, "one", Duration::ZERO).await;
     let mut zombie = chain.clone();
-    assert_eq!(two.acquire(chain.run(), &owner("two"), LONG).await.unwrap().epoch, 2);
-    chain.try_put(&two, LeaseRule::Held { epoch: 2 }).await.unwrap();
+    assert_eq!(
+        two.acquire(chain.run(), &owner("two"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        2
+    );
+    chain
+        .try_put(&two, LeaseRule::Held { epoch: 2 })
+        .await
+        .unwrap();
     let refused = zombie.try_put(&one, LeaseRule::Held { epoch: 1 }).await;
-    assert!(matches!(refused, Err(AppendError::Fenced { ours: 1, found: 2, .. })), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(AppendError::Fenced {
+                ours: 1,
+                found: 2,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }
 
 const PATH: &str = "PLANWRIGHT_TEST_STORE";
@@ -144,8 +221,17 @@ const PATH: &str = "PLANWRIGHT_TEST_STORE";
 /// Runs another test of this binary in a process of its own.
 pub(crate) fn child(test: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env(PATH, path).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args([
+        "--exact",
+        test,
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    command
+        .env(PATH, path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     command
 }
 
@@ -156,7 +242,9 @@ pub(crate) fn told_path() -> Option<std::path::PathBuf> {
 
 fn wait_for(child: &mut Child, word: &str) {
     let out = child.stdout.as_mut().unwrap();
-    let found = BufReader::new(out).lines().any(|line| line.unwrap().contains(word));
+    let found = BufReader::new(out)
+        .lines()
+        .any(|line| line.unwrap().contains(word));
     assert!(found, "the child ended without saying {word}");
 }
 
@@ -174,16 +262,34 @@ async fn child_that_holds_a_run() {
 async fn the_run_of_a_killed_process_is_taken_over_at_once() {
     let scene = Scene::new();
     let store = scene.open();
-    let mut child = child("sharing::child_that_holds_a_run", &scene.path()).spawn().unwrap();
+    let mut child = child("sharing::child_that_holds_a_run", &scene.path())
+        .spawn()
+        .unwrap();
     wait_for(&mut child, "holding");
     let mut chain = Chain::of("run/r");
     let refused = store.acquire(chain.run(), &owner("parent"), LONG).await;
-    assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AcquireError::Held { .. })),
+        "{refused:?}"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(store.lease(chain.run()).await.unwrap(), None);
-    assert_eq!(store.acquire(chain.run(), &owner("parent"), LONG).await.unwrap().epoch, 2);
-    assert!(!scene.file(".owners").join("child").exists(), "the file of the dead owner is gone");
+    assert_eq!(
+        store
+            .acquire(chain.run(), &owner("parent"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        2
+    );
+    assert!(
+        !scene.file(".owners").join("child").exists(),
+        "the file of the dead owner is gone"
+    );
     chain.head = store.head(&chain.stream).await.unwrap();
-    chain.try_put(&store, LeaseRule::Held { epoch: 2 }).await.unwrap();
+    chain
+        .try_put(&store, LeaseRule::Held { epoch: 2 })
+        .await
+        .unwrap();
 }

@@ -21,8 +21,20 @@ planwright_engine::token_laws!(make);
 const NOW: Timestamp = Timestamp::from_millis(1);
 
 async fn given(store: &SqliteStore) -> planwright_engine::access::Minted {
-    let grant = Grant { to: Principal::person("bob"), role: Role::Approver, lifetime: None };
-    create(store, &Roles::default(), &Principal::person("ada"), &grant, NOW).await.unwrap()
+    let grant = Grant {
+        to: Principal::person("bob"),
+        role: Role::Approver,
+        lifetime: None,
+    };
+    create(
+        store,
+        &Roles::default(),
+        &Principal::person("ada"),
+        &grant,
+        NOW,
+    )
+    .await
+    .unwrap()
 }
 
 #[tokio::test]
@@ -31,11 +43,21 @@ async fn what_another_process_revokes_counts_at_once() {
     let (one, two) = (scene.open(), scene.open());
     let minted = given(&one).await;
     for store in [&one, &two, &one] {
-        assert!(recognise(store, minted.text.expose(), NOW).await.unwrap().is_some());
+        assert!(
+            recognise(store, minted.text.expose(), NOW)
+                .await
+                .unwrap()
+                .is_some()
+        );
     }
     assert!(two.revoke(&minted.token.id, NOW).await.unwrap());
     for store in [&one, &two] {
-        assert!(recognise(store, minted.text.expose(), NOW).await.unwrap().is_none());
+        assert!(
+            recognise(store, minted.text.expose(), NOW)
+                .await
+                .unwrap()
+                .is_none()
+        );
     }
 }
 
@@ -48,7 +70,11 @@ async fn a_token_is_nowhere_on_disk() {
     for entry in std::fs::read_dir(scene.directory.path()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap_or_default();
-        assert!(!bytes.windows(text.len()).any(|window| window == text), "{}", path.display());
+        assert!(
+            !bytes.windows(text.len()).any(|window| window == text),
+            "{}",
+            path.display()
+        );
     }
 }
 

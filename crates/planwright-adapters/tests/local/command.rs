@@ -6,15 +6,22 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 async fn sh(bench: &Workbench, script: &str) -> Outcome {
-    bench.call("local.run_command", json!({ "command": "sh", "args": ["-c", script] })).await
+    bench
+        .call(
+            "local.run_command",
+            json!({ "command": "sh", "args": ["-c", script] }),
+        )
+        .await
 }
 
 /// Waits for a file that a command writes, and reads the process id in it.
 async fn pid_in(path: PathBuf) -> Pid {
     for _ in 0..500 {
         if let Ok(text) = std::fs::read_to_string(&path)
-            && let Some(pid) =
-                text.strip_suffix('\n').and_then(|text| text.parse().ok()).and_then(Pid::from_raw)
+            && let Some(pid) = text
+                .strip_suffix('\n')
+                .and_then(|text| text.parse().ok())
+                .and_then(Pid::from_raw)
         {
             return pid;
         }
@@ -26,9 +33,12 @@ async fn pid_in(path: PathBuf) -> Pid {
 /// Whether a process has ended, if need be in a moment. One that waits to be reaped by init has.
 async fn is_gone(pid: Pid) -> bool {
     for _ in 0..300 {
-        let stat =
-            std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-        let zombie = stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z"));
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+            .unwrap_or_default();
+        let zombie = stat
+            .rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.starts_with(" Z"));
         if zombie || test_kill_process(pid).is_err() {
             return true;
         }
@@ -41,15 +51,27 @@ async fn is_gone(pid: Pid) -> bool {
 async fn a_command_returns_what_it_printed() {
     let bench = Workbench::new();
     let done = sh(&bench, "echo out; echo err >&2").await;
-    assert_eq!(done, Ok(json!({ "exitCode": 0, "stdout": "out\n", "stderr": "err\n", "truncated": false })));
+    assert_eq!(
+        done,
+        Ok(json!({ "exitCode": 0, "stdout": "out\n", "stderr": "err\n", "truncated": false }))
+    );
 }
 
 #[tokio::test]
 async fn arguments_reach_the_program_untouched() {
     let bench = Workbench::new();
-    let hostile = ["$(id)", "`id`", "; rm -rf /", "a b", "*", "${x}", "", "-n", "'\""];
-    let args =
-        json!({ "command": "printf", "args": std::iter::once("%s|").chain(hostile).collect::<Vec<_>>() });
+    let hostile = [
+        "$(id)",
+        "`id`",
+        "; rm -rf /",
+        "a b",
+        "*",
+        "${x}",
+        "",
+        "-n",
+        "'\"",
+    ];
+    let args = json!({ "command": "printf", "args": std::iter::once("%s|").chain(hostile).collect::<Vec<_>>() });
     let done = bench.call("local.run_command", args).await.unwrap();
     assert_eq!(done["stdout"], format!("{}|", hostile.join("|")));
 }
@@ -58,19 +80,38 @@ async fn arguments_reach_the_program_untouched() {
 async fn input_reaches_the_program_and_need_not_be_read() {
     let bench = Workbench::new();
     let text = "x".repeat(3 << 20);
-    let done =
-        bench.call("local.run_command", json!({ "command": "wc", "args": ["-c"], "stdin": text })).await;
-    assert_eq!(done.unwrap()["stdout"].as_str().unwrap().trim(), (3 << 20).to_string());
-    let done = bench.call("local.run_command", json!({ "command": "true", "stdin": text })).await;
+    let done = bench
+        .call(
+            "local.run_command",
+            json!({ "command": "wc", "args": ["-c"], "stdin": text }),
+        )
+        .await;
+    assert_eq!(
+        done.unwrap()["stdout"].as_str().unwrap().trim(),
+        (3 << 20).to_string()
+    );
+    let done = bench
+        .call(
+            "local.run_command",
+            json!({ "command": "true", "stdin": text }),
+        )
+        .await;
     assert_eq!(done.unwrap()["exitCode"], 0);
-    let done = bench.call("local.run_command", json!({ "command": "cat" })).await;
-    assert_eq!(done.unwrap()["stdout"], "", "without input there is none to wait for");
+    let done = bench
+        .call("local.run_command", json!({ "command": "cat" }))
+        .await;
+    assert_eq!(
+        done.unwrap()["stdout"],
+        "",
+        "without input there is none to wait for"
+    );
 }
 
 #[tokio::test]
 async fn the_environment_is_cleared() {
     let bench = Workbench::new();
-    let args = json!({ "command": "env", "env": { "GIVEN": "${x}", "PLANWRIGHT_RUN_ID": "another" } });
+    let args =
+        json!({ "command": "env", "env": { "GIVEN": "${x}", "PLANWRIGHT_RUN_ID": "another" } });
     let done = bench.call("local.run_command", args).await.unwrap();
     let lines: Vec<&str> = done["stdout"].as_str().unwrap().lines().collect();
     let allowed = [
@@ -86,9 +127,15 @@ async fn the_environment_is_cleared() {
         "PLANWRIGHT_AGENT",
     ];
     for line in &lines {
-        assert!(allowed.contains(&line.split('=').next().unwrap()), "{line} leaked");
+        assert!(
+            allowed.contains(&line.split('=').next().unwrap()),
+            "{line} leaked"
+        );
     }
-    assert!(std::env::var_os("CARGO_PKG_NAME").is_some(), "there was nothing to leak");
+    assert!(
+        std::env::var_os("CARGO_PKG_NAME").is_some(),
+        "there was nothing to leak"
+    );
     for line in [
         "GIVEN=${x}",
         "PLANWRIGHT_IDEMPOTENCY_KEY=key-d",
@@ -105,30 +152,56 @@ async fn the_environment_is_cleared() {
 async fn a_command_starts_in_the_workspace_or_below() {
     let bench = Workbench::new();
     bench.put("dir/tool", "#!/bin/sh\npwd\n");
-    std::fs::set_permissions(bench.path("dir/tool"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    std::fs::set_permissions(
+        bench.path("dir/tool"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     let root = bench.path("").canonicalize().unwrap();
     for (args, expected) in [
         (json!({ "command": "pwd" }), root.clone()),
         (json!({ "command": "pwd", "cwd": "dir" }), root.join("dir")),
         (json!({ "command": "dir/tool" }), root.clone()),
-        (json!({ "command": "./dir/tool", "cwd": "dir" }), root.join("dir")),
+        (
+            json!({ "command": "./dir/tool", "cwd": "dir" }),
+            root.join("dir"),
+        ),
         (json!({ "command": "/bin/pwd" }), root.clone()),
     ] {
         let done = bench.call("local.run_command", args.clone()).await.unwrap();
-        assert_eq!(done["stdout"].as_str().unwrap().trim_end(), expected.to_str().unwrap(), "{args}");
+        assert_eq!(
+            done["stdout"].as_str().unwrap().trim_end(),
+            expected.to_str().unwrap(),
+            "{args}"
+        );
     }
     for (args, code) in [
-        (json!({ "command": "pwd", "cwd": "dir/tool" }), "not_a_directory"),
+        (
+            json!({ "command": "pwd", "cwd": "dir/tool" }),
+            "not_a_directory",
+        ),
         (json!({ "command": "pwd", "cwd": "absent" }), "not_found"),
         (json!({ "command": "../tool" }), "outside_workspace"),
-        (json!({ "command": "no-such-command" }), "command_not_started"),
+        (
+            json!({ "command": "no-such-command" }),
+            "command_not_started",
+        ),
         (json!({ "command": "dir/absent" }), "command_not_started"),
         (json!({ "command": "a\u{0}" }), "invalid_args"),
-        (json!({ "command": "env", "env": { "A=B": "" } }), "invalid_args"),
-        (json!({ "command": "env", "timeoutSeconds": 0 }), "invalid_args"),
+        (
+            json!({ "command": "env", "env": { "A=B": "" } }),
+            "invalid_args",
+        ),
+        (
+            json!({ "command": "env", "timeoutSeconds": 0 }),
+            "invalid_args",
+        ),
     ] {
-        assert_eq!(bench.code("local.run_command", args.clone()).await, code, "{args}");
+        assert_eq!(
+            bench.code("local.run_command", args.clone()).await,
+            code,
+            "{args}"
+        );
     }
 }
 
@@ -136,13 +209,19 @@ async fn a_command_starts_in_the_workspace_or_below() {
 async fn a_failed_command_says_how_it_ended() {
     let bench = Workbench::new();
     let cases = [
-        ("echo noise; echo 'the reason' >&2; exit 3", "\"sh\" exited with code 3: the reason"),
+        (
+            "echo noise; echo 'the reason' >&2; exit 3",
+            "\"sh\" exited with code 3: the reason",
+        ),
         ("exit 1", "\"sh\" exited with code 1"),
         ("kill -9 $$", "\"sh\" was ended by signal 9"),
     ];
     for (script, message) in cases {
-        let expected =
-            CallError::Failed { code: "command_failed".into(), message: message.into(), retryable: false };
+        let expected = CallError::Failed {
+            code: "command_failed".into(),
+            message: message.into(),
+            retryable: false,
+        };
         assert_eq!(sh(&bench, script).await, Err(expected));
     }
     let Err(CallError::Failed { message, .. }) =
@@ -150,13 +229,21 @@ async fn a_failed_command_says_how_it_ended() {
     else {
         panic!("it was to fail");
     };
-    assert!(message.len() < 3000 && message.ends_with("end"), "{message}");
+    assert!(
+        message.len() < 3000 && message.ends_with("end"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
 async fn endless_output_is_cut_and_holds_nobody_up() {
     let bench = Workbench::new();
-    let done = sh(&bench, "yes | head -c 30000000; head -c 3000000 /dev/zero >&2").await.unwrap();
+    let done = sh(
+        &bench,
+        "yes | head -c 30000000; head -c 3000000 /dev/zero >&2",
+    )
+    .await
+    .unwrap();
     assert_eq!(done["stdout"].as_str().unwrap().len(), 1 << 20);
     assert_eq!(done["stderr"].as_str().unwrap().len(), 1 << 20);
     assert_eq!(done["truncated"], true);
@@ -178,12 +265,17 @@ async fn a_command_past_its_time_is_stopped_and_its_outcome_is_unknown() {
 async fn cancelling_ends_the_command_and_all_it_started() {
     let bench = Workbench::new();
     // The grandchild ignores the polite signal.
-    let script =
-        "sh -c 'trap \"\" TERM; echo $$ >grandchild; while :; do sleep 1; done' & echo $$ >child; wait";
-    let call = call("local.run_command", json!({ "command": "sh", "args": ["-c", script] }));
+    let script = "sh -c 'trap \"\" TERM; echo $$ >grandchild; while :; do sleep 1; done' & echo $$ >child; wait";
+    let call = call(
+        "local.run_command",
+        json!({ "command": "sh", "args": ["-c", script] }),
+    );
     let cancelled = call.cancelled.clone();
     let (outcome, (child, grandchild)) = tokio::join!(bench.tools.call(call), async {
-        let pids = (pid_in(bench.path("child")).await, pid_in(bench.path("grandchild")).await);
+        let pids = (
+            pid_in(bench.path("child")).await,
+            pid_in(bench.path("grandchild")).await,
+        );
         cancelled.cancel();
         pids
     });
@@ -194,8 +286,12 @@ async fn cancelling_ends_the_command_and_all_it_started() {
 #[tokio::test]
 async fn a_cancelled_command_may_tidy_up() {
     let bench = Workbench::new();
-    let script = "trap 'echo tidy >tidied; exit 0' TERM; echo $$ >child; while :; do sleep 0.05; done";
-    let call = call("local.run_command", json!({ "command": "sh", "args": ["-c", script] }));
+    let script =
+        "trap 'echo tidy >tidied; exit 0' TERM; echo $$ >child; while :; do sleep 0.05; done";
+    let call = call(
+        "local.run_command",
+        json!({ "command": "sh", "args": ["-c", script] }),
+    );
     let cancelled = call.cancelled.clone();
     let (outcome, ()) = tokio::join!(bench.tools.call(call), async {
         pid_in(bench.path("child")).await;
@@ -208,7 +304,10 @@ async fn a_cancelled_command_may_tidy_up() {
 #[tokio::test]
 async fn a_command_cancelled_before_it_starts_is_not_started() {
     let bench = Workbench::new();
-    let call = call("local.run_command", json!({ "command": "touch", "args": ["made"] }));
+    let call = call(
+        "local.run_command",
+        json!({ "command": "touch", "args": ["made"] }),
+    );
     call.cancelled.cancel();
     assert_eq!(bench.tools.call(call).await, Err(CallError::Cancelled));
     assert!(!bench.path("made").exists());
@@ -218,7 +317,10 @@ async fn a_command_cancelled_before_it_starts_is_not_started() {
 async fn dropping_the_call_ends_the_command_and_all_it_started() {
     let bench = Workbench::new();
     let script = "sh -c 'echo $$ >grandchild; exec sleep 60' & echo $$ >child; wait";
-    let running = bench.call("local.run_command", json!({ "command": "sh", "args": ["-c", script] }));
+    let running = bench.call(
+        "local.run_command",
+        json!({ "command": "sh", "args": ["-c", script] }),
+    );
     let pids = tokio::select! {
         outcome = running => panic!("it ended: {outcome:?}"),
         pids = async { (pid_in(bench.path("child")).await, pid_in(bench.path("grandchild")).await) } => pids,
@@ -230,10 +332,14 @@ async fn dropping_the_call_ends_the_command_and_all_it_started() {
 async fn what_a_finished_command_leaves_behind_is_ended() {
     let bench = Workbench::new();
     let started = Instant::now();
-    let done = sh(&bench, "sleep 60 & echo $! >left; echo done").await.unwrap();
+    let done = sh(&bench, "sleep 60 & echo $! >left; echo done")
+        .await
+        .unwrap();
     assert_eq!(done["stdout"], "done\n");
     assert!(is_gone(pid_in(bench.path("left")).await).await);
-    sh(&bench, "sleep 60 >/dev/null 2>&1 & echo $! >silent").await.unwrap();
+    sh(&bench, "sleep 60 >/dev/null 2>&1 & echo $! >silent")
+        .await
+        .unwrap();
     assert!(is_gone(pid_in(bench.path("silent")).await).await);
     assert!(started.elapsed() < Duration::from_secs(20));
 }
@@ -242,8 +348,16 @@ async fn what_a_finished_command_leaves_behind_is_ended() {
 async fn a_process_that_left_the_group_does_not_hold_the_call() {
     let bench = Workbench::new();
     let started = Instant::now();
-    let done = sh(&bench, "setsid sh -c 'echo $$ >left; exec sleep 60' & echo done").await.unwrap();
-    assert_eq!((&done["stdout"], &done["truncated"]), (&json!("done\n"), &Value::Bool(true)));
+    let done = sh(
+        &bench,
+        "setsid sh -c 'echo $$ >left; exec sleep 60' & echo done",
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        (&done["stdout"], &done["truncated"]),
+        (&json!("done\n"), &Value::Bool(true))
+    );
     assert!(started.elapsed() < Duration::from_secs(20));
     let left = pid_in(bench.path("left")).await;
     rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();

@@ -12,11 +12,23 @@ async fn is_closed(bench: &Workbench, path: impl AsRef<Path>) {
     let path = path.as_ref().to_str().unwrap();
     let calls = [
         ("local.read_file", json!({ "path": path })),
-        ("local.write_file", json!({ "path": path, "content": "overwritten" })),
-        ("local.append_file", json!({ "path": path, "content": "appended" })),
+        (
+            "local.write_file",
+            json!({ "path": path, "content": "overwritten" }),
+        ),
+        (
+            "local.append_file",
+            json!({ "path": path, "content": "appended" }),
+        ),
         ("local.list_dir", json!({ "path": path, "recursive": true })),
-        ("local.search_code", json!({ "path": path, "query": "reach" })),
-        ("local.run_command", json!({ "command": "pwd", "cwd": path })),
+        (
+            "local.search_code",
+            json!({ "path": path, "query": "reach" }),
+        ),
+        (
+            "local.run_command",
+            json!({ "command": "pwd", "cwd": path }),
+        ),
     ];
     for (tool, args) in calls {
         let code = bench.code(tool, args).await;
@@ -91,7 +103,10 @@ async fn no_link_leads_out() {
     }
     assert_eq!(outside(&bench), "out of reach");
     assert!(!bench.parent().join("new.txt").exists());
-    let found = bench.call("local.search_code", json!({ "query": "reach" })).await.unwrap();
+    let found = bench
+        .call("local.search_code", json!({ "query": "reach" }))
+        .await
+        .unwrap();
     assert_eq!(found["matches"], json!([]));
 }
 
@@ -104,7 +119,18 @@ async fn no_combination_of_names_leads_out() {
     bench.link("dir/up", "../..");
     bench.link("here", "dir/../dir");
     bench.link("root", bench.parent());
-    let names = ["..", ".", "", "dir", "up", "here", "root", "workspace", "file", "outside.txt"];
+    let names = [
+        "..",
+        ".",
+        "",
+        "dir",
+        "up",
+        "here",
+        "root",
+        "workspace",
+        "file",
+        "outside.txt",
+    ];
     let mut paths = vec![String::new()];
     let (mut from, mut read) = (0, 0);
     for _ in 0..4 {
@@ -114,7 +140,11 @@ async fn no_combination_of_names_leads_out() {
         }
         from = to;
     }
-    for path in paths.iter().filter_map(|path| path.strip_suffix('/')).filter(|path| !path.is_empty()) {
+    for path in paths
+        .iter()
+        .filter_map(|path| path.strip_suffix('/'))
+        .filter(|path| !path.is_empty())
+    {
         match bench.call("local.read_file", json!({ "path": path })).await {
             Ok(text) => {
                 assert_eq!(text, "inside", "{path}");
@@ -124,7 +154,11 @@ async fn no_combination_of_names_leads_out() {
             Err(other) => panic!("{path}: {other:?}"),
         }
     }
-    assert!(read > 10, "only {read} of {} paths led to the file", paths.len());
+    assert!(
+        read > 10,
+        "only {read} of {} paths led to the file",
+        paths.len()
+    );
 }
 
 #[tokio::test]
@@ -135,17 +169,34 @@ async fn links_within_the_workspace_work() {
     bench.link("dir/back", "../dir");
     bench.link("absolute", bench.path("dir"));
     bench.link("missing", "dir/made");
-    for path in ["relative", "dir/back/a", "dir/back/back/a", "absolute/a", "absolute/../dir/a"] {
+    for path in [
+        "relative",
+        "dir/back/a",
+        "dir/back/back/a",
+        "absolute/a",
+        "absolute/../dir/a",
+    ] {
         assert_eq!(
             bench.call("local.read_file", json!({ "path": path })).await,
             Ok(json!("inside")),
             "{path}"
         );
     }
-    let written = bench.call("local.write_file", json!({ "path": "relative", "content": "new" })).await;
+    let written = bench
+        .call(
+            "local.write_file",
+            json!({ "path": "relative", "content": "new" }),
+        )
+        .await;
     assert_eq!(written, Ok(json!({ "path": "dir/a", "bytes": 3 })));
     assert_eq!(bench.text("dir/a"), "new");
-    bench.call("local.write_file", json!({ "path": "missing", "content": "made" })).await.unwrap();
+    bench
+        .call(
+            "local.write_file",
+            json!({ "path": "missing", "content": "made" }),
+        )
+        .await
+        .unwrap();
     assert_eq!(bench.text("dir/made"), "made");
 }
 
@@ -156,7 +207,10 @@ async fn links_that_go_in_circles_end() {
     bench.link("b", "a");
     bench.link("self", "self/x");
     for path in ["a", "b/x", "self"] {
-        assert_eq!(bench.code("local.read_file", json!({ "path": path })).await, "too_many_links");
+        assert_eq!(
+            bench.code("local.read_file", json!({ "path": path })).await,
+            "too_many_links"
+        );
     }
 }
 
@@ -187,7 +241,10 @@ async fn the_plans_directory_is_closed_under_every_name() {
     }
     is_closed(&bench, bench.path(".plans/plan-a/plan.json")).await;
     assert_eq!(bench.text(".plans/plan-a/plan.json"), "reach");
-    let found = bench.call("local.search_code", json!({ "query": "reach" })).await.unwrap();
+    let found = bench
+        .call("local.search_code", json!({ "query": "reach" }))
+        .await
+        .unwrap();
     assert_eq!(found["matches"], json!([]));
 }
 
@@ -198,9 +255,15 @@ async fn a_plans_directory_that_is_a_link_is_closed_where_it_really_is() {
     bench.link(".plans", "moved");
     is_closed(&bench, "moved").await;
     is_closed(&bench, "moved/plan-a/plan.json").await;
-    let list = bench.call("local.list_dir", json!({ "recursive": true })).await.unwrap();
+    let list = bench
+        .call("local.list_dir", json!({ "recursive": true }))
+        .await
+        .unwrap();
     assert_eq!(list, json!([]));
-    let found = bench.call("local.search_code", json!({ "query": "reach" })).await.unwrap();
+    let found = bench
+        .call("local.search_code", json!({ "query": "reach" }))
+        .await
+        .unwrap();
     assert_eq!(found["matches"], json!([]));
 }
 
@@ -210,20 +273,39 @@ async fn the_policy_can_be_read_but_not_written() {
     bench.put("planwright.toml", "policy");
     bench.put("dir/planwright.toml", "not the policy");
     bench.link("alias", "planwright.toml");
-    for path in ["planwright.toml", "./PLANWRIGHT.toml", "dir/../planwright.toml", "alias"] {
+    for path in [
+        "planwright.toml",
+        "./PLANWRIGHT.toml",
+        "dir/../planwright.toml",
+        "alias",
+    ] {
         for tool in ["local.write_file", "local.append_file"] {
             assert_eq!(
-                bench.code(tool, json!({ "path": path, "content": "mine" })).await,
+                bench
+                    .code(tool, json!({ "path": path, "content": "mine" }))
+                    .await,
                 "protected",
                 "{path}"
             );
         }
     }
-    assert_eq!(bench.call("local.read_file", json!({ "path": "alias" })).await, Ok(json!("policy")));
-    bench.call("local.write_file", json!({ "path": "dir/planwright.toml", "content": "" })).await.unwrap();
+    assert_eq!(
+        bench
+            .call("local.read_file", json!({ "path": "alias" }))
+            .await,
+        Ok(json!("policy"))
+    );
+    bench
+        .call(
+            "local.write_file",
+            json!({ "path": "dir/planwright.toml", "content": "" }),
+        )
+        .await
+        .unwrap();
 }
 
-/// A name alternates between a directory of the workspace and a link out of it while the tools work through it.
+/// A name alternates between a directory of the workspace and a link out of it while the tools work
+/// through it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_swapped_for_a_link_never_leads_out() {
     let bench = Workbench::new();
@@ -236,7 +318,10 @@ async fn a_directory_swapped_for_a_link_never_leads_out() {
 
     let (mut inside, mut refused) = (0, 0);
     for _ in 0..400 {
-        match bench.call("local.read_file", json!({ "path": "place/file" })).await {
+        match bench
+            .call("local.read_file", json!({ "path": "place/file" }))
+            .await
+        {
             Ok(text) => {
                 assert_eq!(text, "inside");
                 inside += 1;
@@ -245,19 +330,51 @@ async fn a_directory_swapped_for_a_link_never_leads_out() {
             Err(other) => panic!("{other:?}"),
         }
         // Whether a write finds the place or not, it must not find the other one.
-        drop(bench.call("local.append_file", json!({ "path": "place/log", "content": "x" })).await);
-        drop(bench.call("local.write_file", json!({ "path": "place/new/file", "content": "x" })).await);
-        if let Ok(list) = bench.call("local.list_dir", json!({ "path": "place", "recursive": true })).await {
+        drop(
+            bench
+                .call(
+                    "local.append_file",
+                    json!({ "path": "place/log", "content": "x" }),
+                )
+                .await,
+        );
+        drop(
+            bench
+                .call(
+                    "local.write_file",
+                    json!({ "path": "place/new/file", "content": "x" }),
+                )
+                .await,
+        );
+        if let Ok(list) = bench
+            .call(
+                "local.list_dir",
+                json!({ "path": "place", "recursive": true }),
+            )
+            .await
+        {
             assert!(!list.to_string().contains("secrets"), "{list}");
         }
-        if let Ok(found) = bench.call("local.search_code", json!({ "path": "place", "query": "reach" })).await
+        if let Ok(found) = bench
+            .call(
+                "local.search_code",
+                json!({ "path": "place", "query": "reach" }),
+            )
+            .await
         {
             assert_eq!(found["matches"], json!([]));
         }
     }
     drop(swapper);
-    assert!(inside > 0 && refused > 0, "the swap was never met: {inside} inside, {refused} refused");
-    assert_eq!(std::fs::read_dir(&secrets).unwrap().count(), 1, "something was written outside");
+    assert!(
+        inside > 0 && refused > 0,
+        "the swap was never met: {inside} inside, {refused} refused"
+    );
+    assert_eq!(
+        std::fs::read_dir(&secrets).unwrap().count(),
+        1,
+        "something was written outside"
+    );
 }
 
 /// Exchanges two names until it is dropped.
@@ -275,7 +392,10 @@ impl Swapper {
                 renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
             }
         });
-        Self { done, thread: Some(thread) }
+        Self {
+            done,
+            thread: Some(thread),
+        }
     }
 }
 
@@ -295,5 +415,10 @@ async fn a_workspace_that_is_renamed_stays_the_same_workspace() {
     let moved = bench.parent().join("moved");
     std::fs::rename(bench.path(""), &moved).unwrap();
     bench.put("file", "second");
-    assert_eq!(bench.call("local.read_file", json!({ "path": "file" })).await, Ok(json!("first")));
+    assert_eq!(
+        bench
+            .call("local.read_file", json!({ "path": "file" }))
+            .await,
+        Ok(json!("first"))
+    );
 }

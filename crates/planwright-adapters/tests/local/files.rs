@@ -8,9 +8,19 @@ async fn read_file_returns_the_text_itself() {
     let bench = Workbench::new();
     let text = "line\r\n\tüñî ${not.a.reference} $${x}\n";
     bench.put("docs/a.txt", text);
-    assert_eq!(bench.call("local.read_file", json!({ "path": "docs/a.txt" })).await, Ok(json!(text)));
+    assert_eq!(
+        bench
+            .call("local.read_file", json!({ "path": "docs/a.txt" }))
+            .await,
+        Ok(json!(text))
+    );
     let absolute = bench.path("docs/a.txt");
-    assert_eq!(bench.call("local.read_file", json!({ "path": absolute })).await, Ok(json!(text)));
+    assert_eq!(
+        bench
+            .call("local.read_file", json!({ "path": absolute }))
+            .await,
+        Ok(json!(text))
+    );
 }
 
 #[tokio::test]
@@ -34,10 +44,16 @@ async fn read_file_says_what_is_wrong() {
         (json!({}), "invalid_args"),
     ];
     for (args, code) in cases {
-        assert_eq!(bench.code("local.read_file", args.clone()).await, code, "{args}");
+        assert_eq!(
+            bench.code("local.read_file", args.clone()).await,
+            code,
+            "{args}"
+        );
     }
     assert_eq!(
-        bench.call("local.read_file", json!({ "path": "four", "maxBytes": 4 })).await,
+        bench
+            .call("local.read_file", json!({ "path": "four", "maxBytes": 4 }))
+            .await,
         Ok(json!("1234"))
     );
 }
@@ -45,23 +61,55 @@ async fn read_file_says_what_is_wrong() {
 #[tokio::test]
 async fn a_pipe_or_a_device_is_an_error_and_not_a_hang() {
     let bench = Workbench::new();
-    let status = std::process::Command::new("mkfifo").arg(bench.path("pipe")).status().unwrap();
+    let status = std::process::Command::new("mkfifo")
+        .arg(bench.path("pipe"))
+        .status()
+        .unwrap();
     assert!(status.success());
-    assert_eq!(bench.code("local.read_file", json!({ "path": "pipe" })).await, "not_a_file");
-    assert_eq!(bench.code("local.write_file", json!({ "path": "pipe", "content": "" })).await, "not_a_file");
-    assert_eq!(bench.code("local.append_file", json!({ "path": "pipe", "content": "" })).await, "not_a_file");
+    assert_eq!(
+        bench
+            .code("local.read_file", json!({ "path": "pipe" }))
+            .await,
+        "not_a_file"
+    );
+    assert_eq!(
+        bench
+            .code("local.write_file", json!({ "path": "pipe", "content": "" }))
+            .await,
+        "not_a_file"
+    );
+    assert_eq!(
+        bench
+            .code(
+                "local.append_file",
+                json!({ "path": "pipe", "content": "" })
+            )
+            .await,
+        "not_a_file"
+    );
 }
 
 #[tokio::test]
 async fn write_file_makes_directories_and_replaces_the_whole_file() {
     let bench = Workbench::new();
     for text in ["a long first version", "short"] {
-        let written = bench.call("local.write_file", json!({ "path": "a/b/c.txt", "content": text })).await;
-        assert_eq!(written, Ok(json!({ "path": "a/b/c.txt", "bytes": text.len() })));
+        let written = bench
+            .call(
+                "local.write_file",
+                json!({ "path": "a/b/c.txt", "content": text }),
+            )
+            .await;
+        assert_eq!(
+            written,
+            Ok(json!({ "path": "a/b/c.txt", "bytes": text.len() }))
+        );
         assert_eq!(bench.text("a/b/c.txt"), text);
     }
     let through_nothing = json!({ "path": "a/missing/../c.txt", "content": "" });
-    assert_eq!(bench.code("local.write_file", through_nothing).await, "not_found");
+    assert_eq!(
+        bench.code("local.write_file", through_nothing).await,
+        "not_found"
+    );
     assert!(!bench.path("a/missing").exists());
     let names: Vec<_> = std::fs::read_dir(bench.path("a/b")).unwrap().collect();
     assert_eq!(names.len(), 1, "a draft was left behind: {names:?}");
@@ -73,12 +121,21 @@ async fn write_file_writes_text_as_it_is_and_other_values_as_json() {
     let cases = [
         (json!("no newline ${x}"), "no newline ${x}"),
         (json!(""), ""),
-        (json!({ "a": [1, true] }), "{\n  \"a\": [\n    1,\n    true\n  ]\n}\n"),
+        (
+            json!({ "a": [1, true] }),
+            "{\n  \"a\": [\n    1,\n    true\n  ]\n}\n",
+        ),
         (json!(null), "null\n"),
         (json!(7), "7\n"),
     ];
     for (content, text) in cases {
-        bench.call("local.write_file", json!({ "path": "out", "content": content })).await.unwrap();
+        bench
+            .call(
+                "local.write_file",
+                json!({ "path": "out", "content": content }),
+            )
+            .await
+            .unwrap();
         assert_eq!(bench.text("out"), text);
     }
 }
@@ -88,8 +145,17 @@ async fn write_file_keeps_the_permissions_of_the_file_it_replaces() {
     let bench = Workbench::new();
     bench.put("script", "old");
     std::fs::set_permissions(bench.path("script"), PermissionsExt::from_mode(0o750)).unwrap();
-    bench.call("local.write_file", json!({ "path": "script", "content": "new" })).await.unwrap();
-    let mode = std::fs::metadata(bench.path("script")).unwrap().permissions().mode();
+    bench
+        .call(
+            "local.write_file",
+            json!({ "path": "script", "content": "new" }),
+        )
+        .await
+        .unwrap();
+    let mode = std::fs::metadata(bench.path("script"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o750);
 }
 
@@ -97,10 +163,25 @@ async fn write_file_keeps_the_permissions_of_the_file_it_replaces() {
 async fn write_file_does_not_replace_a_directory() {
     let bench = Workbench::new();
     bench.put("dir/x", "");
-    assert_eq!(bench.code("local.write_file", json!({ "path": "dir", "content": "" })).await, "not_a_file");
-    assert_eq!(bench.code("local.write_file", json!({ "path": ".", "content": "" })).await, "not_a_file");
     assert_eq!(
-        bench.code("local.write_file", json!({ "path": "dir/x/y", "content": "" })).await,
+        bench
+            .code("local.write_file", json!({ "path": "dir", "content": "" }))
+            .await,
+        "not_a_file"
+    );
+    assert_eq!(
+        bench
+            .code("local.write_file", json!({ "path": ".", "content": "" }))
+            .await,
+        "not_a_file"
+    );
+    assert_eq!(
+        bench
+            .code(
+                "local.write_file",
+                json!({ "path": "dir/x/y", "content": "" })
+            )
+            .await,
         "not_a_directory"
     );
 }
@@ -120,11 +201,22 @@ async fn a_cancelled_write_writes_nothing() {
 async fn append_file_adds_to_the_end() {
     let bench = Workbench::new();
     for text in ["one\n", "two\n"] {
-        let written = bench.call("local.append_file", json!({ "path": "logs/a.log", "content": text })).await;
+        let written = bench
+            .call(
+                "local.append_file",
+                json!({ "path": "logs/a.log", "content": text }),
+            )
+            .await;
         assert_eq!(written, Ok(json!({ "path": "logs/a.log", "bytes": 4 })));
     }
     assert_eq!(bench.text("logs/a.log"), "one\ntwo\n");
-    bench.call("local.append_file", json!({ "path": "logs/a.log", "content": [] })).await.unwrap();
+    bench
+        .call(
+            "local.append_file",
+            json!({ "path": "logs/a.log", "content": [] }),
+        )
+        .await
+        .unwrap();
     assert_eq!(bench.text("logs/a.log"), "one\ntwo\n[]\n");
 }
 
@@ -132,7 +224,12 @@ async fn append_file_adds_to_the_end() {
 async fn appends_at_the_same_time_do_not_mingle() {
     let bench = Workbench::new();
     let line = format!("{}\n", "x".repeat(5000));
-    let appends = (0..20).map(|_| bench.call("local.append_file", json!({ "path": "log", "content": line })));
+    let appends = (0..20).map(|_| {
+        bench.call(
+            "local.append_file",
+            json!({ "path": "log", "content": line }),
+        )
+    });
     for outcome in futures::future::join_all(appends).await {
         outcome.unwrap();
     }
@@ -153,8 +250,14 @@ async fn list_dir_is_sorted_and_says_what_each_entry_is() {
         { "name": "c", "path": "c", "kind": "link", "bytes": null },
     ]);
     assert_eq!(list, expected);
-    let list = bench.call("local.list_dir", json!({ "path": "a" })).await.unwrap();
-    assert_eq!(list, json!([{ "name": "z", "path": "a/z", "kind": "file", "bytes": 1 }]));
+    let list = bench
+        .call("local.list_dir", json!({ "path": "a" }))
+        .await
+        .unwrap();
+    assert_eq!(
+        list,
+        json!([{ "name": "z", "path": "a/z", "kind": "file", "bytes": 1 }])
+    );
 }
 
 #[tokio::test]
@@ -164,9 +267,16 @@ async fn list_dir_goes_down_only_when_asked_and_never_through_links() {
     bench.put(".plans/secret", "");
     bench.link("a/up", "..");
     bench.link("out", "/");
-    let list = bench.call("local.list_dir", json!({ "recursive": true })).await.unwrap();
-    let paths: Vec<&str> =
-        list.as_array().unwrap().iter().filter_map(|entry| entry["path"].as_str()).collect();
+    let list = bench
+        .call("local.list_dir", json!({ "recursive": true }))
+        .await
+        .unwrap();
+    let paths: Vec<&str> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|entry| entry["path"].as_str())
+        .collect();
     assert_eq!(paths, ["a", "a/b", "a/b/c", "a/up", "out"]);
 }
 
@@ -176,8 +286,16 @@ async fn list_dir_ends_where_the_caller_says() {
     for name in ["c", "a", "b"] {
         bench.put(name, "");
     }
-    let list = bench.call("local.list_dir", json!({ "maxEntries": 2 })).await.unwrap();
-    let names: Vec<&Value> = list.as_array().unwrap().iter().map(|entry| &entry["name"]).collect();
+    let list = bench
+        .call("local.list_dir", json!({ "maxEntries": 2 }))
+        .await
+        .unwrap();
+    let names: Vec<&Value> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["name"])
+        .collect();
     assert_eq!(names, ["a", "b"]);
 }
 
@@ -187,7 +305,18 @@ async fn list_dir_fails_rather_than_leaving_entries_out_unasked() {
     for i in 0..10_001 {
         bench.put(&format!("{i}"), "");
     }
-    assert_eq!(bench.code("local.list_dir", json!({})).await, "too_many_entries");
-    assert_eq!(bench.code("local.list_dir", json!({ "path": "7" })).await, "not_a_directory");
-    assert_eq!(bench.code("local.list_dir", json!({ "path": "absent" })).await, "not_found");
+    assert_eq!(
+        bench.code("local.list_dir", json!({})).await,
+        "too_many_entries"
+    );
+    assert_eq!(
+        bench.code("local.list_dir", json!({ "path": "7" })).await,
+        "not_a_directory"
+    );
+    assert_eq!(
+        bench
+            .code("local.list_dir", json!({ "path": "absent" }))
+            .await,
+        "not_found"
+    );
 }

@@ -28,7 +28,10 @@ fn server(answers: Vec<String>) -> (SocketAddr, Receiver<String>) {
 }
 
 fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    )
 }
 
 fn redirect(to: &str) -> String {
@@ -55,8 +58,12 @@ async fn a_listed_host_is_asked_and_its_answer_returned() {
 async fn a_name_that_is_listed_may_be_this_machine() {
     let (address, _requests) = server(vec![answer("200 OK", "", "here")]);
     let bench = Workbench::allowing(&["localhost"]);
-    let got =
-        bench.call("local.http_get", json!({ "url": format!("http://localhost:{}/", address.port()) })).await;
+    let got = bench
+        .call(
+            "local.http_get",
+            json!({ "url": format!("http://localhost:{}/", address.port()) }),
+        )
+        .await;
     assert_eq!(got.unwrap()["body"], "here");
 }
 
@@ -88,7 +95,10 @@ async fn a_host_that_is_not_listed_is_not_asked() {
 #[tokio::test]
 async fn redirects_are_followed_as_far_as_the_list_goes() {
     let (last, last_requests) = server(vec![answer("200 OK", "", "end")]);
-    let (first, _) = server(vec![redirect("/next"), redirect(&format!("http://{last}/end"))]);
+    let (first, _) = server(vec![
+        redirect("/next"),
+        redirect(&format!("http://{last}/end")),
+    ]);
     let bench = Workbench::allowing(&[&first.to_string(), &last.to_string()]);
     let args = json!({ "url": format!("http://{first}/"), "headers": { "Authorization": "Bearer s3cret", "X-Key": "k" } });
     let got = bench.call("local.http_get", args).await.unwrap();
@@ -114,7 +124,12 @@ async fn a_redirect_to_a_forbidden_host_is_refused() {
     for target in targets {
         let (address, _requests) = server(vec![redirect(&target)]);
         let bench = Workbench::allowing(&[&address.to_string(), "*"]);
-        let code = bench.code("local.http_get", json!({ "url": format!("http://{address}/") })).await;
+        let code = bench
+            .code(
+                "local.http_get",
+                json!({ "url": format!("http://{address}/") }),
+            )
+            .await;
         assert_eq!(code, "forbidden_host", "{target}");
     }
     assert!(requests.try_recv().is_err());
@@ -124,7 +139,12 @@ async fn a_redirect_to_a_forbidden_host_is_refused() {
 async fn redirects_have_a_limit() {
     let (address, requests) = server(vec![redirect("/"); 20]);
     let bench = Workbench::allowing(&[&address.to_string()]);
-    let code = bench.code("local.http_get", json!({ "url": format!("http://{address}/") })).await;
+    let code = bench
+        .code(
+            "local.http_get",
+            json!({ "url": format!("http://{address}/") }),
+        )
+        .await;
     assert_eq!(code, "too_many_redirects");
     assert_eq!(requests.try_iter().count(), 6);
 }
@@ -139,21 +159,54 @@ async fn an_error_status_is_a_failure_that_may_pass_if_it_is_the_servers() {
     ] {
         let (address, _requests) = server(vec![answer(status, "", "the reason")]);
         let bench = Workbench::allowing(&[&address.to_string()]);
-        let got =
-            bench.call("local.http_get", json!({ "url": format!("http://{address}/a?key=s3cret") })).await;
-        let Err(CallError::Failed { code, message, retryable }) = got else { panic!("{got:?}") };
-        assert_eq!((code.as_str(), retryable), ("http_status", retry), "{status}");
-        assert!(message.contains(&status[..3]) && message.ends_with("the reason"), "{message}");
+        let got = bench
+            .call(
+                "local.http_get",
+                json!({ "url": format!("http://{address}/a?key=s3cret") }),
+            )
+            .await;
+        let Err(CallError::Failed {
+            code,
+            message,
+            retryable,
+        }) = got
+        else {
+            panic!("{got:?}")
+        };
+        assert_eq!(
+            (code.as_str(), retryable),
+            ("http_status", retry),
+            "{status}"
+        );
+        assert!(
+            message.contains(&status[..3]) && message.ends_with("the reason"),
+            "{message}"
+        );
         assert!(!message.contains("s3cret"), "{message}");
     }
 }
 
 #[tokio::test]
 async fn a_server_that_is_not_there_may_come_back() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let bench = Workbench::allowing(&[&address.to_string()]);
-    let got = bench.call("local.http_get", json!({ "url": format!("http://{address}/?key=s3cret") })).await;
-    let Err(CallError::Failed { code, message, retryable: true }) = got else { panic!("{got:?}") };
+    let got = bench
+        .call(
+            "local.http_get",
+            json!({ "url": format!("http://{address}/?key=s3cret") }),
+        )
+        .await;
+    let Err(CallError::Failed {
+        code,
+        message,
+        retryable: true,
+    }) = got
+    else {
+        panic!("{got:?}")
+    };
     assert_eq!(code, "http_error");
     assert!(!message.contains("s3cret"), "{message}");
 }
@@ -161,7 +214,10 @@ async fn a_server_that_is_not_there_may_come_back() {
 #[tokio::test]
 async fn an_answer_is_whole_text_or_an_error() {
     let body = "x".repeat(1000);
-    let endless = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}", "x".repeat(100_000));
+    let endless = format!(
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}",
+        "x".repeat(100_000)
+    );
     let (address, _requests) = server(vec![
         answer("200 OK", "", &body),
         answer("200 OK", "", &body),
@@ -170,7 +226,10 @@ async fn an_answer_is_whole_text_or_an_error() {
     ]);
     let bench = Workbench::allowing(&[&address.to_string()]);
     let get = |limit: u32| json!({ "url": format!("http://{address}/"), "maxBytes": limit });
-    assert_eq!(bench.call("local.http_get", get(1000)).await.unwrap()["body"], body);
+    assert_eq!(
+        bench.call("local.http_get", get(1000)).await.unwrap()["body"],
+        body
+    );
     assert_eq!(bench.code("local.http_get", get(999)).await, "too_large");
     assert_eq!(bench.code("local.http_get", get(1000)).await, "too_large");
     assert_eq!(bench.code("local.http_get", get(1000)).await, "http_error");
@@ -181,11 +240,20 @@ async fn headers_that_change_the_request_are_refused() {
     let bench = Workbench::allowing(&["127.0.0.1"]);
     for name in ["Host", "content-length", "Transfer-Encoding", "a b", ""] {
         let args = json!({ "url": "http://127.0.0.1:9/", "headers": { name: "x" } });
-        assert_eq!(bench.code("local.http_get", args).await, "invalid_args", "{name:?}");
+        assert_eq!(
+            bench.code("local.http_get", args).await,
+            "invalid_args",
+            "{name:?}"
+        );
     }
     let args = json!({ "url": "http://127.0.0.1:9/", "headers": { "X": "a\r\nHost: b" } });
     assert_eq!(bench.code("local.http_get", args).await, "invalid_args");
-    assert_eq!(bench.code("local.http_get", json!({ "url": "not a url" })).await, "invalid_args");
+    assert_eq!(
+        bench
+            .code("local.http_get", json!({ "url": "not a url" }))
+            .await,
+        "invalid_args"
+    );
 }
 
 #[tokio::test]
@@ -193,11 +261,17 @@ async fn a_cancelled_request_ends_at_once() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let bench = Workbench::allowing(&[&address.to_string()]);
-    let call = call("local.http_get", json!({ "url": format!("http://{address}/") }));
+    let call = call(
+        "local.http_get",
+        json!({ "url": format!("http://{address}/") }),
+    );
     let cancelled = call.cancelled.clone();
     let started = Instant::now();
     let (outcome, ()) = tokio::join!(bench.tools.call(call), async {
-        tokio::task::spawn_blocking(move || silent.accept()).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(move || silent.accept())
+            .await
+            .unwrap()
+            .unwrap();
         cancelled.cancel();
     });
     assert_eq!(outcome, Err(CallError::Cancelled));
@@ -208,7 +282,12 @@ async fn a_cancelled_request_ends_at_once() {
 async fn https_speaks_tls() {
     let (address, requests) = server(vec!["no TLS".to_owned()]);
     let bench = Workbench::allowing(&[&address.to_string()]);
-    let got = bench.call("local.http_get", json!({ "url": format!("https://{address}/") })).await;
+    let got = bench
+        .call(
+            "local.http_get",
+            json!({ "url": format!("https://{address}/") }),
+        )
+        .await;
     // A machine without certificates cannot speak TLS, and says so.
     assert!(
         matches!(&got, Err(CallError::Failed { code, .. }) if code == "http_error")

@@ -1,6 +1,9 @@
 //! The in-process tools as the engine sees them: through a toolbox.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
 
 mod command;
 mod confinement;

@@ -6,7 +6,12 @@ async fn search(bench: &Workbench, args: Value) -> (Vec<String>, bool) {
     let found = bench.call("local.search_code", args).await.unwrap();
     let matches = found["matches"].as_array().unwrap();
     let lines = matches.iter().map(|found| {
-        format!("{}:{}:{}", found["path"].as_str().unwrap(), found["line"], found["text"].as_str().unwrap())
+        format!(
+            "{}:{}:{}",
+            found["path"].as_str().unwrap(),
+            found["line"],
+            found["text"].as_str().unwrap()
+        )
     });
     (lines.collect(), found["truncated"].as_bool().unwrap())
 }
@@ -17,7 +22,10 @@ async fn a_query_is_literal_unless_it_says_otherwise() {
     bench.put("src/b.rs", "fn a() {}\r\nlet x = a(1);\n");
     bench.put("src/a.rs", "// a(1) and ${a}\n");
     let (found, truncated) = search(&bench, json!({ "query": "a(1)" })).await;
-    assert_eq!(found, ["src/a.rs:1:// a(1) and ${a}", "src/b.rs:2:let x = a(1);"]);
+    assert_eq!(
+        found,
+        ["src/a.rs:1:// a(1) and ${a}", "src/b.rs:2:let x = a(1);"]
+    );
     assert!(!truncated);
     let (found, _) = search(&bench, json!({ "query": r"^fn \w+", "regex": true })).await;
     assert_eq!(found, ["src/b.rs:1:fn a() {}"]);
@@ -27,20 +35,41 @@ async fn a_query_is_literal_unless_it_says_otherwise() {
 async fn ignored_binary_and_closed_files_are_left_out() {
     let bench = Workbench::new();
     bench.put(".gitignore", "target/\n*.log\n");
-    for path in
-        ["seen", ".github/seen", "src/deep/seen", "target/x", "src/a.log", ".git/config", ".plans/a/plan.md"]
-    {
+    for path in [
+        "seen",
+        ".github/seen",
+        "src/deep/seen",
+        "target/x",
+        "src/a.log",
+        ".git/config",
+        ".plans/a/plan.md",
+    ] {
         bench.put(path, "needle\n");
     }
     bench.put("binary", b"needle\0needle");
     bench.put("src/.gitignore", "deep/hidden\n");
     bench.put("src/deep/hidden", "needle");
     let (found, _) = search(&bench, json!({ "query": "needle" })).await;
-    assert_eq!(found, [".github/seen:1:needle", "seen:1:needle", "src/deep/seen:1:needle"]);
+    assert_eq!(
+        found,
+        [
+            ".github/seen:1:needle",
+            "seen:1:needle",
+            "src/deep/seen:1:needle"
+        ]
+    );
     let (found, _) = search(&bench, json!({ "query": "needle", "path": "src/deep" })).await;
-    assert_eq!(found, ["src/deep/seen:1:needle"], "the rules above the directory count");
+    assert_eq!(
+        found,
+        ["src/deep/seen:1:needle"],
+        "the rules above the directory count"
+    );
     let (found, _) = search(&bench, json!({ "query": "needle", "path": "src/a.log" })).await;
-    assert_eq!(found, ["src/a.log:1:needle"], "a file that is named is searched");
+    assert_eq!(
+        found,
+        ["src/a.log:1:needle"],
+        "a file that is named is searched"
+    );
 }
 
 #[tokio::test]
@@ -59,11 +88,19 @@ async fn matches_and_lines_have_limits() {
 #[tokio::test]
 async fn a_file_too_large_to_search_is_reported() {
     let bench = Workbench::new();
-    std::fs::File::create(bench.path("huge")).unwrap().set_len((16 << 20) + 1).unwrap();
+    std::fs::File::create(bench.path("huge"))
+        .unwrap()
+        .set_len((16 << 20) + 1)
+        .unwrap();
     bench.put("small", "x");
     let (found, truncated) = search(&bench, json!({ "query": "x" })).await;
     assert_eq!((found.len(), truncated), (1, true));
-    assert_eq!(bench.code("local.search_code", json!({ "query": "x", "path": "huge" })).await, "too_large");
+    assert_eq!(
+        bench
+            .code("local.search_code", json!({ "query": "x", "path": "huge" }))
+            .await,
+        "too_large"
+    );
 }
 
 #[tokio::test]
@@ -72,7 +109,12 @@ async fn hostile_patterns_are_refused_or_harmless() {
     bench.put("a", "a".repeat(100_000));
     for query in ["(", "(?:a{1000}){1000}", r"(a)\1"] {
         assert_eq!(
-            bench.code("local.search_code", json!({ "query": query, "regex": true })).await,
+            bench
+                .code(
+                    "local.search_code",
+                    json!({ "query": query, "regex": true })
+                )
+                .await,
             "invalid_args"
         );
     }

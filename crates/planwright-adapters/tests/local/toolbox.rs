@@ -50,15 +50,25 @@ fn every_definition_is_complete_and_its_schemas_compile() {
     assert_eq!(catalog.iter().count(), 11);
     for tool in catalog.iter() {
         let name = &tool.name;
-        tool.input_validator().unwrap_or_else(|problem| panic!("{name}: {problem}"));
-        assert_eq!(tool.definition.input_schema["additionalProperties"], false, "{name}");
+        tool.input_validator()
+            .unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        assert_eq!(
+            tool.definition.input_schema["additionalProperties"], false,
+            "{name}"
+        );
         assert!(tool.definition.description.is_some(), "{name}");
-        assert!(tool.definition.annotations.open_world_hint.is_some(), "{name}");
-        output_of(tool).input_validator().unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        assert!(
+            tool.definition.annotations.open_world_hint.is_some(),
+            "{name}"
+        );
+        output_of(tool)
+            .input_validator()
+            .unwrap_or_else(|problem| panic!("{name}: {problem}"));
     }
 }
 
-/// The tool with its output schema in place of the input schema, which is the one that can be compiled.
+/// The tool with its output schema in place of the input schema, which is the one that can be
+/// compiled.
 fn output_of(tool: &KnownTool) -> KnownTool {
     let mut definition = tool.definition.clone();
     definition.input_schema = definition.output_schema.take().expect("every tool has one");
@@ -86,7 +96,10 @@ async fn results_fit_the_output_schemas() {
     for (name, args) in calls {
         let value = bench.call(name, args).await.unwrap();
         let tool = output_of(catalog.resolve(name).unwrap());
-        assert!(tool.input_validator().unwrap().is_valid(&value), "{name} returned {value}");
+        assert!(
+            tool.input_validator().unwrap().is_valid(&value),
+            "{name} returned {value}"
+        );
     }
 }
 
@@ -94,8 +107,16 @@ async fn results_fit_the_output_schemas() {
 fn annotations_and_classes_are_honest() {
     let catalog = Workbench::new().tools.catalog();
     let tool = |name: &str| Arc::clone(catalog.resolve(name).unwrap());
-    for name in ["read_file", "list_dir", "search_code", "http_get", "echo", "sleep", "fail", "random_bytes"]
-    {
+    for name in [
+        "read_file",
+        "list_dir",
+        "search_code",
+        "http_get",
+        "echo",
+        "sleep",
+        "fail",
+        "random_bytes",
+    ] {
         assert!(tool(name).is_read_only(), "{name}");
         assert_eq!(tool(name).class, EffectClass::Safe, "{name}");
     }
@@ -106,9 +127,17 @@ fn annotations_and_classes_are_honest() {
     ] {
         assert!(!tool(name).is_read_only(), "{name}");
         assert_eq!(tool(name).class, class, "{name}");
-        assert_eq!(tool(name).definition.annotations.is_destructive(), destructive, "{name}");
+        assert_eq!(
+            tool(name).definition.annotations.is_destructive(),
+            destructive,
+            "{name}"
+        );
     }
-    assert_ne!(tool("http_get").definition.annotations, Annotations::read_only(), "it leaves the machine");
+    assert_ne!(
+        tool("http_get").definition.annotations,
+        Annotations::read_only(),
+        "it leaves the machine"
+    );
 }
 
 #[tokio::test]
@@ -117,7 +146,10 @@ async fn dangerous_tools_are_off_and_say_how_to_turn_them_on() {
     let how = "enable it in planwright.toml";
     assert_eq!(
         bench.tools.disabled(),
-        [("local.http_get".to_owned(), how), ("local.run_command".to_owned(), how)]
+        [
+            ("local.http_get".to_owned(), how),
+            ("local.run_command".to_owned(), how)
+        ]
     );
     for name in ["local.http_get", "local.run_command"] {
         assert!(bench.tools.catalog().resolve(name).is_err());
@@ -139,24 +171,47 @@ async fn an_unknown_tool_is_unavailable() {
 #[tokio::test]
 async fn a_call_that_does_not_fit_is_not_made_and_shows_no_values() {
     let tools = odd(ToolboxOptions::default()).unwrap();
-    let outcome = tools.call(call("odd.panic_early", json!({ "pin": "s3cret" }))).await;
-    let Err(CallError::Failed { code, message, retryable: false }) = outcome else { panic!("{outcome:?}") };
+    let outcome = tools
+        .call(call("odd.panic_early", json!({ "pin": "s3cret" })))
+        .await;
+    let Err(CallError::Failed {
+        code,
+        message,
+        retryable: false,
+    }) = outcome
+    else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(code, "invalid_args");
-    assert!(message.contains("/pin") && !message.contains("s3cret"), "{message}");
+    assert!(
+        message.contains("/pin") && !message.contains("s3cret"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
 async fn a_panic_fails_the_call_and_nothing_else() {
     let tools = odd(ToolboxOptions::default()).unwrap();
-    for (name, text) in [("odd.panic_early", "too early"), ("odd.panic_late", "too late")] {
+    for (name, text) in [
+        ("odd.panic_early", "too early"),
+        ("odd.panic_late", "too late"),
+    ] {
         let outcome = tools.call(call(name, json!({}))).await;
-        let Err(CallError::Failed { code, message, retryable: false }) = outcome else {
+        let Err(CallError::Failed {
+            code,
+            message,
+            retryable: false,
+        }) = outcome
+        else {
             panic!("{outcome:?}")
         };
         assert_eq!(code, "panic");
         assert!(message.contains(text), "{message}");
     }
-    assert_eq!(tools.call(call("odd.show", json!({ "pin": "1" }))).await, Ok(json!({ "pin": "1" })));
+    assert_eq!(
+        tools.call(call("odd.show", json!({ "pin": "1" }))).await,
+        Ok(json!({ "pin": "1" }))
+    );
 }
 
 #[test]
@@ -170,22 +225,41 @@ fn the_operators_word_on_classes_limits_and_order_is_final() {
     let tools = odd(options).unwrap();
     let catalog = tools.catalog();
     assert_eq!(catalog.resolve("show").unwrap().class, EffectClass::Safe);
-    assert_eq!(catalog.resolve("panic_late").unwrap().class, EffectClass::Unsafe);
-    assert_eq!((tools.server_limit("odd"), tools.server_limit("demo")), (Some(3), None));
+    assert_eq!(
+        catalog.resolve("panic_late").unwrap().class,
+        EffectClass::Unsafe
+    );
+    assert_eq!(
+        (tools.server_limit("odd"), tools.server_limit("demo")),
+        (Some(3), None)
+    );
     assert!(!tools.serial_writes("odd") && tools.serial_writes("demo"));
 }
 
 #[test]
 fn mistakes_in_the_settings_are_found_when_the_toolbox_is_built() {
-    let classes =
-        |name| ToolboxOptions { classes: one(name, EffectClass::Safe), ..ToolboxOptions::default() };
+    let classes = |name| ToolboxOptions {
+        classes: one(name, EffectClass::Safe),
+        ..ToolboxOptions::default()
+    };
     for name in ["odd.shwo", "show"] {
-        assert_eq!(odd(classes(name)).unwrap_err(), BuildToolboxError::UnknownTool(name.to_owned()));
+        assert_eq!(
+            odd(classes(name)).unwrap_err(),
+            BuildToolboxError::UnknownTool(name.to_owned())
+        );
     }
-    assert!(odd(classes("elsewhere.tool")).is_ok(), "other servers are not this toolbox's");
-    let keys =
-        ToolboxOptions { key_arguments: one("odd.show", "absent".to_owned()), ..ToolboxOptions::default() };
-    assert!(matches!(odd(keys), Err(BuildToolboxError::UnknownKeyArgument { .. })));
+    assert!(
+        odd(classes("elsewhere.tool")).is_ok(),
+        "other servers are not this toolbox's"
+    );
+    let keys = ToolboxOptions {
+        key_arguments: one("odd.show", "absent".to_owned()),
+        ..ToolboxOptions::default()
+    };
+    assert!(matches!(
+        odd(keys),
+        Err(BuildToolboxError::UnknownKeyArgument { .. })
+    ));
     let twice: [Arc<dyn InProcessServer>; 2] = [Arc::new(Demo), Arc::new(Demo)];
     let error = Toolbox::new(twice, ToolboxOptions::default()).unwrap_err();
     assert_eq!(error, BuildToolboxError::DuplicateServer("demo".to_owned()));

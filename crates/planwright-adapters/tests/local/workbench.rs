@@ -24,8 +24,10 @@ impl Workbench {
     pub(crate) fn allowing(hosts: &[&str]) -> Self {
         Self::with(|options| {
             options.run_command = true;
-            options.http_get =
-                HttpOptions { enabled: true, allow: hosts.iter().map(|host| (*host).to_owned()).collect() };
+            options.http_get = HttpOptions {
+                enabled: true,
+                allow: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            };
         })
     }
 
@@ -38,7 +40,10 @@ impl Workbench {
         change(&mut options);
         let servers: [Arc<dyn InProcessServer>; 2] =
             [Arc::new(Local::open(options).unwrap()), Arc::new(Demo)];
-        Self { tools: Toolbox::new(servers, ToolboxOptions::default()).unwrap(), parent }
+        Self {
+            tools: Toolbox::new(servers, ToolboxOptions::default()).unwrap(),
+            parent,
+        }
     }
 
     /// A path in the workspace.

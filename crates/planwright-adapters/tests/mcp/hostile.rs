@@ -1,4 +1,5 @@
-//! Servers that misbehave during a call: a definite outcome in time, nothing left behind, and work goes on afterwards.
+//! Servers that misbehave during a call: a definite outcome in time, nothing left behind, and work
+//! goes on afterwards.
 
 use crate::scene::{Scene, call, code, peak_memory};
 use planwright_engine::port::{CallError, Outcome, ProgressSink};
@@ -11,7 +12,11 @@ use std::time::Duration;
 async fn once(behaviour: &str) -> Outcome {
     let scene = Scene::hostile(behaviour).connected().await;
     let outcome = scene.call("call", json!({})).await;
-    assert_eq!(scene.call("again", json!({})).await, Ok(json!("fine")), "after {behaviour}");
+    assert_eq!(
+        scene.call("again", json!({})).await,
+        Ok(json!("fine")),
+        "after {behaviour}"
+    );
     scene.end().await;
     outcome
 }
@@ -19,8 +24,14 @@ async fn once(behaviour: &str) -> Outcome {
 /// The same with little time for the call.
 async fn hurried(behaviour: &str) -> Outcome {
     let scene = Scene::hostile(behaviour).connected().await;
-    let outcome = scene.make(call("call", json!({})), Duration::from_millis(500)).await;
-    assert_eq!(scene.call("again", json!({})).await, Ok(json!("fine")), "after {behaviour}");
+    let outcome = scene
+        .make(call("call", json!({})), Duration::from_millis(500))
+        .await;
+    assert_eq!(
+        scene.call("again", json!({})).await,
+        Ok(json!("fine")),
+        "after {behaviour}"
+    );
     scene.end().await;
     outcome
 }
@@ -32,7 +43,10 @@ fn is_lost(outcome: &Outcome) -> bool {
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_leaves_the_outcome_unknown() {
     let outcome = once("dies_in_call").await;
-    assert!(matches!(&outcome, Err(CallError::Lost(why)) if why.contains("exit status: 7")), "{outcome:?}");
+    assert!(
+        matches!(&outcome, Err(CallError::Lost(why)) if why.contains("exit status: 7")),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test]
@@ -41,7 +55,10 @@ async fn all_calls_of_a_server_that_dies_are_resolved_at_once() {
     let calls = (0..8).map(|_| scene.call("call", json!({})));
     let outcomes = futures::future::join_all(calls).await;
     for outcome in outcomes {
-        assert!(matches!(outcome, Err(CallError::Lost(_) | CallError::Unavailable(_))), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(CallError::Lost(_) | CallError::Unavailable(_))),
+            "{outcome:?}"
+        );
     }
     scene.end().await;
 }
@@ -72,14 +89,19 @@ async fn a_server_that_hangs_is_told_to_stop_and_then_ended() {
 
 #[tokio::test]
 async fn a_hanging_call_does_not_cost_the_calls_beside_it() {
-    let scene = Scene::python("echo_server.py", &[], |_, _| {}).connected().await;
+    let scene = Scene::python("echo_server.py", &[], |_, _| {})
+        .connected()
+        .await;
     let (hung, other) = tokio::join!(
         scene.make(call("deaf", json!({})), Duration::from_millis(300)),
         scene.call("slow", json!({"seconds": 4})),
     );
     assert!(is_lost(&hung), "{hung:?}");
     assert_eq!(other, Ok(json!("slept")));
-    assert_eq!(scene.call("echo", json!({"text": "on"})).await, Ok(json!("on")));
+    assert_eq!(
+        scene.call("echo", json!({"text": "on"})).await,
+        Ok(json!("on"))
+    );
     scene.end().await;
 }
 
@@ -90,7 +112,9 @@ async fn grandchildren_die_with_their_server() {
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     scene.end().await;
 
-    let scene = Scene::hostile("grandchildren_die_in_call").connected().await;
+    let scene = Scene::hostile("grandchildren_die_in_call")
+        .connected()
+        .await;
     assert!(is_lost(&scene.call("call", json!({})).await));
     crate::scene::gone(&format!("state={}", scene.path("state").display())).await;
     scene.end().await;
@@ -112,7 +136,11 @@ async fn text_that_is_no_text_fails_the_call_and_nothing_else() {
 async fn endless_output_fails_at_once_and_costs_little_memory() {
     for behaviour in ["endless_line", "gigabyte", "deep", "wide"] {
         let before = peak_memory();
-        assert_eq!(code(&once(behaviour).await), "output_too_large", "{behaviour}");
+        assert_eq!(
+            code(&once(behaviour).await),
+            "output_too_large",
+            "{behaviour}"
+        );
         let grown = peak_memory() - before;
         assert!(grown < 256, "{behaviour} took {grown} MiB");
     }
@@ -148,10 +176,19 @@ async fn answers_that_contradict_themselves_fail() {
 #[tokio::test]
 async fn errors_are_definite_and_their_messages_bounded() {
     for behaviour in ["huge_error", "odd_error", "unknown_tool_error", "is_error"] {
-        let Err(CallError::Failed { code, message, retryable }) = once(behaviour).await else {
+        let Err(CallError::Failed {
+            code,
+            message,
+            retryable,
+        }) = once(behaviour).await
+        else {
             panic!("{behaviour} was to fail")
         };
-        assert_eq!((code.as_str(), retryable), ("tool_error", false), "{behaviour}");
+        assert_eq!(
+            (code.as_str(), retryable),
+            ("tool_error", false),
+            "{behaviour}"
+        );
         assert!(message.len() < 10_000, "{behaviour}");
     }
 }
@@ -181,7 +218,12 @@ async fn a_million_notifications_cost_no_memory() {
     let before = peak_memory();
     let scene = Scene::hostile("floods").connected().await;
     // An unoptimized reader on a busy machine takes its time; what counts is the memory.
-    assert_eq!(scene.make(call("call", json!({})), Duration::from_secs(120)).await, Ok(json!("fine")));
+    assert_eq!(
+        scene
+            .make(call("call", json!({})), Duration::from_secs(120))
+            .await,
+        Ok(json!("fine"))
+    );
     assert!(peak_memory() - before < 256);
     scene.end().await;
 }
@@ -190,18 +232,28 @@ async fn a_million_notifications_cost_no_memory() {
 async fn a_flood_of_requests_ends_the_connection_or_is_answered() {
     let before = peak_memory();
     let outcome = once("floods_requests").await;
-    assert!(matches!(outcome, Ok(_) | Err(CallError::Lost(_))), "{outcome:?}");
+    assert!(
+        matches!(outcome, Ok(_) | Err(CallError::Lost(_))),
+        "{outcome:?}"
+    );
     assert!(peak_memory() - before < 256);
 }
 
 #[tokio::test]
 async fn a_server_that_closes_its_pipes_is_gone() {
     assert!(is_lost(&once("closes_stdout").await));
-    // It answered, so the call is done; the next one finds a server that does not read and gets another.
+    // It answered, so the call is done; the next one finds a server that does not read and gets
+    // another.
     let scene = Scene::hostile("closes_stdin").connected().await;
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     let next = scene.call("again", json!({})).await;
-    assert!(matches!(next, Ok(_) | Err(CallError::Lost(_) | CallError::Unavailable(_))), "{next:?}");
+    assert!(
+        matches!(
+            next,
+            Ok(_) | Err(CallError::Lost(_) | CallError::Unavailable(_))
+        ),
+        "{next:?}"
+    );
     assert_eq!(scene.call("again", json!({})).await, Ok(json!("fine")));
     scene.end().await;
 }
@@ -222,7 +274,11 @@ async fn the_last_words_of_a_server_are_in_its_log() {
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     scene.servers.close().await;
     let log = std::fs::read_to_string(scene.path("logs/s.log")).unwrap();
-    assert!(log.ends_with("I am going\ngoodbye\n"), "{:?}", &log[log.len().saturating_sub(100)..]);
+    assert!(
+        log.ends_with("I am going\ngoodbye\n"),
+        "{:?}",
+        &log[log.len().saturating_sub(100)..]
+    );
     scene.end().await;
 }
 
@@ -239,7 +295,9 @@ async fn every_request_of_a_server_is_answered() {
 #[tokio::test]
 async fn a_child_sees_only_the_allowed_environment() {
     let scene = Scene::hostile_with("env", &[], |spec, _| {
-        let planwright_adapters::mcp::Transport::Stdio { env, .. } = &mut spec.transport else { return };
+        let planwright_adapters::mcp::Transport::Stdio { env, .. } = &mut spec.transport else {
+            return;
+        };
         env.insert("GIVEN".into(), "by the operator".into());
     })
     .connected()
@@ -250,24 +308,34 @@ async fn a_child_sees_only_the_allowed_environment() {
     assert!(seen.contains_key("PATH"));
     let allowed = |name: &str| {
         let own = [
-            "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "TEMP",
-            "TMP",
+            "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR",
+            "TEMP", "TMP",
         ];
-        let certificates =
-            ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+        let certificates = [
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+            "NODE_EXTRA_CA_CERTS",
+            "REQUESTS_CA_BUNDLE",
+            "CURL_CA_BUNDLE",
+        ];
         own.contains(&name)
             || certificates.contains(&name)
             || name.starts_with("LC_")
             || name.starts_with("XDG_")
     };
-    // What the interpreter itself sets does not come from us; it may be a shell script that starts the real one.
-    let by_shells = |name: &str| name.starts_with("PYENV") || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name);
+    // What the interpreter itself sets does not come from us; it may be a shell script that starts
+    // the real one.
+    let by_shells =
+        |name: &str| name.starts_with("PYENV") || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name);
     let ours = std::env::vars().filter(|(name, _)| !allowed(name) && !by_shells(name));
     let mut kept_back = 0;
     for (name, value) in ours {
         assert_ne!(seen.get(&name), Some(&json!(value)), "{name} leaked");
         kept_back += 1;
     }
-    assert!(kept_back > 0, "this test needs a variable that is not for servers");
+    assert!(
+        kept_back > 0,
+        "this test needs a variable that is not for servers"
+    );
     scene.end().await;
 }

@@ -27,8 +27,13 @@ impl Web {
             .spawn()
             .expect("python3 runs the server of this test");
         let mut port = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Self { process, url: format!("http://127.0.0.1:{}/mcp", port.trim()) }
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut port)
+            .unwrap();
+        Self {
+            process,
+            url: format!("http://127.0.0.1:{}/mcp", port.trim()),
+        }
     }
 }
 
@@ -50,7 +55,10 @@ async fn outcome(era: &str, shape: &str, behaviour: &str) -> Outcome {
     let web = Web::start(era, shape, behaviour);
     let scene = Scene::http(&web.url, |_, _| {}).connected().await;
     let outcome = scene.call("call", json!({})).await;
-    assert!(scene.call("again", json!({})).await.is_ok(), "after {behaviour}");
+    assert!(
+        scene.call("again", json!({})).await.is_ok(),
+        "after {behaviour}"
+    );
     scene.end().await;
     outcome
 }
@@ -62,7 +70,11 @@ async fn both_eras_and_both_shapes_work() {
             let web = Web::start(era, shape, "good");
             let scene = Scene::http(&web.url, |_, _| {});
             let connected = agreed(&scene).await;
-            assert_eq!((connected.era, connected.tools), (expected, 2), "{era} {shape}");
+            assert_eq!(
+                (connected.era, connected.tools),
+                (expected, 2),
+                "{era} {shape}"
+            );
             let reports = Arc::new(AtomicU32::new(0));
             let counted = Arc::clone(&reports);
             let mut watched = call("call", json!({}));
@@ -97,31 +109,59 @@ async fn an_expired_session_is_opened_again_and_the_call_made_once() {
     let web = Web::start("legacy", "json", "expires");
     let scene = Scene::http(&web.url, |_, _| {}).connected().await;
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
-    let counts: Value =
-        serde_json::from_str(scene.call("again", json!({})).await.unwrap().as_str().unwrap()).unwrap();
+    let counts: Value = serde_json::from_str(
+        scene
+            .call("again", json!({}))
+            .await
+            .unwrap()
+            .as_str()
+            .unwrap(),
+    )
+    .unwrap();
     assert_eq!(counts["session"], 2);
     scene.end().await;
 }
 
 #[tokio::test]
 async fn statuses_say_what_is_known() {
-    assert_eq!(code(&outcome("legacy", "json", "status_400").await), "http_status");
-    assert_eq!(code(&outcome("modern", "json", "error_in_400").await), "tool_error");
+    assert_eq!(
+        code(&outcome("legacy", "json", "status_400").await),
+        "http_status"
+    );
+    assert_eq!(
+        code(&outcome("modern", "json", "error_in_400").await),
+        "tool_error"
+    );
     assert!(matches!(
         outcome("legacy", "json", "status_429").await,
-        Err(CallError::Failed { retryable: true, .. })
+        Err(CallError::Failed {
+            retryable: true,
+            ..
+        })
     ));
     for behaviour in ["status_500", "html", "dies"] {
         let outcome = outcome("modern", "sse", behaviour).await;
-        assert!(matches!(outcome, Err(CallError::Lost(_))), "{behaviour}: {outcome:?}");
+        assert!(
+            matches!(outcome, Err(CallError::Lost(_))),
+            "{behaviour}: {outcome:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn answers_without_end_are_cut() {
-    for (era, shape) in [("legacy", "json"), ("legacy", "sse"), ("modern", "json"), ("modern", "sse")] {
+    for (era, shape) in [
+        ("legacy", "json"),
+        ("legacy", "sse"),
+        ("modern", "json"),
+        ("modern", "sse"),
+    ] {
         let before = peak_memory();
-        assert_eq!(code(&outcome(era, shape, "huge").await), "output_too_large", "{era} {shape}");
+        assert_eq!(
+            code(&outcome(era, shape, "huge").await),
+            "output_too_large",
+            "{era} {shape}"
+        );
         let grown = peak_memory() - before;
         assert!(grown < 256, "{era} {shape} took {grown} MiB");
     }
@@ -132,7 +172,9 @@ async fn cancelling_is_told_in_the_way_of_the_era() {
     for (era, count) in [("legacy", "cancelled"), ("modern", "closed")] {
         let web = Web::start(era, "sse", "hangs");
         let scene = Scene::http(&web.url, |_, _| {}).connected().await;
-        let outcome = scene.make(call("call", json!({})), Duration::from_millis(300)).await;
+        let outcome = scene
+            .make(call("call", json!({})), Duration::from_millis(300))
+            .await;
         assert!(matches!(outcome, Err(CallError::Lost(_))), "{outcome:?}");
         // The server notices a closed stream when it next writes.
         let deadline = std::time::Instant::now() + Duration::from_secs(5);
@@ -156,7 +198,9 @@ async fn credentials_are_sent_and_their_absence_is_named() {
     let (reason, _) = scene.refusal().await;
     assert!(reason.contains("403"), "{reason}");
     let scene = Scene::http(&web.url, |spec, _| {
-        let Transport::Http { headers, .. } = &mut spec.transport else { return };
+        let Transport::Http { headers, .. } = &mut spec.transport else {
+            return;
+        };
         headers.insert("Authorization".into(), "Bearer secret".into());
     })
     .connected()
@@ -192,7 +236,10 @@ async fn only_this_machine_is_spoken_to_in_the_clear() {
         let scene = Scene::http(url, |_, _| {});
         let (reason, _) = scene.refusal().await;
         assert!(reason.contains(why), "{url}: {reason}");
-        assert!(matches!(scene.call("call", json!({})).await, Err(CallError::Unavailable(_))));
+        assert!(matches!(
+            scene.call("call", json!({})).await,
+            Err(CallError::Unavailable(_))
+        ));
     }
 }
 
@@ -200,11 +247,16 @@ async fn only_this_machine_is_spoken_to_in_the_clear() {
 async fn headers_of_the_protocol_cannot_be_set() {
     for name in ["Mcp-Session-Id", "accept", "Host", "bad header"] {
         let scene = Scene::http("http://127.0.0.1:1/", |spec, _| {
-            let Transport::Http { headers, .. } = &mut spec.transport else { return };
+            let Transport::Http { headers, .. } = &mut spec.transport else {
+                return;
+            };
             headers.insert(name.into(), "secret".into());
         });
         let (reason, _) = scene.refusal().await;
-        assert!(reason.contains("cannot be sent") && !reason.contains("secret"), "{name}: {reason}");
+        assert!(
+            reason.contains("cannot be sent") && !reason.contains("secret"),
+            "{name}: {reason}"
+        );
     }
 }
 
@@ -217,10 +269,17 @@ async fn a_server_asks_on_the_stream_of_the_call() {
         other => panic!("it was to ask: {other:?}"),
     };
     assert_eq!(asked.questions[0].message, "Your name?");
-    let Value::Object(values) = json!({"name": "Ada"}) else { panic!("an object") };
-    let answered = Answered { asked, replies: vec![Reply::Values(values)] };
+    let Value::Object(values) = json!({"name": "Ada"}) else {
+        panic!("an object")
+    };
+    let answered = Answered {
+        asked,
+        replies: vec![Reply::Values(values)],
+    };
     assert_eq!(
-        scene.make(answering("call", answered), Duration::from_secs(10)).await,
+        scene
+            .make(answering("call", answered), Duration::from_secs(10))
+            .await,
         Ok(json!({"action": "accept", "content": {"name": "Ada"}}))
     );
     scene.end().await;
@@ -233,7 +292,10 @@ async fn a_modern_server_tells_of_changed_tools_on_a_stream_of_its_own() {
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
     while scene.servers.catalog().resolve("s.added").is_err() {
-        assert!(std::time::Instant::now() < deadline, "the list was not read again");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the list was not read again"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     scene.end().await;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 const ROLE: &str = "PLANWRIGHT_TEST_ROLE";
 
-/// Not a test of its own: the process that [`servers_die_with_a_client_that_is_killed`] starts and kills. Its servers hang
-/// in calls, so they do not see that their input ended, and ignore SIGTERM.
+/// Not a test of its own: the process that [`servers_die_with_a_client_that_is_killed`] starts and
+/// kills. Its servers hang in calls, so they do not see that their input ended, and ignore SIGTERM.
 #[tokio::test]
 #[ignore = "the child of another test"]
 async fn a_client_to_be_killed() {
@@ -33,7 +33,12 @@ async fn a_client_to_be_killed() {
 #[tokio::test]
 async fn servers_die_with_a_client_that_is_killed() {
     let mut client = Command::new(std::env::current_exe().unwrap())
-        .args(["killed::a_client_to_be_killed", "--exact", "--ignored", "--nocapture"])
+        .args([
+            "killed::a_client_to_be_killed",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(ROLE, "killed")
         .stdout(Stdio::piped())
         .spawn()
@@ -41,7 +46,10 @@ async fn servers_die_with_a_client_that_is_killed() {
     let lines = BufReader::new(client.stdout.take().unwrap()).lines();
     let ready = lines
         .map_while(Result::ok)
-        .find_map(|line| line.split_once("READY ").map(|(_, markers)| markers.to_owned()))
+        .find_map(|line| {
+            line.split_once("READY ")
+                .map(|(_, markers)| markers.to_owned())
+        })
         .expect("the client comes up");
     let markers: Vec<&str> = ready.split_whitespace().collect();
     assert_eq!(processes(markers[0]).len(), 1);

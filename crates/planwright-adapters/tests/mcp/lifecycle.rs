@@ -1,7 +1,9 @@
 //! Starting, both eras, and servers that do not come up.
 
 use crate::scene::{Scene, gone};
-use planwright_adapters::mcp::{Connected, Era, McpOptions, McpServers, ServerSpec, ServerState, Transport};
+use planwright_adapters::mcp::{
+    Connected, Era, McpOptions, McpServers, ServerSpec, ServerState, Transport,
+};
 use planwright_engine::memory::MemoryArtifacts;
 use planwright_engine::port::{CallError, Tools as _};
 use serde_json::json;
@@ -19,14 +21,26 @@ async fn agreed(scene: &Scene) -> Connected {
 async fn both_eras_are_found_out() {
     let scene = Scene::python("echo_server.py", &[], |_, _| {});
     let earlier = agreed(&scene).await;
-    assert_eq!((earlier.era, earlier.protocol_version.as_str()), (Era::Earlier, "2025-06-18"));
-    assert_eq!((earlier.calls_itself.as_deref(), earlier.tools), (Some("echo 1"), 14));
+    assert_eq!(
+        (earlier.era, earlier.protocol_version.as_str()),
+        (Era::Earlier, "2025-06-18")
+    );
+    assert_eq!(
+        (earlier.calls_itself.as_deref(), earlier.tools),
+        (Some("echo 1"), 14)
+    );
     scene.end().await;
 
     let scene = Scene::python("echo_server.py", &["modern"], |_, _| {});
     let modern = agreed(&scene).await;
-    assert_eq!((modern.era, modern.protocol_version.as_str()), (Era::Modern, "2026-07-28"));
-    assert_eq!((modern.calls_itself.as_deref(), modern.tools), (Some("echo 2"), 14));
+    assert_eq!(
+        (modern.era, modern.protocol_version.as_str()),
+        (Era::Modern, "2026-07-28")
+    );
+    assert_eq!(
+        (modern.calls_itself.as_deref(), modern.tools),
+        (Some("echo 2"), 14)
+    );
     scene.end().await;
 }
 
@@ -35,14 +49,22 @@ async fn a_server_that_ignores_discover_is_spoken_to_the_earlier_way() {
     let scene = Scene::hostile("silent_discover");
     let began = Instant::now();
     assert_eq!(agreed(&scene).await.era, Era::Earlier);
-    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        began.elapsed()
+    );
     // The second start knows better than to wait, and so does another process.
     scene.servers.close().await;
     let remembered = std::fs::read_to_string(scene.path("logs/s.era")).unwrap();
     assert!(remembered.starts_with("earlier sha256:"), "{remembered}");
     let again = Instant::now();
     assert_eq!(agreed(&scene).await.era, Era::Earlier);
-    assert!(again.elapsed() < Duration::from_millis(2900), "{:?}", again.elapsed());
+    assert!(
+        again.elapsed() < Duration::from_millis(2900),
+        "{:?}",
+        again.elapsed()
+    );
     assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")));
     scene.end().await;
 }
@@ -64,7 +86,11 @@ async fn a_modern_server_that_starts_slowly_is_still_modern() {
 async fn an_era_that_is_out_of_date_is_found_out_anew() {
     let scene = Scene::python("echo_server.py", &["modern"], |spec, options| {
         std::fs::create_dir_all(&options.logs).unwrap();
-        std::fs::write(options.logs.join("s.era"), format!("earlier {}\n", spec.origin())).unwrap();
+        std::fs::write(
+            options.logs.join("s.era"),
+            format!("earlier {}\n", spec.origin()),
+        )
+        .unwrap();
     });
     assert_eq!(agreed(&scene).await.era, Era::Modern);
     scene.end().await;
@@ -84,9 +110,19 @@ async fn a_server_that_is_being_started_is_closed_in_time() {
 
 #[tokio::test]
 async fn odd_starts_are_survived() {
-    for behaviour in ["odd_discover", "slow_start", "garbage_first", "early_requests", "stderr_at_start"] {
+    for behaviour in [
+        "odd_discover",
+        "slow_start",
+        "garbage_first",
+        "early_requests",
+        "stderr_at_start",
+    ] {
         let scene = Scene::hostile(behaviour).connected().await;
-        assert_eq!(scene.call("call", json!({})).await, Ok(json!("fine")), "{behaviour}");
+        assert_eq!(
+            scene.call("call", json!({})).await,
+            Ok(json!("fine")),
+            "{behaviour}"
+        );
         scene.end().await;
     }
 }
@@ -108,7 +144,10 @@ async fn a_server_that_dies_while_it_starts_is_reported() {
         let (reason, _) = scene.refusal().await;
         assert!(reason.contains(why), "{behaviour}: {reason}");
         let outcome = scene.call("call", json!({})).await;
-        assert!(matches!(outcome, Err(CallError::Unavailable(_))), "{behaviour}: {outcome:?}");
+        assert!(
+            matches!(outcome, Err(CallError::Unavailable(_))),
+            "{behaviour}: {outcome:?}"
+        );
         scene.end().await;
     }
 }
@@ -125,8 +164,9 @@ async fn what_a_dead_server_said_is_shown_without_its_escapes() {
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up_and_ended() {
     for behaviour in ["never_answers", "hears_nothing"] {
-        let scene =
-            Scene::hostile_with(behaviour, &[], |spec, _| spec.start_timeout = Duration::from_secs(3));
+        let scene = Scene::hostile_with(behaviour, &[], |spec, _| {
+            spec.start_timeout = Duration::from_secs(3);
+        });
         let began = Instant::now();
         let (reason, _) = scene.refusal().await;
         assert!(reason.contains("did not answer within 3 s"), "{reason}");
@@ -155,7 +195,9 @@ async fn one_server_that_fails_does_not_keep_the_others_from_working() {
         env: Default::default(),
         cwd: None,
     };
-    let echo = crate::scene::fixture("echo_server.py").display().to_string();
+    let echo = crate::scene::fixture("echo_server.py")
+        .display()
+        .to_string();
     let specs = vec![
         ServerSpec::new("missing", stdio("/no/such/program", &[])),
         ServerSpec::new("broken", stdio("python3", &["-c", "raise SystemExit(9)"])),
@@ -170,7 +212,10 @@ async fn one_server_that_fails_does_not_keep_the_others_from_working() {
     assert!(
         matches!(&states[1].state, ServerState::Failed { reason, .. } if reason.contains("exit status: 9"))
     );
-    assert!(matches!(&states[2].state, ServerState::Connected(_)), "{states:?}");
+    assert!(
+        matches!(&states[2].state, ServerState::Connected(_)),
+        "{states:?}"
+    );
     assert_eq!(servers.catalog().iter().count(), 14);
     servers.close().await;
     assert_eq!(servers.status()[2].state, ServerState::Idle);

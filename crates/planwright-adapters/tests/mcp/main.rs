@@ -1,6 +1,9 @@
 //! The MCP client against servers that behave, and against servers that do not.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
 
 mod hostile;
 mod http;

@@ -51,22 +51,40 @@ impl Scene {
         change: impl FnOnce(&mut ServerSpec, &mut McpOptions),
     ) -> Self {
         static SCENES: AtomicU32 = AtomicU32::new(0);
-        let marker =
-            format!("planwright-scene-{}-{}", std::process::id(), SCENES.fetch_add(1, Ordering::Relaxed));
+        let marker = format!(
+            "planwright-scene-{}-{}",
+            std::process::id(),
+            SCENES.fetch_add(1, Ordering::Relaxed)
+        );
         let directory = TempDir::new().unwrap();
         let mut line = vec!["-u".to_owned(), fixture(script).display().to_string()];
         line.extend(args.iter().map(|arg| (*arg).to_owned()));
-        line.push(format!("state={}", directory.path().join("state").display()));
+        line.push(format!(
+            "state={}",
+            directory.path().join("state").display()
+        ));
         line.push(marker.clone());
-        let transport =
-            Transport::Stdio { command: "python3".into(), args: line, env: Default::default(), cwd: None };
+        let transport = Transport::Stdio {
+            command: "python3".into(),
+            args: line,
+            env: Default::default(),
+            cwd: None,
+        };
         Self::with(ServerSpec::new("s", transport), directory, marker, change)
     }
 
     pub(crate) fn http(url: &str, change: impl FnOnce(&mut ServerSpec, &mut McpOptions)) -> Self {
-        let transport = Transport::Http { url: url.to_owned(), headers: Default::default() };
+        let transport = Transport::Http {
+            url: url.to_owned(),
+            headers: Default::default(),
+        };
         let marker = "planwright-scene-that-starts-nothing".to_owned();
-        Self::with(ServerSpec::new("s", transport), TempDir::new().unwrap(), marker, change)
+        Self::with(
+            ServerSpec::new("s", transport),
+            TempDir::new().unwrap(),
+            marker,
+            change,
+        )
     }
 
     fn with(
@@ -76,11 +94,17 @@ impl Scene {
         change: impl FnOnce(&mut ServerSpec, &mut McpOptions),
     ) -> Self {
         let artifacts = Arc::new(MemoryArtifacts::new());
-        let mut options = McpOptions::new(Arc::clone(&artifacts) as _, directory.path().join("logs"));
+        let mut options =
+            McpOptions::new(Arc::clone(&artifacts) as _, directory.path().join("logs"));
         options.tools = ToolboxOptions::default();
         spec.start_timeout = Duration::from_secs(15);
         change(&mut spec, &mut options);
-        Self { servers: McpServers::new(vec![spec], options).unwrap(), artifacts, directory, marker }
+        Self {
+            servers: McpServers::new(vec![spec], options).unwrap(),
+            artifacts,
+            directory,
+            marker,
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -110,7 +134,10 @@ impl Scene {
     pub(crate) async fn lost(&self) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while matches!(self.servers.status()[0].state, ServerState::Connected(_)) {
-            assert!(Instant::now() < deadline, "nobody noticed that the server is gone");
+            assert!(
+                Instant::now() < deadline,
+                "nobody noticed that the server is gone"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -133,7 +160,11 @@ impl Scene {
             outcome = calling => outcome,
             () = timing => unreachable!("it waits for ever"),
         };
-        assert!(began.elapsed() < timeout + SLACK, "a definite outcome took {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < timeout + SLACK,
+            "a definite outcome took {:?}",
+            began.elapsed()
+        );
         outcome
     }
 
@@ -150,7 +181,11 @@ impl Scene {
     pub(crate) async fn end(self) {
         let began = Instant::now();
         self.servers.close().await;
-        assert!(began.elapsed() < Duration::from_secs(3), "closing took {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "closing took {:?}",
+            began.elapsed()
+        );
         // A killed process is gone a moment after the signal.
         gone(&self.marker).await;
     }
@@ -170,13 +205,19 @@ pub(crate) fn processes(marker: &str) -> Vec<u32> {
 pub(crate) async fn gone(marker: &str) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !processes(marker).is_empty() {
-        assert!(Instant::now() < deadline, "orphans: {:?}", processes(marker));
+        assert!(
+            Instant::now() < deadline,
+            "orphans: {:?}",
+            processes(marker)
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/mcp")
+        .join(name)
 }
 
 /// The first attempt of a call of the scene's server.
@@ -185,7 +226,10 @@ pub(crate) fn call(tool: &str, args: Value) -> Call {
 }
 
 pub(crate) fn answering(tool: &str, answered: Answered) -> Call {
-    Call { answered: vec![answered], ..call(tool, json!({})) }
+    Call {
+        answered: vec![answered],
+        ..call(tool, json!({}))
+    }
 }
 
 /// The code of a call that failed for certain.
@@ -199,7 +243,10 @@ pub(crate) fn code(outcome: &Outcome) -> &str {
 /// The most memory this process ever used, in MiB.
 pub(crate) fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
     let kib: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kib / 1024
 }

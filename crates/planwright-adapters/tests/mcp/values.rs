@@ -2,23 +2,33 @@
 
 use crate::scene::{Scene, call, code};
 use planwright_core::digest::Digest;
-use planwright_engine::port::{ArtifactRef, Artifacts as _, Call, CallError, Progress, ProgressSink};
+use planwright_engine::port::{
+    ArtifactRef, Artifacts as _, Call, CallError, Progress, ProgressSink,
+};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 async fn echo(modern: bool) -> Scene {
     let args: &[&str] = if modern { &["modern"] } else { &[] };
-    Scene::python("echo_server.py", args, |_, _| {}).connected().await
+    Scene::python("echo_server.py", args, |_, _| {})
+        .connected()
+        .await
 }
 
 #[tokio::test]
 async fn text_stays_text_unless_the_tool_declares_json() {
     for modern in [false, true] {
         let scene = echo(modern).await;
-        assert_eq!(scene.call("echo", json!({"text": "{\"a\": 1}"})).await, Ok(json!("{\"a\": 1}")));
+        assert_eq!(
+            scene.call("echo", json!({"text": "{\"a\": 1}"})).await,
+            Ok(json!("{\"a\": 1}"))
+        );
         assert_eq!(scene.call("number", json!({})).await, Ok(json!("123")));
-        assert_eq!(scene.call("json_text", json!({})).await, Ok(json!({"n": 1})));
+        assert_eq!(
+            scene.call("json_text", json!({})).await,
+            Ok(json!({"n": 1}))
+        );
         assert_eq!(scene.call("nothing", json!({})).await, Ok(json!(null)));
         scene.end().await;
     }
@@ -27,8 +37,14 @@ async fn text_stays_text_unless_the_tool_declares_json() {
 #[tokio::test]
 async fn structured_content_is_the_value() {
     let scene = echo(false).await;
-    assert_eq!(scene.call("structured", json!({})).await, Ok(json!({"a": [1, null, {"b": 2}]})));
-    assert_eq!(scene.call("undeclared", json!({})).await, Ok(json!({"a": 1})));
+    assert_eq!(
+        scene.call("structured", json!({})).await,
+        Ok(json!({"a": [1, null, {"b": 2}]}))
+    );
+    assert_eq!(
+        scene.call("undeclared", json!({})).await,
+        Ok(json!({"a": 1}))
+    );
     scene.end().await;
 }
 
@@ -46,13 +62,24 @@ async fn bytes_become_artifacts_and_links_stay_links() {
     let scene = echo(false).await;
     let picture = Digest::of_bytes(b"\x89PNG picture");
     let image = json!({"type": "image", "mimeType": "image/png", "artifact": picture, "bytes": 12});
-    assert_eq!(scene.call("image", json!({})).await, Ok(json!({"content": [image]})));
+    assert_eq!(
+        scene.call("image", json!({})).await,
+        Ok(json!({"content": [image]}))
+    );
     assert_eq!(
         scene.call("several", json!({})).await,
-        Ok(json!({"content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "done"}]}))
+        Ok(
+            json!({"content": [{"type": "text", "text": "look"}, image, {"type": "text", "text": "done"}]})
+        )
     );
-    let reference = ArtifactRef { digest: picture, bytes: 12 };
-    assert_eq!(scene.artifacts.get(&reference).await.unwrap(), b"\x89PNG picture");
+    let reference = ArtifactRef {
+        digest: picture,
+        bytes: 12,
+    };
+    assert_eq!(
+        scene.artifacts.get(&reference).await.unwrap(),
+        b"\x89PNG picture"
+    );
     assert_eq!(
         scene.call("resource", json!({})).await,
         Ok(json!({"content": [{"type": "resource", "resource": {
@@ -61,7 +88,9 @@ async fn bytes_become_artifacts_and_links_stay_links() {
     );
     assert_eq!(
         scene.call("link", json!({})).await,
-        Ok(json!({"content": [{"type": "resource_link", "uri": "http://127.0.0.1:1/never", "name": "n"}]}))
+        Ok(
+            json!({"content": [{"type": "resource_link", "uri": "http://127.0.0.1:1/never", "name": "n"}]})
+        )
     );
     scene.end().await;
 }
@@ -71,13 +100,17 @@ async fn the_idempotency_key_goes_with_the_call() {
     for modern in [false, true] {
         let args: &[&str] = if modern { &["modern"] } else { &[] };
         let scene = Scene::python("echo_server.py", args, |_, options| {
-            options.tools.key_arguments.insert("s.seen".into(), "key".into());
+            options
+                .tools
+                .key_arguments
+                .insert("s.seen".into(), "key".into());
         })
         .connected()
         .await;
         let seen = scene.call("seen", json!({})).await.unwrap();
         assert_eq!(seen["meta"]["planwright/idempotencyKey"], "key-d");
-        // Where a tool takes the key as an argument, the caller has put it there: what was judged is what is sent.
+        // Where a tool takes the key as an argument, the caller has put it there: what was judged
+        // is what is sent.
         assert_eq!(seen["arguments"], json!({}));
         assert!(!seen["meta"]["progressToken"].is_null());
         let version = &seen["meta"]["io.modelcontextprotocol/protocolVersion"];
@@ -91,7 +124,10 @@ async fn the_place_in_a_trace_goes_with_the_call() {
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     for modern in [false, true] {
         let scene = echo(modern).await;
-        let traced = Call { trace: Some(parent.parse().unwrap()), ..call("seen", json!({})) };
+        let traced = Call {
+            trace: Some(parent.parse().unwrap()),
+            ..call("seen", json!({}))
+        };
         let seen = scene.make(traced, Duration::from_secs(10)).await.unwrap();
         assert_eq!(seen["meta"]["traceparent"], parent);
         let seen = scene.call("seen", json!({})).await.unwrap();
@@ -103,8 +139,14 @@ async fn the_place_in_a_trace_goes_with_the_call() {
 #[tokio::test]
 async fn arguments_that_do_not_fit_are_not_sent() {
     let scene = echo(false).await;
-    assert_eq!(code(&scene.call("echo", json!({"text": 7})).await), "invalid_args");
-    assert!(matches!(scene.call("made_up", json!({})).await, Err(CallError::Unavailable(_))));
+    assert_eq!(
+        code(&scene.call("echo", json!({"text": 7})).await),
+        "invalid_args"
+    );
+    assert!(matches!(
+        scene.call("made_up", json!({})).await,
+        Err(CallError::Unavailable(_))
+    ));
     scene.end().await;
 }
 
@@ -115,9 +157,16 @@ async fn progress_reaches_the_caller() {
     let mut watched = call("progress", json!({}));
     let sink = Arc::clone(&heard);
     watched.progress = ProgressSink::new(move |progress| sink.lock().unwrap().push(progress));
-    assert_eq!(scene.make(watched, Duration::from_secs(10)).await, Ok(json!("done")));
+    assert_eq!(
+        scene.make(watched, Duration::from_secs(10)).await,
+        Ok(json!("done"))
+    );
     let heard = heard.lock().unwrap().clone();
-    let first = Progress { done: 1.0, total: Some(3.0), message: Some("step 1".into()) };
+    let first = Progress {
+        done: 1.0,
+        total: Some(3.0),
+        message: Some("step 1".into()),
+    };
     assert_eq!(heard.first(), Some(&first));
     assert!(heard.len() <= 3);
     scene.end().await;
@@ -126,12 +175,24 @@ async fn progress_reaches_the_caller() {
 #[tokio::test]
 async fn a_cancelled_call_is_told_to_the_server() {
     let scene = echo(false).await;
-    let outcome = scene.make(call("slow", json!({"seconds": 60})), Duration::from_millis(300)).await;
+    let outcome = scene
+        .make(
+            call("slow", json!({"seconds": 60})),
+            Duration::from_millis(300),
+        )
+        .await;
     assert!(matches!(outcome, Err(CallError::Lost(_))), "{outcome:?}");
     scene.end().await;
 
-    let scene = Scene::python("echo_server.py", &["confirms"], |_, _| {}).connected().await;
-    let outcome = scene.make(call("slow", json!({"seconds": 60})), Duration::from_millis(300)).await;
+    let scene = Scene::python("echo_server.py", &["confirms"], |_, _| {})
+        .connected()
+        .await;
+    let outcome = scene
+        .make(
+            call("slow", json!({"seconds": 60})),
+            Duration::from_millis(300),
+        )
+        .await;
     assert_eq!(code(&outcome), "tool_error");
     scene.end().await;
 }

@@ -10,9 +10,15 @@ use serde_json::json;
 #[tokio::test]
 async fn a_schema_is_asked_for_without_strictness() {
     let provider = Provider::scripted([Reply::json(json!({"answer": 1}))]);
-    ask(&models(&provider, ProviderKind::OpenAi), structured("?")).await.0.unwrap();
+    ask(&models(&provider, ProviderKind::OpenAi), structured("?"))
+        .await
+        .0
+        .unwrap();
     let format = &provider.asked()[0].body["response_format"];
-    assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(false)));
+    assert_eq!(
+        (&format["type"], &format["json_schema"]["strict"]),
+        (&json!("json_schema"), &json!(false))
+    );
     assert_eq!(
         format["json_schema"]["schema"]["required"],
         json!(["answer"]),
@@ -22,11 +28,18 @@ async fn a_schema_is_asked_for_without_strictness() {
 
 #[tokio::test]
 async fn a_server_that_knows_no_schemas_is_asked_otherwise_and_remembered() {
-    let provider = Provider::answering(|asked| match asked.body["response_format"]["type"].as_str() {
-        Some("json_schema") => Reply::status(400, r#"{"error": {"message": "unknown response_format"}}"#),
-        Some("json_object") => Reply::status(422, r#"{"detail": "response_format: not supported"}"#),
-        _ => Reply::fenced(&json!({"answer": 7})),
-    });
+    let provider =
+        Provider::answering(
+            |asked| match asked.body["response_format"]["type"].as_str() {
+                Some("json_schema") => {
+                    Reply::status(400, r#"{"error": {"message": "unknown response_format"}}"#)
+                }
+                Some("json_object") => {
+                    Reply::status(422, r#"{"detail": "response_format: not supported"}"#)
+                }
+                _ => Reply::fenced(&json!({"answer": 7})),
+            },
+        );
     let models = models(&provider, ProviderKind::OpenAi);
     for questions in [3, 4] {
         let answer = ask(&models, structured("?")).await.0.unwrap();
@@ -34,30 +47,57 @@ async fn a_server_that_knows_no_schemas_is_asked_otherwise_and_remembered() {
         assert_eq!(provider.asked().len(), questions);
     }
     let asked = provider.asked();
-    assert_eq!(asked[1].body["response_format"]["schema"]["type"], json!("object"), "llama.cpp's name");
-    assert_eq!(asked[1].body["format"]["type"], json!("object"), "Ollama's name");
-    assert!(asked[2].text().contains("valid against this JSON Schema"), "the prompt says it");
+    assert_eq!(
+        asked[1].body["response_format"]["schema"]["type"],
+        json!("object"),
+        "llama.cpp's name"
+    );
+    assert_eq!(
+        asked[1].body["format"]["type"],
+        json!("object"),
+        "Ollama's name"
+    );
+    assert!(
+        asked[2].text().contains("valid against this JSON Schema"),
+        "the prompt says it"
+    );
     assert_eq!(models.dialect(MODEL, "reply"), Some(Dialect::Text));
 }
 
 #[tokio::test]
 async fn a_refusal_for_another_reason_changes_nothing() {
-    let provider =
-        Provider::scripted([Reply::status(400, r#"{"error": {"message": "the context is too long"}}"#)]);
+    let provider = Provider::scripted([Reply::status(
+        400,
+        r#"{"error": {"message": "the context is too long"}}"#,
+    )]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), structured("?")).await;
-    assert!(matches!(answer, Err(ModelError::Refused { status: 400, .. })), "{answer:?}");
+    assert!(
+        matches!(answer, Err(ModelError::Refused { status: 400, .. })),
+        "{answer:?}"
+    );
     assert_eq!(provider.asked().len(), 1);
 }
 
 #[tokio::test]
 async fn every_dialect_can_be_demanded_in_every_format() {
     for kind in KINDS {
-        for dialect in [Dialect::JsonSchema, Dialect::JsonObject, Dialect::Tool, Dialect::Text] {
+        for dialect in [
+            Dialect::JsonSchema,
+            Dialect::JsonObject,
+            Dialect::Tool,
+            Dialect::Text,
+        ] {
             let provider = Provider::scripted([Reply::json(json!({"answer": 3}))]);
-            let options =
-                ProviderOptions { structured: Structured::Always(dialect), ..described(&provider, kind) };
+            let options = ProviderOptions {
+                structured: Structured::Always(dialect),
+                ..described(&provider, kind)
+            };
             let (answer, _) = ask(&models_of(options, Redaction::default()), structured("?")).await;
-            assert_eq!(answer.unwrap().text, r#"{"answer":3}"#, "{kind:?} {dialect}");
+            assert_eq!(
+                answer.unwrap().text,
+                r#"{"answer":3}"#,
+                "{kind:?} {dialect}"
+            );
             assert!(
                 provider.asked()[0].text().contains("answer"),
                 "{kind:?} {dialect}: the schema is somewhere"
@@ -70,7 +110,10 @@ async fn every_dialect_can_be_demanded_in_every_format() {
 async fn what_is_demanded_is_not_replaced() {
     let provider = Provider::scripted([Reply::status(400, "response_format is unknown")]);
     let structured_as = Structured::Always(Dialect::JsonSchema);
-    let options = ProviderOptions { structured: structured_as, ..described(&provider, ProviderKind::OpenAi) };
+    let options = ProviderOptions {
+        structured: structured_as,
+        ..described(&provider, ProviderKind::OpenAi)
+    };
     let (answer, _) = ask(&models_of(options, Redaction::default()), structured("?")).await;
     assert!(matches!(answer, Err(ModelError::Refused { .. })));
     assert_eq!(provider.asked().len(), 1);

@@ -33,14 +33,22 @@ async fn a_provider_that_limits_the_rate_is_left_alone_for_as_long_as_it_says() 
     let begun = Instant::now();
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
     assert_eq!(answer.unwrap().text, "now");
-    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]
 async fn retries_end() {
-    let provider = Provider::answering(|_| Reply::status(503, r#"{"error": {"message": "too busy"}}"#));
+    let provider =
+        Provider::answering(|_| Reply::status(503, r#"{"error": {"message": "too busy"}}"#));
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
-    let expected = ModelError::Unavailable { model: MODEL.to_owned(), message: "too busy (503)".to_owned() };
+    let expected = ModelError::Unavailable {
+        model: MODEL.to_owned(),
+        message: "too busy (503)".to_owned(),
+    };
     assert_eq!(answer, Err(expected));
     assert_eq!(provider.asked().len(), 3);
 }
@@ -49,8 +57,15 @@ async fn retries_end() {
 async fn a_model_that_is_loading_is_waited_for() {
     let loading = std::iter::repeat_with(Reply::loading).take(3);
     let provider = Provider::scripted(loading.chain([Reply::text("loaded")]));
-    let options = ProviderOptions { retries: 0, ..described(&provider, ProviderKind::OpenAi) };
-    let (answer, _) = ask(&models_of(options.clone(), Redaction::default()), question("hello")).await;
+    let options = ProviderOptions {
+        retries: 0,
+        ..described(&provider, ProviderKind::OpenAi)
+    };
+    let (answer, _) = ask(
+        &models_of(options.clone(), Redaction::default()),
+        question("hello"),
+    )
+    .await;
     assert_eq!(answer.unwrap().text, "loaded");
     let provider = Provider::answering(|_| Reply::loading());
     let options = ProviderOptions {
@@ -72,7 +87,9 @@ async fn nobody_at_home_is_unavailable() {
         described(&provider, ProviderKind::OpenAi)
     };
     let (answer, _) = ask(&models_of(gone, Redaction::default()), question("hello")).await;
-    let Err(ModelError::Unavailable { message, .. }) = answer else { panic!("{answer:?}") };
+    let Err(ModelError::Unavailable { message, .. }) = answer else {
+        panic!("{answer:?}")
+    };
     assert!(message.starts_with("no connection: "), "{message}");
 }
 
@@ -85,7 +102,11 @@ async fn a_refusal_is_final_and_says_why() {
         let message = "no such model [31mhere".to_owned();
         assert_eq!(
             answer,
-            Err(ModelError::Refused { model: MODEL.to_owned(), status: 404, message }),
+            Err(ModelError::Refused {
+                model: MODEL.to_owned(),
+                status: 404,
+                message
+            }),
             "{kind:?}"
         );
         assert_eq!(provider.asked().len(), 1);
@@ -94,9 +115,13 @@ async fn a_refusal_is_final_and_says_why() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let provider = Provider::scripted([Reply::status(307, "").header("location", "http://127.0.0.1:9/")]);
+    let provider =
+        Provider::scripted([Reply::status(307, "").header("location", "http://127.0.0.1:9/")]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
-    assert!(matches!(answer, Err(ModelError::Refused { status: 307, .. })), "{answer:?}");
+    assert!(
+        matches!(answer, Err(ModelError::Refused { status: 307, .. })),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]
@@ -105,14 +130,20 @@ async fn an_answer_that_breaks_off_is_asked_for_again_only_while_nobody_knows_a_
         // Gemini has no event before the first text.
         if kind != ProviderKind::Gemini {
             let events = if kind == ProviderKind::OpenAi { 5 } else { 8 };
-            let provider =
-                Provider::scripted([Reply::text("a whole answer").cut(events), Reply::text("again")]);
+            let provider = Provider::scripted([
+                Reply::text("a whole answer").cut(events),
+                Reply::text("again"),
+            ]);
             let (answer, _) = ask(&models(&provider, kind), question("hello")).await;
             assert_eq!(answer.unwrap().text, "again", "{kind:?}");
         }
-        let provider = Provider::scripted([Reply::text("a whole answer").cut(1), Reply::text("again")]);
+        let provider =
+            Provider::scripted([Reply::text("a whole answer").cut(1), Reply::text("again")]);
         let (answer, told) = ask(&models(&provider, kind), question("hello")).await;
-        assert!(matches!(answer, Err(ModelError::Unreadable { .. })), "{kind:?}: {answer:?}");
+        assert!(
+            matches!(answer, Err(ModelError::Unreadable { .. })),
+            "{kind:?}: {answer:?}"
+        );
         assert_eq!(told.concat(), "a whole answer", "{kind:?}");
         assert_eq!(provider.asked().len(), 1);
     }
@@ -122,14 +153,35 @@ async fn an_answer_that_breaks_off_is_asked_for_again_only_while_nobody_knows_a_
 async fn silence_and_slowness_have_limits() {
     for kind in KINDS {
         let provider = Provider::scripted([Reply::text("a whole answer").hanging(1)]);
-        let options = ProviderOptions { silence: Duration::from_millis(200), ..described(&provider, kind) };
+        let options = ProviderOptions {
+            silence: Duration::from_millis(200),
+            ..described(&provider, kind)
+        };
         let (answer, _) = ask(&models_of(options, Redaction::default()), question("hello")).await;
-        assert_eq!(answer, Err(ModelError::TimedOut { model: MODEL.to_owned(), seconds: 1 }), "{kind:?}");
-        let provider = Provider::scripted([Reply::text("a whole answer").slowly(Duration::from_millis(150))]);
-        let options = ProviderOptions { timeout: Duration::from_millis(200), ..described(&provider, kind) };
+        assert_eq!(
+            answer,
+            Err(ModelError::TimedOut {
+                model: MODEL.to_owned(),
+                seconds: 1
+            }),
+            "{kind:?}"
+        );
+        let provider =
+            Provider::scripted([Reply::text("a whole answer").slowly(Duration::from_millis(150))]);
+        let options = ProviderOptions {
+            timeout: Duration::from_millis(200),
+            ..described(&provider, kind)
+        };
         let (answer, _) = ask(&models_of(options, Redaction::default()), question("hello")).await;
-        assert!(matches!(answer, Err(ModelError::TimedOut { .. })), "{kind:?}: {answer:?}");
-        assert_eq!(provider.asked().len(), 1, "whoever is slow is not asked again");
+        assert!(
+            matches!(answer, Err(ModelError::TimedOut { .. })),
+            "{kind:?}: {answer:?}"
+        );
+        assert_eq!(
+            provider.asked().len(),
+            1,
+            "whoever is slow is not asked again"
+        );
     }
 }
 
@@ -149,7 +201,10 @@ async fn cancelling_stops_at_once() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         cancelled.cancel();
-        let answer = tokio::time::timeout(Duration::from_secs(5), asking).await.unwrap().unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(5), asking)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(answer, Err(ModelError::Cancelled));
     }
 }
@@ -157,11 +212,17 @@ async fn cancelling_stops_at_once() {
 #[tokio::test]
 async fn an_error_inside_a_stream_is_told_like_any_other() {
     // What is no answer in any format.
-    for (body, expected) in [("<html>", "broke off"), ("{\"choices\": []}", "broke off"), ("", "broke off")] {
+    for (body, expected) in [
+        ("<html>", "broke off"),
+        ("{\"choices\": []}", "broke off"),
+        ("", "broke off"),
+    ] {
         let provider = Provider::answering(move |_| Reply::status(200, body));
         let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
         assert!(
-            answer.as_ref().is_err_and(|error| error.to_string().contains(expected)),
+            answer
+                .as_ref()
+                .is_err_and(|error| error.to_string().contains(expected)),
             "{body}: {answer:?}"
         );
     }
@@ -170,12 +231,20 @@ async fn an_error_inside_a_stream_is_told_like_any_other() {
     let provider = Provider::scripted([overloaded, Reply::text("fine")]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
     assert_eq!(answer.unwrap().text, "fine");
-    let provider = Provider::scripted([streamed(r#"{"error": {"message": "bad prompt", "code": 400}}"#)]);
+    let provider = Provider::scripted([streamed(
+        r#"{"error": {"message": "bad prompt", "code": 400}}"#,
+    )]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
-    assert!(matches!(&answer, Err(ModelError::Refused { status: 400, .. })), "{answer:?}");
+    assert!(
+        matches!(&answer, Err(ModelError::Refused { status: 400, .. })),
+        "{answer:?}"
+    );
     let provider = Provider::scripted([streamed("{\"choices\": [{")]);
     let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), question("hello")).await;
-    assert!(matches!(&answer, Err(ModelError::Unreadable { .. })), "{answer:?}");
+    assert!(
+        matches!(&answer, Err(ModelError::Unreadable { .. })),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]
@@ -183,20 +252,32 @@ async fn figures_that_make_no_sense_break_nothing() {
     let absurd = json!({"choices": [{"index": 0, "delta": {"tool_calls": [
         {"index": u32::MAX, "id": "x", "function": {"name": "demo__echo", "arguments": "{}"}}
     ]}}]});
-    let usage = json!({"choices": [], "usage": {"prompt_tokens": -5, "completion_tokens": i64::MAX}});
+    let usage =
+        json!({"choices": [], "usage": {"prompt_tokens": -5, "completion_tokens": i64::MAX}});
     let body = format!("data: {absurd}\n\ndata: {usage}\n\ndata: [DONE]\n\n");
     let provider = Provider::answering(move |_| Reply::status(200, body.clone()));
-    let (answer, _) = ask(&models(&provider, ProviderKind::OpenAi), with_tools("hello")).await;
+    let (answer, _) = ask(
+        &models(&provider, ProviderKind::OpenAi),
+        with_tools("hello"),
+    )
+    .await;
     let answer = answer.unwrap();
     assert_eq!(answer.calls.len(), 1);
     assert!(answer.used.usage.estimated);
-    let usage =
-        json!({"input_tokens": i32::MAX, "cache_read_input_tokens": i32::MAX, "output_tokens": i32::MAX});
+    let usage = json!({"input_tokens": i32::MAX, "cache_read_input_tokens": i32::MAX, "output_tokens": i32::MAX});
     let start = json!({"type": "message_start", "message": {"usage": usage}});
-    let body = format!("event: message_start\ndata: {start}\n\nevent: message_stop\ndata: {{}}\n\n");
+    let body =
+        format!("event: message_start\ndata: {start}\n\nevent: message_stop\ndata: {{}}\n\n");
     let provider = Provider::answering(move |_| Reply::status(200, body.clone()));
-    let (answer, _) = ask(&models(&provider, ProviderKind::Anthropic), question("hello")).await;
-    assert!(answer.is_ok() || matches!(answer, Err(ModelError::Unreadable { .. })), "{answer:?}");
+    let (answer, _) = ask(
+        &models(&provider, ProviderKind::Anthropic),
+        question("hello"),
+    )
+    .await;
+    assert!(
+        answer.is_ok() || matches!(answer, Err(ModelError::Unreadable { .. })),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]
@@ -215,10 +296,19 @@ async fn a_provider_that_may_not_be_used_is_not_asked() {
     let options = described(&provider, ProviderKind::OpenAi);
     for (options, words) in [
         (
-            ProviderOptions { obstacle: Some("it is not trusted".to_owned()), ..options.clone() },
+            ProviderOptions {
+                obstacle: Some("it is not trusted".to_owned()),
+                ..options.clone()
+            },
             "it is not trusted",
         ),
-        (ProviderOptions { base_url: "http://models.example.org/v1".to_owned(), ..options }, "unencrypted"),
+        (
+            ProviderOptions {
+                base_url: "http://models.example.org/v1".to_owned(),
+                ..options
+            },
+            "unencrypted",
+        ),
     ] {
         let options = ModelOptions {
             default: Some(MODEL.to_owned()),
@@ -232,7 +322,11 @@ async fn a_provider_that_may_not_be_used_is_not_asked() {
             "{answer:?}"
         );
         assert_eq!(models.models().len(), 1, "it is listed all the same");
-        assert!(models.obstacle(MODEL).is_some_and(|obstacle| obstacle.contains(words)));
+        assert!(
+            models
+                .obstacle(MODEL)
+                .is_some_and(|obstacle| obstacle.contains(words))
+        );
     }
     assert!(provider.asked().is_empty());
 }
@@ -240,6 +334,13 @@ async fn a_provider_that_may_not_be_used_is_not_asked() {
 #[tokio::test]
 async fn without_a_model_there_is_nobody_to_ask() {
     let models = Models::new(ModelOptions::default(), Redaction::default());
-    let answer = models.ask(ModelRequest::new(ModelRole::Reflector, Vec::new())).await;
-    assert_eq!(answer, Err(ModelError::NotConfigured { role: ModelRole::Reflector }));
+    let answer = models
+        .ask(ModelRequest::new(ModelRole::Reflector, Vec::new()))
+        .await;
+    assert_eq!(
+        answer,
+        Err(ModelError::NotConfigured {
+            role: ModelRole::Reflector
+        })
+    );
 }

@@ -22,19 +22,32 @@ fn kept(key: &str) -> Kept {
     let path = directory.path().join("key");
     std::fs::write(&path, key).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    Kept { _directory: directory, path }
+    Kept {
+        _directory: directory,
+        path,
+    }
 }
 
 fn with_key(provider: &Provider, kind: ProviderKind, key: &Kept, redaction: Redaction) -> Models {
     let source = SecretSource::File(key.path.clone());
-    models_of(ProviderOptions { key: Some(source), ..described(provider, kind) }, redaction)
+    models_of(
+        ProviderOptions {
+            key: Some(source),
+            ..described(provider, kind)
+        },
+        redaction,
+    )
 }
 
 #[tokio::test]
 async fn every_provider_gets_its_key_where_it_expects_it() {
     let key = kept(CANARY);
     for (kind, header, value) in [
-        (ProviderKind::OpenAi, "authorization", format!("Bearer {CANARY}")),
+        (
+            ProviderKind::OpenAi,
+            "authorization",
+            format!("Bearer {CANARY}"),
+        ),
         (ProviderKind::Anthropic, "x-api-key", CANARY.to_owned()),
         (ProviderKind::Gemini, "x-goog-api-key", CANARY.to_owned()),
     ] {
@@ -46,7 +59,10 @@ async fn every_provider_gets_its_key_where_it_expects_it() {
         assert!(!asked.path.contains(CANARY) && !asked.text().contains(CANARY));
         assert!(!format!("{models:?}").contains(CANARY));
         let listed = format!("{:?}", models.models());
-        assert!(listed.contains("present: true") && !listed.contains(CANARY), "{listed}");
+        assert!(
+            listed.contains("present: true") && !listed.contains(CANARY),
+            "{listed}"
+        );
     }
 }
 
@@ -55,11 +71,17 @@ async fn no_failure_repeats_the_key() {
     let key = kept(CANARY);
     for kind in KINDS {
         let replies = [
-            Reply::status(401, format!(r#"{{"error": {{"message": "Incorrect key: Bearer {CANARY}"}}}}"#)),
+            Reply::status(
+                401,
+                format!(r#"{{"error": {{"message": "Incorrect key: Bearer {CANARY}"}}}}"#),
+            ),
             Reply::status(400, format!("authorization: Bearer {CANARY}")),
             Reply::status(400, format!("response_format {CANARY}")),
             Reply::status(500, CANARY),
-            Reply::status(503, format!("{} {CANARY} {}", "x".repeat(290), "y".repeat(100))),
+            Reply::status(
+                503,
+                format!("{} {CANARY} {}", "x".repeat(290), "y".repeat(100)),
+            ),
             Reply::status(
                 200,
                 format!("data: {{\"error\": {{\"message\": \"{CANARY}\", \"code\": 400}}}}\n\n"),
@@ -86,14 +108,21 @@ async fn no_failure_repeats_the_key() {
                 ..described(&provider, kind)
             };
             let redaction = Redaction::default();
-            let (answer, told) = ask(&models_of(options, redaction.clone()), structured("hello")).await;
-            assert!(!told.concat().contains("canary"), "{kind:?}, {said}: {told:?}");
+            let (answer, told) =
+                ask(&models_of(options, redaction.clone()), structured("hello")).await;
+            assert!(
+                !told.concat().contains("canary"),
+                "{kind:?}, {said}: {told:?}"
+            );
             let shown = match &answer {
                 Ok(answer) => format!("{answer:?}"),
                 Err(error) => format!("{error} {error:?}"),
             };
             assert!(!shown.contains("canary"), "{kind:?}, {said}: {shown}");
-            assert!(redaction.redactor().finds(CANARY.as_bytes()), "it is masked everywhere else too");
+            assert!(
+                redaction.redactor().finds(CANARY.as_bytes()),
+                "it is masked everywhere else too"
+            );
         }
     }
 }
@@ -103,16 +132,35 @@ async fn a_key_that_is_not_there_or_cannot_be_sent_stops_the_question() {
     let provider = Provider::scripted([]);
     let options = described(&provider, ProviderKind::OpenAi);
     let missing = SecretSource::Environment("PLANWRIGHT_TEST_NO_SUCH_KEY".to_owned());
-    let models = models_of(ProviderOptions { key: Some(missing), ..options.clone() }, Redaction::default());
+    let models = models_of(
+        ProviderOptions {
+            key: Some(missing),
+            ..options.clone()
+        },
+        Redaction::default(),
+    );
     let (answer, _) = ask(&models, question("hello")).await;
-    let Err(ModelError::NoKey { model, hint }) = answer else { panic!("{answer:?}") };
+    let Err(ModelError::NoKey { model, hint }) = answer else {
+        panic!("{answer:?}")
+    };
     assert_eq!(model, MODEL);
-    assert!(hint.contains("PLANWRIGHT_TEST_NO_SUCH_KEY is not set"), "{hint}");
+    assert!(
+        hint.contains("PLANWRIGHT_TEST_NO_SUCH_KEY is not set"),
+        "{hint}"
+    );
     assert!(!models.models()[0].key.as_ref().unwrap().present);
     let broken = kept("two\nlines-of-a-key");
-    let models = with_key(&provider, ProviderKind::OpenAi, &broken, Redaction::default());
+    let models = with_key(
+        &provider,
+        ProviderKind::OpenAi,
+        &broken,
+        Redaction::default(),
+    );
     let (answer, _) = ask(&models, question("hello")).await;
     let error = answer.unwrap_err();
-    assert!(!format!("{error:?}").contains("lines-of-a-key"), "{error:?}");
+    assert!(
+        !format!("{error:?}").contains("lines-of-a-key"),
+        "{error:?}"
+    );
     assert!(provider.asked().is_empty(), "nothing was sent");
 }

@@ -9,8 +9,11 @@ use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub(crate) const KINDS: [ProviderKind; 3] =
-    [ProviderKind::OpenAi, ProviderKind::Anthropic, ProviderKind::Gemini];
+pub(crate) const KINDS: [ProviderKind; 3] = [
+    ProviderKind::OpenAi,
+    ProviderKind::Anthropic,
+    ProviderKind::Gemini,
+];
 
 pub(crate) const MODEL: &str = "scripted/model";
 
@@ -30,7 +33,11 @@ pub(crate) fn described(provider: &Provider, kind: ProviderKind) -> ProviderOpti
 }
 
 pub(crate) fn models_of(options: ProviderOptions, redaction: Redaction) -> Models {
-    let price = Price { input: 2.0, output: 10.0, cached: Some(0.5) };
+    let price = Price {
+        input: 2.0,
+        output: 10.0,
+        cached: Some(0.5),
+    };
     let options = ModelOptions {
         default: Some(MODEL.to_owned()),
         providers: [("scripted".to_owned(), options)].into(),
@@ -46,14 +53,23 @@ pub(crate) fn models(provider: &Provider, kind: ProviderKind) -> Models {
 }
 
 pub(crate) fn question(text: &str) -> ModelRequest {
-    ModelRequest::new(ModelRole::Planner, vec![Message::system("Be brief."), Message::user(text)])
+    ModelRequest::new(
+        ModelRole::Planner,
+        vec![Message::system("Be brief."), Message::user(text)],
+    )
 }
 
 pub(crate) fn structured(text: &str) -> ModelRequest {
     let schema = json!({
         "type": "object", "required": ["answer"], "properties": {"answer": {"type": "integer"}, "args": {"type": "object"}},
     });
-    ModelRequest { schema: Some(AnswerSchema { name: "reply".to_owned(), schema }), ..question(text) }
+    ModelRequest {
+        schema: Some(AnswerSchema {
+            name: "reply".to_owned(),
+            schema,
+        }),
+        ..question(text)
+    }
 }
 
 pub(crate) fn with_tools(text: &str) -> ModelRequest {
@@ -63,7 +79,10 @@ pub(crate) fn with_tools(text: &str) -> ModelRequest {
         description: format!("does {name}"),
         schema: schema.clone(),
     };
-    ModelRequest { tools: vec![tool("demo.echo"), tool("fs.read.file")], ..question(text) }
+    ModelRequest {
+        tools: vec![tool("demo.echo"), tool("fs.read.file")],
+        ..question(text)
+    }
 }
 
 /// Asks, and says what was told meanwhile.

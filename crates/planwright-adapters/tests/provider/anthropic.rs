@@ -32,7 +32,10 @@ fn usage(reply: &Reply) -> Value {
 
 fn event(name: &'static str, mut data: Value) -> Event {
     data["type"] = json!(name);
-    Event { name: Some(name), data: data.to_string() }
+    Event {
+        name: Some(name),
+        data: data.to_string(),
+    }
 }
 
 pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
@@ -40,31 +43,48 @@ pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
         "id": "msg_1", "type": "message", "role": "assistant", "model": asked.body["model"], "content": [],
         "stop_reason": null, "usage": usage(reply),
     });
-    let mut events = vec![event("message_start", json!({"message": message})), event("ping", json!({}))];
+    let mut events = vec![
+        event("message_start", json!({"message": message})),
+        event("ping", json!({})),
+    ];
     let mut index = 0;
     let mut block = |start: Value, deltas: Vec<Value>| {
-        events.push(event("content_block_start", json!({"index": index, "content_block": start})));
+        events.push(event(
+            "content_block_start",
+            json!({"index": index, "content_block": start}),
+        ));
         for delta in deltas {
-            events.push(event("content_block_delta", json!({"index": index, "delta": delta})));
+            events.push(event(
+                "content_block_delta",
+                json!({"index": index, "delta": delta}),
+            ));
         }
         events.push(event("content_block_stop", json!({"index": index})));
         index += 1;
     };
     let text = reply.text_with(forced(asked));
     if !text.is_empty() {
-        let deltas = halves(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
+        let deltas = halves(text)
+            .into_iter()
+            .map(|piece| json!({"type": "text_delta", "text": piece}));
         block(json!({"type": "text", "text": ""}), deltas.collect());
     }
     let calls = reply.calls_with(forced(asked));
     for (at, (name, args)) in calls.iter().enumerate() {
         let args = written(args);
-        let deltas =
-            halves(&args).into_iter().map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
-        let start = json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {}});
+        let deltas = halves(&args)
+            .into_iter()
+            .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
+        let start =
+            json!({"type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": {}});
         block(start, deltas.collect());
     }
-    let end = json!({"delta": {"stop_reason": finish(reply, !calls.is_empty())}, "usage": usage(reply)});
-    events.extend([event("message_delta", end), event("message_stop", json!({}))]);
+    let end =
+        json!({"delta": {"stop_reason": finish(reply, !calls.is_empty())}, "usage": usage(reply)});
+    events.extend([
+        event("message_delta", end),
+        event("message_stop", json!({})),
+    ]);
     events
 }
 

@@ -32,7 +32,9 @@ fn usage(reply: &Reply) -> Option<Value> {
 /// Gemini's calls have no ids.
 fn calls(reply: &Reply, asked: &Asked) -> Vec<Value> {
     let calls = reply.calls_with(forced(asked)).into_iter();
-    calls.map(|(name, args)| json!({"functionCall": {"name": name, "args": args}})).collect()
+    calls
+        .map(|(name, args)| json!({"functionCall": {"name": name, "args": args}}))
+        .collect()
 }
 
 fn finish(reply: &Reply) -> &'static str {
@@ -48,7 +50,11 @@ pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
     if !calls.is_empty() {
         events.push(Event::data(&chunk(&calls, None, None)));
     }
-    events.push(Event::data(&chunk(&[json!({"text": ""})], Some(finish(reply)), usage(reply))));
+    events.push(Event::data(&chunk(
+        &[json!({"text": ""})],
+        Some(finish(reply)),
+        usage(reply),
+    )));
     events
 }
 

@@ -30,7 +30,9 @@ pub(crate) struct Connection(TcpStream);
 impl Connection {
     /// Reads the request; `None` for a connection that brings none.
     pub(crate) fn accept(stream: TcpStream) -> Option<(Self, Asked)> {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .ok()?;
         let mut reader = BufReader::new(stream.try_clone().ok()?);
         let mut first = String::new();
         reader.read_line(&mut first).ok()?;
@@ -40,30 +42,53 @@ impl Connection {
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            let Some((name, value)) = line.trim_end().split_once(':') else {
+                break;
+            };
             headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
         }
-        let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        let length = headers
+            .get("content-length")
+            .and_then(|length| length.parse().ok())
+            .unwrap_or(0);
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        Some((Self(stream), Asked { method, path, headers, body }))
+        Some((
+            Self(stream),
+            Asked {
+                method,
+                path,
+                headers,
+                body,
+            },
+        ))
     }
 
     /// A whole answer.
     pub(crate) fn whole(&mut self, status: u16, headers: &[(&'static str, String)], body: &str) {
-        let extra: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let extra: String = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
         let head = format!(
             "HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{extra}connection: \
              close\r\n\r\n",
             body.len()
         );
         // Whoever asked may be gone, which is no concern of the script.
-        drop(self.0.write_all(head.as_bytes()).and_then(|()| self.0.write_all(body.as_bytes())));
+        drop(
+            self.0
+                .write_all(head.as_bytes())
+                .and_then(|()| self.0.write_all(body.as_bytes())),
+        );
     }
 
     pub(crate) fn begin_stream(&mut self, headers: &[(&'static str, String)]) {
-        let extra: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let extra: String = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
         let head = format!(
             "HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{extra}connection: \
              close\r\n\r\n"
@@ -73,7 +98,9 @@ impl Connection {
 
     /// One chunk; false if nobody listens any more.
     pub(crate) fn send(&mut self, text: &str) -> bool {
-        write!(self.0, "{:x}\r\n{text}\r\n", text.len()).and_then(|()| self.0.flush()).is_ok()
+        write!(self.0, "{:x}\r\n{text}\r\n", text.len())
+            .and_then(|()| self.0.flush())
+            .is_ok()
     }
 
     pub(crate) fn end_stream(&mut self) {

@@ -1,8 +1,10 @@
-//! A model provider that answers from a script: a real HTTP server on this machine that speaks the wire formats of OpenAI,
-//! Anthropic and Gemini, streamed and whole, and remembers what it was asked.
+//! A model provider that answers from a script: a real HTTP server on this machine that speaks the
+//! wire formats of OpenAI, Anthropic and Gemini, streamed and whole, and remembers what it was
+//! asked.
 //!
-//! Tests of other crates use it with `#[path = "../../../planwright-adapters/tests/provider/mod.rs"] mod provider;`. It needs
-//! nothing but the standard library and `serde_json`.
+//! Tests of other crates use it with `#[path =
+//! "../../../planwright-adapters/tests/provider/mod.rs"] mod provider;`. It needs nothing but the
+//! standard library and `serde_json`.
 
 mod anthropic;
 mod gemini;
@@ -39,7 +41,8 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Answers with these, in order. Whoever asks once more is told that the script is used up (status 500).
+    /// Answers with these, in order. Whoever asks once more is told that the script is used up
+    /// (status 500).
     pub(crate) fn scripted(replies: impl IntoIterator<Item = Reply>) -> Self {
         let mut script: VecDeque<Reply> = replies.into_iter().collect();
         let used_up = || Reply::status(500, r#"{"error": {"message": "the script is used up"}}"#);
@@ -49,7 +52,9 @@ impl Provider {
     /// Answers with whatever this makes of the question.
     pub(crate) fn answering(answerer: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port of this machine is free");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             answerer: Mutex::new(Box::new(answerer)),
             asked: Mutex::default(),
@@ -65,22 +70,32 @@ impl Provider {
                 drop(std::thread::spawn(move || serve(&shared, stream)));
             }
         });
-        Self { address, shared, accepting: Some(accepting) }
+        Self {
+            address,
+            shared,
+            accepting: Some(accepting),
+        }
     }
 
-    /// Where it is, without a path: `http://127.0.0.1:PORT`. OpenAI's format is below `/v1`, Anthropic's too, Gemini's
-    /// below `/v1beta`.
+    /// Where it is, without a path: `http://127.0.0.1:PORT`. OpenAI's format is below `/v1`,
+    /// Anthropic's too, Gemini's below `/v1beta`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every question for an answer so far, in order. Questions for the list of models are left out.
+    /// Every question for an answer so far, in order. Questions for the list of models are left
+    /// out.
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared
+            .asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
-    /// A `planwright.toml` with it as the provider `scripted` (OpenAI's format), of which `scripted/model` is the
-    /// default model. Nothing is tried twice, so that a failing test fails fast.
+    /// A `planwright.toml` with it as the provider `scripted` (OpenAI's format), of which
+    /// `scripted/model` is the default model. Nothing is tried twice, so that a failing test fails
+    /// fast.
     pub(crate) fn config(&self) -> String {
         format!(
             "[models]\ndefault = \"scripted/model\"\n[models.providers.scripted]\nkind = \"openai\"\n\
@@ -96,22 +111,33 @@ impl Drop for Provider {
         // Wakes the thread that waits for connections.
         drop(TcpStream::connect(self.address));
         if let Some(accepting) = self.accepting.take() {
-            accepting.join().expect("the thread that accepts does not panic");
+            accepting
+                .join()
+                .expect("the thread that accepts does not panic");
         }
     }
 }
 
 /// One connection, one request.
 fn serve(shared: &Shared, stream: TcpStream) {
-    let Some((mut connection, asked)) = Connection::accept(stream) else { return };
+    let Some((mut connection, asked)) = Connection::accept(stream) else {
+        return;
+    };
     if asked.method == "GET" {
         let models = json!({"object": "list", "data": [{"id": "model", "object": "model"}]});
         connection.whole(200, &[], &models.to_string());
         return;
     }
     let reply = {
-        let mut answerer = shared.answerer.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
+        let mut answerer = shared
+            .answerer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        shared
+            .asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(asked.clone());
         answerer(&asked)
     };
     std::thread::sleep(reply.delay);
@@ -120,21 +146,29 @@ fn serve(shared: &Shared, stream: TcpStream) {
         return;
     }
     let (events, whole): (Vec<Event>, Value) = match asked.path.as_str() {
-        path if path.contains(":streamGenerateContent") || path.contains(":generateContent") => {
-            (gemini::events(&reply, &asked), gemini::whole(&reply, &asked))
-        }
-        path if path.ends_with("/messages") => {
-            (anthropic::events(&reply, &asked), anthropic::whole(&reply, &asked))
-        }
-        path if path.ends_with("/chat/completions") => {
-            (openai::events(&reply, &asked), openai::whole(&reply, &asked))
-        }
+        path if path.contains(":streamGenerateContent") || path.contains(":generateContent") => (
+            gemini::events(&reply, &asked),
+            gemini::whole(&reply, &asked),
+        ),
+        path if path.ends_with("/messages") => (
+            anthropic::events(&reply, &asked),
+            anthropic::whole(&reply, &asked),
+        ),
+        path if path.ends_with("/chat/completions") => (
+            openai::events(&reply, &asked),
+            openai::whole(&reply, &asked),
+        ),
         other => {
-            connection.whole(404, &[], &json!({"error": {"message": format!("no {other}")}}).to_string());
+            connection.whole(
+                404,
+                &[],
+                &json!({"error": {"message": format!("no {other}")}}).to_string(),
+            );
             return;
         }
     };
-    let streamed = asked.body["stream"] == json!(true) || asked.path.contains(":streamGenerateContent");
+    let streamed =
+        asked.body["stream"] == json!(true) || asked.path.contains(":streamGenerateContent");
     if !streamed {
         connection.whole(200, &reply.headers, &whole.to_string());
         return;
@@ -162,7 +196,10 @@ struct Event {
 
 impl Event {
     fn data(data: &Value) -> Self {
-        Self { name: None, data: data.to_string() }
+        Self {
+            name: None,
+            data: data.to_string(),
+        }
     }
 }
 

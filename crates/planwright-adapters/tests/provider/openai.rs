@@ -52,9 +52,14 @@ pub(super) fn events(reply: &Reply, asked: &Asked) -> Vec<Event> {
     }
     events.push(chunk(json!({}), Some(finish(reply, !calls.is_empty()))));
     if let Some(usage) = usage(reply) {
-        events.push(Event::data(&json!({"id": "chatcmpl-1", "choices": [], "usage": usage})));
+        events.push(Event::data(
+            &json!({"id": "chatcmpl-1", "choices": [], "usage": usage}),
+        ));
     }
-    events.push(Event { name: None, data: "[DONE]".to_owned() });
+    events.push(Event {
+        name: None,
+        data: "[DONE]".to_owned(),
+    });
     events
 }
 

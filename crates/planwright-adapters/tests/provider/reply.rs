@@ -9,7 +9,8 @@ pub(crate) struct Reply {
     pub(super) text: String,
     /// Name and arguments; text where they shall be no JSON.
     pub(super) calls: Vec<(String, Value)>,
-    /// The text is JSON: a provider that is made to call one tool gives it as that tool's arguments.
+    /// The text is JSON: a provider that is made to call one tool gives it as that tool's
+    /// arguments.
     pub(super) structured: Option<Value>,
     /// Input, output, cached.
     pub(super) usage: Option<(u64, u64, u64)>,
@@ -29,34 +30,55 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), usage: Some((100, 20, 0)), ..Self::default() }
+        Self {
+            text: text.into(),
+            usage: Some((100, 20, 0)),
+            ..Self::default()
+        }
     }
 
     /// An answer to a question for JSON.
     pub(crate) fn json(value: Value) -> Self {
-        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
+        Self {
+            structured: Some(value.clone()),
+            ..Self::text(value.to_string())
+        }
     }
 
     /// JSON in a fence, with talk around it.
     pub(crate) fn fenced(value: &Value) -> Self {
-        Self::text(format!("Sure, here it is:\n\n```json\n{value:#}\n```\nTell me if you want it changed."))
+        Self::text(format!(
+            "Sure, here it is:\n\n```json\n{value:#}\n```\nTell me if you want it changed."
+        ))
     }
 
     /// Calls of tools. Arguments that are text are sent as they are, JSON or not.
     pub(crate) fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
-        let calls = calls.into_iter().map(|(name, args)| (name.to_owned(), args)).collect();
-        Self { calls, ..Self::text("") }
+        let calls = calls
+            .into_iter()
+            .map(|(name, args)| (name.to_owned(), args))
+            .collect();
+        Self {
+            calls,
+            ..Self::text("")
+        }
     }
 
     /// No answer.
     pub(crate) fn status(status: u16, body: impl Into<String>) -> Self {
-        Self { refused: Some((status, body.into())), ..Self::default() }
+        Self {
+            refused: Some((status, body.into())),
+            ..Self::default()
+        }
     }
 
     /// The rate is limited; ask again in so many seconds.
     pub(crate) fn limited(seconds: u64) -> Self {
-        Self::status(429, r#"{"error": {"message": "slow down", "type": "rate_limit_error"}}"#)
-            .header("retry-after", seconds.to_string())
+        Self::status(
+            429,
+            r#"{"error": {"message": "slow down", "type": "rate_limit_error"}}"#,
+        )
+        .header("retry-after", seconds.to_string())
     }
 
     /// As llama.cpp answers until its model is in memory.
@@ -75,7 +97,10 @@ impl Reply {
 
     #[must_use]
     pub(crate) fn saying(self, text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..self }
+        Self {
+            text: text.into(),
+            ..self
+        }
     }
 
     /// Nothing is said for this long.
@@ -99,23 +124,36 @@ impl Reply {
     /// The last events never come, and the connection stays open.
     #[must_use]
     pub(crate) fn hanging(self, withheld: usize) -> Self {
-        Self { withheld, hangs: true, ..self }
+        Self {
+            withheld,
+            hangs: true,
+            ..self
+        }
     }
 
     /// The answer reached the limit of tokens.
     #[must_use]
     pub(crate) fn too_long(self) -> Self {
-        Self { length: true, ..self }
+        Self {
+            length: true,
+            ..self
+        }
     }
 
     #[must_use]
     pub(crate) fn using(self, input: u64, output: u64, cached: u64) -> Self {
-        Self { usage: Some((input, output, cached)), ..self }
+        Self {
+            usage: Some((input, output, cached)),
+            ..self
+        }
     }
 
     #[must_use]
     pub(crate) fn without_usage(self) -> Self {
-        Self { usage: None, ..self }
+        Self {
+            usage: None,
+            ..self
+        }
     }
 
     /// What is called, if a provider was made to call this tool: the arguments are the answer.
@@ -128,18 +166,28 @@ impl Reply {
 
     /// What is said beside the calls.
     pub(super) fn text_with(&self, forced: Option<&str>) -> &str {
-        if self.structured.is_some() && forced.is_some() { "" } else { &self.text }
+        if self.structured.is_some() && forced.is_some() {
+            ""
+        } else {
+            &self.text
+        }
     }
 }
 
 /// Two pieces of a text, so that they have to be put together.
 pub(super) fn halves(text: &str) -> Vec<&str> {
-    let middle = (text.len() / 2..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+    let middle = (text.len() / 2..=text.len())
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(text.len());
     let (one, other) = text.split_at(middle);
-    [one, other].into_iter().filter(|piece| !piece.is_empty()).collect()
+    [one, other]
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .collect()
 }
 
 /// Arguments as text.
 pub(super) fn written(args: &Value) -> String {
-    args.as_str().map_or_else(|| args.to_string(), str::to_owned)
+    args.as_str()
+        .map_or_else(|| args.to_string(), str::to_owned)
 }

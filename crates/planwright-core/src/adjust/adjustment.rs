@@ -7,10 +7,18 @@ use serde_json::{Map, Value};
 
 /// One change to a plan that is being run. Steps that completed cannot be changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
 pub enum Adjustment {
     /// Other arguments for a step that has not run.
-    Modify { step: StepId, args: Map<String, Value> },
+    Modify {
+        step: StepId,
+        args: Map<String, Value>,
+    },
     /// A step that failed runs again, with other arguments if there are any.
     Retry {
         step: StepId,

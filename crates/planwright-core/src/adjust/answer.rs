@@ -23,16 +23,23 @@ pub struct Reflected {
 impl Reflected {
     /// Nobody could say how the run stands.
     pub fn unknown(why: impl Into<String>) -> Self {
-        Self { assessment: Assessment::Unknown, reasoning: cut(&why.into()), adjustments: Vec::new() }
+        Self {
+            assessment: Assessment::Unknown,
+            reasoning: cut(&why.into()),
+            adjustments: Vec::new(),
+        }
     }
 
-    /// Reads an answer: plain, fenced, or inside of another object. One that makes no sense is no answer.
+    /// Reads an answer: plain, fenced, or inside of another object. One that makes no sense is no
+    /// answer.
     pub fn read(text: &str, bounds: &Bounds) -> Result<Self, String> {
         let value = find_json(text).ok_or("there is no JSON object in the answer")?;
         let object = with_assessment(&value, MAX_DEPTH).ok_or("the answer has no `assessment`")?;
         let assessment = read_assessment(object.get("assessment"))?;
         let reasoning = first(object, &["reasoning", "reason", "summary"]).and_then(Value::as_str);
-        let listed = first(object, &["adjustments", "changes"]).cloned().unwrap_or(Value::Null);
+        let listed = first(object, &["adjustments", "changes"])
+            .cloned()
+            .unwrap_or(Value::Null);
         let adjustments = match listed {
             Value::Null => Vec::new(),
             Value::Array(list) if list.len() > Adjustment::MAX => {
@@ -46,14 +53,19 @@ impl Reflected {
                 .iter()
                 .enumerate()
                 .map(|(index, value)| {
-                    read_adjustment(value, bounds).map_err(|why| format!("adjustment {}: {why}", index + 1))
+                    read_adjustment(value, bounds)
+                        .map_err(|why| format!("adjustment {}: {why}", index + 1))
                 })
                 .collect::<Result<_, _>>()?,
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
                 return Err("`adjustments` is no list".to_owned());
             }
         };
-        Ok(Self { assessment, reasoning: cut(reasoning.unwrap_or_default()), adjustments })
+        Ok(Self {
+            assessment,
+            reasoning: cut(reasoning.unwrap_or_default()),
+            adjustments,
+        })
     }
 }
 
@@ -73,27 +85,47 @@ fn with_assessment(value: &Value, depth: usize) -> Option<&Map<String, Value>> {
     if depth == 0 {
         return None;
     }
-    inside.into_iter().find_map(|value| with_assessment(value, depth - 1))
+    inside
+        .into_iter()
+        .find_map(|value| with_assessment(value, depth - 1))
 }
 
 fn read_assessment(value: Option<&Value>) -> Result<Assessment, String> {
-    let Some(Value::String(word)) = value else { return Err("`assessment` is no text".to_owned()) };
+    let Some(Value::String(word)) = value else {
+        return Err("`assessment` is no text".to_owned());
+    };
     let plain = word.trim().to_lowercase().replace([' ', '-'], "_");
-    plain
-        .parse()
-        .map_err(|_| format!("`{}` is no assessment", printable(&word.chars().take(50).collect::<String>())))
+    plain.parse().map_err(|_| {
+        format!(
+            "`{}` is no assessment",
+            printable(&word.chars().take(50).collect::<String>())
+        )
+    })
 }
 
 fn first<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| object.get(*name)).filter(|value| !value.is_null())
+    names
+        .iter()
+        .find_map(|name| object.get(*name))
+        .filter(|value| !value.is_null())
 }
 
 fn read_adjustment(value: &Value, bounds: &Bounds) -> Result<Adjustment, String> {
-    let Value::Object(object) = value else { return Err("it is no object".to_owned()) };
-    let word = first(object, &["type", "adjustmentType", "adjustment_type"]).and_then(Value::as_str);
-    let word = word.ok_or("it has no `type`")?.trim().to_lowercase().replace('-', "_");
+    let Value::Object(object) = value else {
+        return Err("it is no object".to_owned());
+    };
+    let word =
+        first(object, &["type", "adjustmentType", "adjustment_type"]).and_then(Value::as_str);
+    let word = word
+        .ok_or("it has no `type`")?
+        .trim()
+        .to_lowercase()
+        .replace('-', "_");
     let step = read_step_id(first(object, &["step", "stepId", "step_id"]))?;
-    let args = first(object, &["args", "newArgs", "newInput", "new_input", "new_tool_input"]);
+    let args = first(
+        object,
+        &["args", "newArgs", "newInput", "new_input", "new_tool_input"],
+    );
     let args = match args {
         None => None,
         Some(Value::Object(args)) => Some(args.clone()),
@@ -101,22 +133,32 @@ fn read_adjustment(value: &Value, bounds: &Bounds) -> Result<Adjustment, String>
     };
     let new = || {
         let new = first(object, &["new", "newStep", "new_step"]).ok_or("it has no `new` step")?;
-        let read = Step::read(new.clone(), bounds).map_err(|error| format!("the new step: {error}"))?;
+        let read =
+            Step::read(new.clone(), bounds).map_err(|error| format!("the new step: {error}"))?;
         Ok::<_, String>(Box::new(read))
     };
     Ok(match word.as_str() {
-        "modify" => Adjustment::Modify { step, args: args.ok_or("it has no `args`")? },
+        "modify" => Adjustment::Modify {
+            step,
+            args: args.ok_or("it has no `args`")?,
+        },
         "retry" => Adjustment::Retry { step, args },
         "skip" => {
-            let reason = first(object, &["reason", "reasoning"]).and_then(Value::as_str).unwrap_or_default();
-            Adjustment::Skip { step, reason: cut(reason) }
+            let reason = first(object, &["reason", "reasoning"])
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            Adjustment::Skip {
+                step,
+                reason: cut(reason),
+            }
         }
         "add_before" => Adjustment::AddBefore { step, new: new()? },
         "add_after" => Adjustment::AddAfter { step, new: new()? },
         "replace" => Adjustment::Replace { step, new: new()? },
         _ => {
             return Err(
-                "its `type` is none of retry, modify, skip, add_before, add_after, replace".to_owned()
+                "its `type` is none of retry, modify, skip, add_before, add_after, replace"
+                    .to_owned(),
             );
         }
     })
@@ -128,5 +170,6 @@ fn read_step_id(value: Option<&Value>) -> Result<StepId, String> {
         Some(Value::Number(number)) => number.to_string(),
         _ => return Err("it names no `step`".to_owned()),
     };
-    text.parse().map_err(|_| "its `step` is no id of a step".to_owned())
+    text.parse()
+        .map_err(|_| "its `step` is no id of a step".to_owned())
 }

@@ -28,7 +28,8 @@ impl Adjustment {
 }
 
 impl Document {
-    /// The document after all these adjustments, checked as a set. What was executed stays exactly as it is.
+    /// The document after all these adjustments, checked as a set. What was executed stays exactly
+    /// as it is.
     pub fn adjusted(
         &self,
         adjustments: &[Adjustment],
@@ -66,15 +67,19 @@ fn check_set(adjustments: &[Adjustment], state: &Adjustable, problems: &mut Vec<
         ));
     }
     let mut changed = BTreeSet::new();
-    for adjustment in adjustments.iter().filter(|adjustment| adjustment.changes_its_step()) {
+    for adjustment in adjustments
+        .iter()
+        .filter(|adjustment| adjustment.changes_its_step())
+    {
         if !changed.insert(adjustment.step()) {
             problems.push(format!("step `{}` is changed twice", adjustment.step()));
         }
     }
     for (step, standing) in state.iter() {
         match standing {
-            Standing::Unknown => problems
-                .push(format!("nobody knows whether step `{step}` happened: a person has to say first")),
+            Standing::Unknown => problems.push(format!(
+                "nobody knows whether step `{step}` happened: a person has to say first"
+            )),
             Standing::Partial if !is_left_behind(adjustments, step) => problems.push(format!(
                 "part of step `{step}` was done, and it would be done again: skip or replace it"
             )),
@@ -86,16 +91,21 @@ fn check_set(adjustments: &[Adjustment], state: &Adjustable, problems: &mut Vec<
 /// Whether the step, as it is, does not run again.
 fn is_left_behind(adjustments: &[Adjustment], step: &StepId) -> bool {
     adjustments.iter().any(|adjustment| {
-        matches!(adjustment, Adjustment::Skip { .. } | Adjustment::Replace { .. })
-            && adjustment.step() == step
+        matches!(
+            adjustment,
+            Adjustment::Skip { .. } | Adjustment::Replace { .. }
+        ) && adjustment.step() == step
     })
 }
 
 impl Adjustment {
-    /// Whether the step itself becomes another one; inserting beside it can be done any number of times.
+    /// Whether the step itself becomes another one; inserting beside it can be done any number of
+    /// times.
     fn changes_its_step(&self) -> bool {
         match self {
-            Self::Modify { .. } | Self::Retry { .. } | Self::Skip { .. } | Self::Replace { .. } => true,
+            Self::Modify { .. } | Self::Retry { .. } | Self::Skip { .. } | Self::Replace { .. } => {
+                true
+            }
             Self::AddBefore { .. } | Self::AddAfter { .. } => false,
         }
     }
@@ -104,13 +114,20 @@ impl Adjustment {
     fn new_step(&self) -> Option<&Step> {
         match self {
             Self::AddBefore { new, .. } | Self::AddAfter { new, .. } => Some(new),
-            Self::Modify { .. } | Self::Retry { .. } | Self::Skip { .. } | Self::Replace { .. } => None,
+            Self::Modify { .. } | Self::Retry { .. } | Self::Skip { .. } | Self::Replace { .. } => {
+                None
+            }
         }
     }
 }
 
 /// Whether this adjustment may be made to the step as it stands.
-fn check(document: &Document, adjustment: &Adjustment, state: &Adjustable, problems: &mut Vec<String>) {
+fn check(
+    document: &Document,
+    adjustment: &Adjustment,
+    state: &Adjustable,
+    problems: &mut Vec<String>,
+) {
     let (id, word) = (adjustment.step(), adjustment.word());
     let Some(step) = find(document, id).map(|index| &document.steps[index]) else {
         problems.push(format!("{word}: there is no step `{id}`"));
@@ -119,7 +136,9 @@ fn check(document: &Document, adjustment: &Adjustment, state: &Adjustable, probl
     let standing = state.standing(id);
     let refused = match (adjustment, standing) {
         (_, Standing::Unknown) | (Adjustment::AddAfter { .. }, _) => None,
-        (_, Standing::Done(word)) => Some(format!("it is {word}, and what was executed cannot be changed")),
+        (_, Standing::Done(word)) => Some(format!(
+            "it is {word}, and what was executed cannot be changed"
+        )),
         (Adjustment::Modify { .. }, Standing::Failed) => {
             Some("it has run and failed: retry it with other arguments".to_owned())
         }
@@ -138,16 +157,28 @@ fn check(document: &Document, adjustment: &Adjustment, state: &Adjustable, probl
         ) => None,
     };
     problems.extend(refused.map(|why| format!("{word} of step `{id}`: {why}")));
-    let has_args = matches!(adjustment, Adjustment::Modify { .. } | Adjustment::Retry { args: Some(_), .. });
+    let has_args = matches!(
+        adjustment,
+        Adjustment::Modify { .. } | Adjustment::Retry { args: Some(_), .. }
+    );
     if has_args && step.tool.is_none() {
-        problems.push(format!("{word} of step `{id}`: only the arguments of a tool can be changed"));
+        problems.push(format!(
+            "{word} of step `{id}`: only the arguments of a tool can be changed"
+        ));
     }
 }
 
 /// New steps have ids of their own.
 fn check_ids(document: &Document, adjustments: &[Adjustment], problems: &mut Vec<String>) {
-    let mut ids: BTreeSet<&StepId> = document.steps.iter().filter_map(|step| step.id.as_ref()).collect();
-    for id in adjustments.iter().filter_map(|adjustment| adjustment.new_step()?.id.as_ref()) {
+    let mut ids: BTreeSet<&StepId> = document
+        .steps
+        .iter()
+        .filter_map(|step| step.id.as_ref())
+        .collect();
+    for id in adjustments
+        .iter()
+        .filter_map(|adjustment| adjustment.new_step()?.id.as_ref())
+    {
         if !ids.insert(id) {
             problems.push(format!("there is a step `{id}` already"));
         }
@@ -155,7 +186,9 @@ fn check_ids(document: &Document, adjustments: &[Adjustment], problems: &mut Vec
 }
 
 fn make(document: &mut Document, adjustment: &Adjustment) {
-    let Some(index) = find(document, adjustment.step()) else { return };
+    let Some(index) = find(document, adjustment.step()) else {
+        return;
+    };
     match adjustment {
         Adjustment::Modify { args, .. } => set_args(&mut document.steps[index], args),
         Adjustment::Retry { args, .. } => {
@@ -188,8 +221,8 @@ fn set_args(step: &mut Step, args: &Map<String, Value>) {
     step.args.clone_from(args);
 }
 
-/// The new step under the id of the old one. What it waited for it still waits for, and what others call its value
-/// stays the same.
+/// The new step under the id of the old one. What it waited for it still waits for, and what others
+/// call its value stays the same.
 fn replacement(old: &Step, new: &Step) -> Step {
     let mut step = new.clone();
     step.id.clone_from(&old.id);
@@ -208,10 +241,14 @@ fn replacement(old: &Step, new: &Step) -> Step {
 fn named(document: &Document, new: &Step) -> (Step, StepId) {
     let mut step = new.clone();
     let id = step.id.clone().unwrap_or_else(|| {
-        let free = (1..).map(|number| format!("added-{number}")).find_map(|name| {
-            let id: StepId = name.parse().expect("words and numbers make a valid step id");
-            find(document, &id).is_none().then_some(id)
-        });
+        let free = (1..)
+            .map(|number| format!("added-{number}"))
+            .find_map(|name| {
+                let id: StepId = name
+                    .parse()
+                    .expect("words and numbers make a valid step id");
+                find(document, &id).is_none().then_some(id)
+            });
         free.expect("there is always a next number")
     });
     step.id = Some(id.clone());
@@ -219,7 +256,10 @@ fn named(document: &Document, new: &Step) -> (Step, StepId) {
 }
 
 fn find(document: &Document, id: &StepId) -> Option<usize> {
-    document.steps.iter().position(|step| step.id.as_ref() == Some(id))
+    document
+        .steps
+        .iter()
+        .position(|step| step.id.as_ref() == Some(id))
 }
 
 /// The result is a sound plan in which everything that was executed is as it was.
@@ -230,19 +270,30 @@ fn check_result(
     bounds: &Bounds,
 ) -> Result<(), AdjustError> {
     let failed = |problems| Err(AdjustError { problems });
-    let bytes = serde_json::to_vec(after).expect("documents have only string keys").len();
+    let bytes = serde_json::to_vec(after)
+        .expect("documents have only string keys")
+        .len();
     if bytes > bounds.max_document_bytes {
         let limit = bounds.max_document_bytes;
-        return failed(vec![format!("the adjusted plan has {bytes} bytes, at most {limit} are kept")]);
+        return failed(vec![format!(
+            "the adjusted plan has {bytes} bytes, at most {limit} are kept"
+        )]);
     }
     if let Err(findings) = Plan::compile(after.clone(), bounds) {
-        return failed(findings.into_iter().map(|finding| finding.to_string()).collect());
+        return failed(
+            findings
+                .into_iter()
+                .map(|finding| finding.to_string())
+                .collect(),
+        );
     }
     for step in &before.steps {
         let Some(id) = &step.id else { continue };
         let is_same = find(after, id).is_some_and(|index| after.steps[index] == *step);
         if matches!(state.standing(id), Standing::Done(_)) && !is_same {
-            return failed(vec![format!("step `{id}` was executed, and cannot be changed")]);
+            return failed(vec![format!(
+                "step `{id}` was executed, and cannot be changed"
+            )]);
         }
     }
     Ok(())

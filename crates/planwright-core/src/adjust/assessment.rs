@@ -17,8 +17,14 @@ pub enum Assessment {
 }
 
 impl Assessment {
-    pub const ALL: [Self; 6] =
-        [Self::OnTrack, Self::NeedsAdjustment, Self::OffTrack, Self::Complete, Self::Failed, Self::Unknown];
+    pub const ALL: [Self; 6] = [
+        Self::OnTrack,
+        Self::NeedsAdjustment,
+        Self::OffTrack,
+        Self::Complete,
+        Self::Failed,
+        Self::Unknown,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +52,9 @@ impl FromStr for Assessment {
     type Err = UnknownAssessment;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|assessment| assessment.as_str() == word);
+        let found = Self::ALL
+            .into_iter()
+            .find(|assessment| assessment.as_str() == word);
         found.ok_or_else(|| UnknownAssessment(word.to_owned()))
     }
 }

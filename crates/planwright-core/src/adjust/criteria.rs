@@ -15,15 +15,20 @@ const MAX_CRITERIA: usize = 50;
 /// Letters of the evidence that are kept.
 const MAX_EVIDENCE: usize = 1_000;
 
-/// What the plan's own steps say: a step with the label `criterion:2` decides the second criterion. One that completed
-/// speaks for it unless its value is false, or has a `holds` that is.
+/// What the plan's own steps say: a step with the label `criterion:2` decides the second criterion.
+/// One that completed speaks for it unless its value is false, or has a `holds` that is.
 pub fn settled_by_steps(run: &Run) -> BTreeMap<usize, CriterionCheck> {
     let criteria = &run.plan().document().success_criteria;
     let mut settled: BTreeMap<usize, CriterionCheck> = BTreeMap::new();
     for ix in run.plan().indices() {
-        let numbers = run.definition(ix).labels.iter().filter_map(|label| label.strip_prefix("criterion:"));
+        let numbers = run
+            .definition(ix)
+            .labels
+            .iter()
+            .filter_map(|label| label.strip_prefix("criterion:"));
         for number in numbers.filter_map(|number| number.trim().parse::<usize>().ok()) {
-            let Some(criterion) = number.checked_sub(1).and_then(|index| criteria.get(index)) else {
+            let Some(criterion) = number.checked_sub(1).and_then(|index| criteria.get(index))
+            else {
                 continue;
             };
             let (holds, said) = verdict(run.step(ix));
@@ -39,8 +44,11 @@ pub fn settled_by_steps(run: &Run) -> BTreeMap<usize, CriterionCheck> {
                 (Some(true), Some(true)) => Some(true),
                 (None, _) | (_, None) => None,
             };
-            check.evidence =
-                if check.evidence.is_empty() { evidence } else { format!("{}; {evidence}", check.evidence) };
+            check.evidence = if check.evidence.is_empty() {
+                evidence
+            } else {
+                format!("{}; {evidence}", check.evidence)
+            };
         }
     }
     settled
@@ -48,20 +56,35 @@ pub fn settled_by_steps(run: &Run) -> BTreeMap<usize, CriterionCheck> {
 
 fn verdict(state: &StepState) -> (Option<bool>, String) {
     match state {
-        StepState::Completed { value: StoredValue::Inline(value), .. } => {
+        StepState::Completed {
+            value: StoredValue::Inline(value),
+            ..
+        } => {
             let said = match &**value {
                 Value::Bool(holds) => Some(*holds),
                 Value::Object(object) => object.get("holds").and_then(Value::as_bool),
                 Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
             };
             let holds = said.unwrap_or(true);
-            (Some(holds), if holds { "says so".to_owned() } else { "says that it does not".to_owned() })
+            (
+                Some(holds),
+                if holds {
+                    "says so".to_owned()
+                } else {
+                    "says that it does not".to_owned()
+                },
+            )
         }
-        StepState::Completed { value: StoredValue::Artifact(_), .. } => {
+        StepState::Completed {
+            value: StoredValue::Artifact(_),
+            ..
+        } => {
             // A small value is read; what is too large to be read here may say anything.
             (None, "its result is too large to be a verdict".to_owned())
         }
-        StepState::Failed { error, .. } => (Some(false), format!("failed: {}", bounded(&error.message))),
+        StepState::Failed { error, .. } => {
+            (Some(false), format!("failed: {}", bounded(&error.message)))
+        }
         StepState::Pending { .. }
         | StepState::Blocked { .. }
         | StepState::Ready { .. }
@@ -90,7 +113,11 @@ pub fn criteria_messages(run: &Run, asked: &[usize], instructions: &str) -> Vec<
         })
         .collect();
     let (steps, left_out) = StepStory::of_run(run);
-    let goal = document.goal.as_deref().or(document.title.as_deref()).unwrap_or_default();
+    let goal = document
+        .goal
+        .as_deref()
+        .or(document.title.as_deref())
+        .unwrap_or_default();
     let plan = json!({ "goal": bounded(goal), "run": run.status(), "stepsLeftOut": left_out });
     let text = [
         as_data("Plan", &plan),
@@ -102,7 +129,11 @@ pub fn criteria_messages(run: &Run, asked: &[usize], instructions: &str) -> Vec<
 }
 
 pub fn criteria_schema(asked: &[usize]) -> AnswerSchema {
-    let numbers: Vec<usize> = asked.iter().take(MAX_CRITERIA).map(|index| index + 1).collect();
+    let numbers: Vec<usize> = asked
+        .iter()
+        .take(MAX_CRITERIA)
+        .map(|index| index + 1)
+        .collect();
     let check = json!({
         "type": "object",
         "properties": {
@@ -113,12 +144,16 @@ pub fn criteria_schema(asked: &[usize]) -> AnswerSchema {
         "required": ["criterion", "holds", "evidence"],
     });
     let checks = json!({ "type": "array", "maxItems": numbers.len(), "items": check });
-    let schema = json!({ "type": "object", "properties": { "checks": checks }, "required": ["checks"] });
-    AnswerSchema { name: "criteria".to_owned(), schema }
+    let schema =
+        json!({ "type": "object", "properties": { "checks": checks }, "required": ["checks"] });
+    AnswerSchema {
+        name: "criteria".to_owned(),
+        schema,
+    }
 }
 
-/// What the answer says about each criterion, by its number counted from 0. What it does not mention, or mentions twice
-/// with different words, nobody can tell.
+/// What the answer says about each criterion, by its number counted from 0. What it does not
+/// mention, or mentions twice with different words, nobody can tell.
 pub fn read_criteria(
     run: &Run,
     asked: &[usize],
@@ -130,11 +165,16 @@ pub fn read_criteria(
     let criteria = &run.plan().document().success_criteria;
     let told = |index: usize| -> (Option<bool>, String) {
         let mut found = list.iter().filter(|check| number(check) == Some(index + 1));
-        let Some(check) = found.next() else { return (None, "the model did not say".to_owned()) };
+        let Some(check) = found.next() else {
+            return (None, "the model did not say".to_owned());
+        };
         if found.any(|other| other.get("holds") != check.get("holds")) {
             return (None, "the model said two things".to_owned());
         }
-        let evidence = check.get("evidence").and_then(Value::as_str).unwrap_or_default();
+        let evidence = check
+            .get("evidence")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let evidence = printable(evidence).chars().take(MAX_EVIDENCE).collect();
         (check.get("holds").and_then(Value::as_bool), evidence)
     };
@@ -142,13 +182,22 @@ pub fn read_criteria(
         .iter()
         .filter_map(|&index| {
             let (holds, evidence) = told(index);
-            Some((index, CriterionCheck { criterion: criteria.get(index)?.clone(), holds, evidence }))
+            Some((
+                index,
+                CriterionCheck {
+                    criterion: criteria.get(index)?.clone(),
+                    holds,
+                    evidence,
+                },
+            ))
         })
         .collect())
 }
 
 fn number(check: &Value) -> Option<usize> {
     let number = check.get("criterion")?;
-    let read = number.as_u64().or_else(|| number.as_str()?.trim().parse().ok())?;
+    let read = number
+        .as_u64()
+        .or_else(|| number.as_str()?.trim().parse().ok())?;
     usize::try_from(read).ok()
 }

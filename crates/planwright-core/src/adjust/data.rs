@@ -32,10 +32,13 @@ pub struct StepStory {
 }
 
 impl StepStory {
-    /// The steps of a run: all that fit, those that did not succeed first, and how many are left out.
+    /// The steps of a run: all that fit, those that did not succeed first, and how many are left
+    /// out.
     pub fn of_run(run: &Run) -> (Vec<Self>, usize) {
         let stands = |state: &StepState| match state {
-            StepState::Failed { .. } | StepState::Denied { .. } | StepState::OutcomeUnknown { .. } => 0,
+            StepState::Failed { .. }
+            | StepState::Denied { .. }
+            | StepState::OutcomeUnknown { .. } => 0,
             StepState::Completed { .. } => 2,
             StepState::Pending { .. }
             | StepState::Blocked { .. }
@@ -68,8 +71,11 @@ impl StepStory {
 
     fn of_step(run: &Run, ix: crate::plan::StepIx) -> Self {
         let (step, state) = (run.definition(ix), run.step(ix));
-        let args =
-            if step.args.is_empty() { String::new() } else { Value::Object(step.args.clone()).to_string() };
+        let args = if step.args.is_empty() {
+            String::new()
+        } else {
+            Value::Object(step.args.clone()).to_string()
+        };
         Self {
             id: run.step_id(ix).to_string(),
             title: bounded(step.title.as_deref().unwrap_or_default()),
@@ -77,7 +83,9 @@ impl StepStory {
             state: state.name(),
             depends_on: step.depends_on.iter().map(ToString::to_string).collect(),
             args: bounded(&args),
-            error: run.explain(state).map(|error| bounded(&format!("{}: {}", error.code, error.message))),
+            error: run
+                .explain(state)
+                .map(|error| bounded(&format!("{}: {}", error.code, error.message))),
             result: state.value().map(told),
         }
     }
@@ -87,22 +95,33 @@ fn told(value: &StoredValue) -> String {
     match value {
         StoredValue::Inline(value) => match &**value {
             Value::String(text) => bounded(text),
-            other
-            @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                bounded(&other.to_string())
-            }
+            other @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_)) => bounded(&other.to_string()),
         },
         StoredValue::Artifact(artifact) => {
-            format!("(a value of {} bytes that is kept elsewhere)", artifact.bytes)
+            format!(
+                "(a value of {} bytes that is kept elsewhere)",
+                artifact.bytes
+            )
         }
     }
 }
 
 /// The beginning of a text, without what a reader cannot see. Line breaks stay.
 pub(super) fn bounded(text: &str) -> String {
-    let cut: String =
-        text.chars().filter(|&c| c == '\n' || !(c.is_control() || is_invisible(c))).take(MAX_TEXT).collect();
-    if text.chars().nth(MAX_TEXT).is_some() { format!("{cut}… (cut)") } else { cut }
+    let cut: String = text
+        .chars()
+        .filter(|&c| c == '\n' || !(c.is_control() || is_invisible(c)))
+        .take(MAX_TEXT)
+        .collect();
+    if text.chars().nth(MAX_TEXT).is_some() {
+        format!("{cut}… (cut)")
+    } else {
+        cut
+    }
 }
 
 /// A value as JSON that cannot end the block it stands in, with a heading.

@@ -37,7 +37,11 @@ pub struct EarlierReflection {
 pub fn reflection_messages(run: &Run, request: &ReflectionRequest) -> Vec<Message> {
     let document = run.plan().document();
     let (steps, left_out) = StepStory::of_run(run);
-    let goal = document.goal.as_deref().or(document.title.as_deref()).unwrap_or_default();
+    let goal = document
+        .goal
+        .as_deref()
+        .or(document.title.as_deref())
+        .unwrap_or_default();
     let plan = json!({
         "goal": bounded(goal),
         "title": bounded(document.title.as_deref().unwrap_or_default()),
@@ -56,7 +60,10 @@ pub fn reflection_messages(run: &Run, request: &ReflectionRequest) -> Vec<Messag
     text.push_str(&as_data("What may still be spent", &request.remaining));
     text.push_str(&as_data("Steps", &steps));
     text.push_str("\nHow does it go on? Answer with the JSON object only.\n");
-    vec![Message::system(request.instructions.clone()), Message::user(text)]
+    vec![
+        Message::system(request.instructions.clone()),
+        Message::user(text),
+    ]
 }
 
 fn format_left_out(count: usize) -> String {

@@ -10,8 +10,11 @@ const MAX_NAMES: usize = 200;
 
 /// Steps by their ids, tools by their names; everything else is bounded.
 pub fn reflection_schema(run: &Run, tools: &[OfferedTool]) -> AnswerSchema {
-    let words: Vec<&str> =
-        Assessment::ALL.into_iter().filter(|a| *a != Assessment::Unknown).map(Assessment::as_str).collect();
+    let words: Vec<&str> = Assessment::ALL
+        .into_iter()
+        .filter(|a| *a != Assessment::Unknown)
+        .map(Assessment::as_str)
+        .collect();
     let steps = run.plan().indices().map(|ix| run.step_id(ix).to_string());
     let step = one_of(steps.collect());
     let tool = one_of(tools.iter().map(|tool| tool.name.clone()).collect());
@@ -46,7 +49,10 @@ pub fn reflection_schema(run: &Run, tools: &[OfferedTool]) -> AnswerSchema {
         },
         "required": ["assessment", "reasoning", "adjustments"],
     });
-    AnswerSchema { name: "reflection".to_owned(), schema }
+    AnswerSchema {
+        name: "reflection".to_owned(),
+        schema,
+    }
 }
 
 pub(super) fn text(letters: u32) -> Value {

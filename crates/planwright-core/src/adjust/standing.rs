@@ -10,7 +10,8 @@ pub enum Standing {
     Open,
     /// It ran and failed, and nothing of it was done.
     Failed,
-    /// It failed, and part of it was done: some elements, some calls of an agent, some steps of another plan.
+    /// It failed, and part of it was done: some elements, some calls of an agent, some steps of
+    /// another plan.
     Partial,
     /// It was executed, or it was decided that it is not. This is its state.
     Done(&'static str),
@@ -25,7 +26,10 @@ pub struct Adjustable(BTreeMap<StepId, Standing>);
 impl Adjustable {
     /// A step that nothing is known about counts as one that was executed: it cannot be changed.
     pub fn standing(&self, step: &StepId) -> Standing {
-        self.0.get(step).copied().unwrap_or(Standing::Done("not known"))
+        self.0
+            .get(step)
+            .copied()
+            .unwrap_or(Standing::Done("not known"))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&StepId, Standing)> {

@@ -1,4 +1,5 @@
-//! What an event says about a step and what came of it. Texts are cut: an event is a notice, not the value itself.
+//! What an event says about a step and what came of it. Texts are cut: an event is a notice, not
+//! the value itself.
 
 use crate::id::StepId;
 use crate::plan::Step;
@@ -47,11 +48,16 @@ impl StepDetails {
 }
 
 /// Whole seconds are written as a whole number.
-#[expect(clippy::cast_possible_truncation, reason = "only whole numbers of that size are cast")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only whole numbers of that size are cast"
+)]
 #[expect(clippy::ref_option, reason = "serde hands the field over like this")]
 fn seconds<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match *seconds {
-        Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => serializer.serialize_i64(whole as i64),
+        Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => {
+            serializer.serialize_i64(whole as i64)
+        }
         other => other.serialize(serializer),
     }
 }
@@ -61,7 +67,8 @@ fn seconds<S: Serializer>(seconds: &Option<f64>, serializer: S) -> Result<S::Ok,
 pub struct ResultSummary {
     /// Of the whole value as JSON.
     pub bytes: u64,
-    /// How it begins: a text as it is, anything else as JSON. Absent when the value is kept outside the journal.
+    /// How it begins: a text as it is, anything else as JSON. Absent when the value is kept outside
+    /// the journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
@@ -71,11 +78,20 @@ impl ResultSummary {
         match value {
             StoredValue::Inline(value) => {
                 let json = value.to_string();
-                let preview =
-                    if let Value::String(text) = &**value { cut(text, PREVIEW) } else { cut(&json, PREVIEW) };
-                Self { bytes: json.len() as u64, preview: Some(preview) }
+                let preview = if let Value::String(text) = &**value {
+                    cut(text, PREVIEW)
+                } else {
+                    cut(&json, PREVIEW)
+                };
+                Self {
+                    bytes: json.len() as u64,
+                    preview: Some(preview),
+                }
             }
-            StoredValue::Artifact(artifact) => Self { bytes: artifact.bytes, preview: None },
+            StoredValue::Artifact(artifact) => Self {
+                bytes: artifact.bytes,
+                preview: None,
+            },
         }
     }
 }
@@ -89,7 +105,10 @@ pub struct ErrorSummary {
 
 impl ErrorSummary {
     pub(super) fn new(error: &StepError) -> Self {
-        Self { code: cut(&error.code, PREVIEW), message: cut(&error.message, MAX_TEXT) }
+        Self {
+            code: cut(&error.code, PREVIEW),
+            message: cut(&error.message, MAX_TEXT),
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub enum FoldEventsError {
     OtherPlan(StreamName),
 }
 
-/// The events of one plan so far. It is given every record of the plan and its runs, in the order of their commits.
+/// The events of one plan so far. It is given every record of the plan and its runs, in the order
+/// of their commits.
 #[derive(Debug, Clone)]
 pub struct PlanEvents {
     plan: PlanId,
@@ -72,19 +73,29 @@ impl PlanEvents {
     }
 
     /// The events that one record means, in order.
-    pub fn push(&mut self, stream: &StreamName, record: &Record) -> Result<Vec<PlanEvent>, FoldEventsError> {
+    pub fn push(
+        &mut self,
+        stream: &StreamName,
+        record: &Record,
+    ) -> Result<Vec<PlanEvent>, FoldEventsError> {
         let stories = match stream {
             StreamName::Plan(plan) if *plan == self.plan => {
                 let entry = decode::<ReviewEvent>(record)?;
                 let stories = self.review(&entry);
-                stories.into_iter().map(|story| (story, entry.at, self.trace, None)).collect::<Vec<_>>()
+                stories
+                    .into_iter()
+                    .map(|story| (story, entry.at, self.trace, None))
+                    .collect::<Vec<_>>()
             }
             StreamName::Plan(_) => return Err(FoldEventsError::OtherPlan(stream.clone())),
             StreamName::Run(id) => {
                 let entry = decode::<RunEvent>(record)?;
                 let stories = self.run(id, &entry)?;
                 let trace = self.runs[id].trace;
-                stories.into_iter().map(|story| (story, entry.at, trace, Some(id.clone()))).collect()
+                stories
+                    .into_iter()
+                    .map(|story| (story, entry.at, trace, Some(id.clone())))
+                    .collect()
             }
         };
         let number = |(story, at, trace, run): (Story, _, _, Option<RunId>)| {
@@ -95,7 +106,13 @@ impl PlanEvents {
     }
 
     fn review(&mut self, entry: &Entry<ReviewEvent>) -> Vec<Story> {
-        if let ReviewEvent::PlanProposed { version, document, trace, .. } = &entry.event {
+        if let ReviewEvent::PlanProposed {
+            version,
+            document,
+            trace,
+            ..
+        } = &entry.event
+        {
             self.trace = trace.unwrap_or_else(|| trace_of_plan(&self.plan));
             self.versions.insert(*version, Arc::clone(document));
         }

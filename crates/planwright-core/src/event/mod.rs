@@ -1,7 +1,8 @@
-//! What the rest of the world is told about a plan: public events, folded from the journals of the plan and its runs.
+//! What the rest of the world is told about a plan: public events, folded from the journals of the
+//! plan and its runs.
 //!
-//! The events of a plan are numbered from 1 without gaps. The numbers follow from the journal alone, so that whoever
-//! was told n can ask anybody for what comes after n.
+//! The events of a plan are numbered from 1 without gaps. The numbers follow from the journal
+//! alone, so that whoever was told n can ask anybody for what comes after n.
 
 mod cloud;
 mod details;

@@ -32,54 +32,114 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
             if *version > 1 {
                 return vec![told(N::PlanEdited, format!("{by} made version {version}"))];
             }
-            let title = document.title.as_deref().or(document.goal.as_deref()).unwrap_or("a plan");
-            let mut stories = vec![told(N::PlanCreated, format!("{by} created {}", cut(title, 200)))];
+            let title = document
+                .title
+                .as_deref()
+                .or(document.goal.as_deref())
+                .unwrap_or("a plan");
+            let mut stories = vec![told(
+                N::PlanCreated,
+                format!("{by} created {}", cut(title, 200)),
+            )];
             stories.extend(queued(document));
             if !draft {
-                stories.push(told(N::PlanProposed, format!("version {version} waits for approval")));
+                stories.push(told(
+                    N::PlanProposed,
+                    format!("version {version} waits for approval"),
+                ));
             }
             return stories;
         }
         // The run tells it itself, in the same commit.
         ReviewEvent::RunOpened { .. } => return Vec::new(),
-        ReviewEvent::DraftProposed { version, by: who } => {
-            of_version(by(N::PlanProposed, who, format!("proposed version {version}")), *version, None)
-        }
-        ReviewEvent::PlanApproved { version, digest, by: who, .. } => {
+        ReviewEvent::DraftProposed { version, by: who } => of_version(
+            by(N::PlanProposed, who, format!("proposed version {version}")),
+            *version,
+            None,
+        ),
+        ReviewEvent::PlanApproved {
+            version,
+            digest,
+            by: who,
+            ..
+        } => {
             let told = by(N::PlanApproved, who, format!("approved version {version}"));
             of_version(told, *version, Some(*digest))
         }
-        ReviewEvent::PlanRejected { version, by: who, reason } => {
+        ReviewEvent::PlanRejected {
+            version,
+            by: who,
+            reason,
+        } => {
             let told = by(N::PlanRejected, who, format!("rejected version {version}"));
             because(of_version(told, *version, None), reason)
         }
-        ReviewEvent::ChangesRequested { version, by: who, reason } => {
-            let told = by(N::PlanChangesRequested, who, format!("asks for changes of version {version}"));
+        ReviewEvent::ChangesRequested {
+            version,
+            by: who,
+            reason,
+        } => {
+            let told = by(
+                N::PlanChangesRequested,
+                who,
+                format!("asks for changes of version {version}"),
+            );
             because(of_version(told, *version, None), reason)
         }
-        ReviewEvent::PlanExpired { version, after_days } => {
-            let told = Story::new(N::PlanExpired, format!("nobody touched the plan for {after_days} days"));
+        ReviewEvent::PlanExpired {
+            version,
+            after_days,
+        } => {
+            let told = Story::new(
+                N::PlanExpired,
+                format!("nobody touched the plan for {after_days} days"),
+            );
             of_version(told, *version, None)
         }
         ReviewEvent::ApprovalExpired { version, digest } => {
             let told = Story::new(N::PlanApprovalExpired, "nobody used the approval in time");
             of_version(told, *version, Some(*digest))
         }
-        ReviewEvent::ApprovalRevoked { version, of, by: who, given: _, reason } => {
-            let told = by(N::PlanApprovalRevoked, who, format!("revoked the approval of {of}"));
+        ReviewEvent::ApprovalRevoked {
+            version,
+            of,
+            by: who,
+            given: _,
+            reason,
+        } => {
+            let told = by(
+                N::PlanApprovalRevoked,
+                who,
+                format!("revoked the approval of {of}"),
+            );
             let told = of_version(told, *version, None);
             match reason {
                 Some(reason) => because(told, reason),
                 None => told,
             }
         }
-        ReviewEvent::PlanArchived { by: who } => by(N::PlanArchived, who, "put the plan away".to_owned()),
+        ReviewEvent::PlanArchived { by: who } => {
+            by(N::PlanArchived, who, "put the plan away".to_owned())
+        }
         ReviewEvent::PlanUnarchived { by: who } => {
             by(N::PlanUnarchived, who, "took the plan back".to_owned())
         }
-        ReviewEvent::CommentAdded { comment, on, version, reply_to: _, by: who, text } => {
-            let about = on.as_ref().map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
-            let told = by(N::PlanCommented, who, format!("commented on {about} ({comment})"));
+        ReviewEvent::CommentAdded {
+            comment,
+            on,
+            version,
+            reply_to: _,
+            by: who,
+            text,
+        } => {
+            let about = on
+                .as_ref()
+                .map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
+            let told = by(
+                N::PlanCommented,
+                who,
+                format!("commented on {about} ({comment})"),
+            );
             because(of_version(told, *version, None), text)
         }
         ReviewEvent::CommentResolved { comment, by: who } => {
@@ -88,27 +148,45 @@ pub(super) fn review_stories(event: &ReviewEvent) -> Vec<Story> {
         ReviewEvent::CommentReopened { comment, by: who } => {
             by(N::PlanCommentReopened, who, format!("reopened {comment}"))
         }
-        ReviewEvent::PlanDeleted { by: who } => by(N::PlanDeleted, who, "deleted the plan".to_owned()),
+        ReviewEvent::PlanDeleted { by: who } => {
+            by(N::PlanDeleted, who, "deleted the plan".to_owned())
+        }
     };
     vec![story]
 }
 
 fn of_version(story: Story, version: u32, digest: Option<Digest>) -> Story {
-    Story { version: Some(version), digest, ..story }
+    Story {
+        version: Some(version),
+        digest,
+        ..story
+    }
 }
 
 fn because(story: Story, reason: &str) -> Story {
-    Story { reason: Some(cut(reason, MAX_TEXT)), ..story }
+    Story {
+        reason: Some(cut(reason, MAX_TEXT)),
+        ..story
+    }
 }
 
 /// One event per step, before anything runs.
 pub(super) fn queued(document: &Document) -> impl Iterator<Item = Story> {
-    document.steps.iter().zip(1_usize..).map(|(step, position)| {
-        let id = step
-            .id
-            .clone()
-            .unwrap_or_else(|| position.to_string().parse::<StepId>().expect("a number is a valid step id"));
-        let summary = format!("step `{id}` is queued");
-        Story { step: Some(StepDetails::new(id, step, "queued")), ..Story::new(EventName::PlanStep, summary) }
-    })
+    document
+        .steps
+        .iter()
+        .zip(1_usize..)
+        .map(|(step, position)| {
+            let id = step.id.clone().unwrap_or_else(|| {
+                position
+                    .to_string()
+                    .parse::<StepId>()
+                    .expect("a number is a valid step id")
+            });
+            let summary = format!("step `{id}` is queued");
+            Story {
+                step: Some(StepDetails::new(id, step, "queued")),
+                ..Story::new(EventName::PlanStep, summary)
+            }
+        })
 }

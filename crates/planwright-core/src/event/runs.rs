@@ -10,7 +10,9 @@ use crate::id::{RunId, StepId, split_instance};
 use crate::journal::Entry;
 use crate::plan::{Bounds, Document, Plan, StepIx};
 use crate::principal::Principal;
-use crate::run::{CallFate, Corrupt, Run, RunEvent, StepError, StepState, priorities, unit_estimate};
+use crate::run::{
+    CallFate, Corrupt, Run, RunEvent, StepError, StepState, priorities, unit_estimate,
+};
 use crate::trace::TraceId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +35,15 @@ impl LiveRun {
         versions: &BTreeMap<u32, Arc<Document>>,
         bounds: &Bounds,
     ) -> Result<(Self, Vec<Story>), FoldEventsError> {
-        let RunEvent::RunStarted { version, digest, variables, by, document, trace, .. } = &first.event
+        let RunEvent::RunStarted {
+            version,
+            digest,
+            variables,
+            by,
+            document,
+            trace,
+            ..
+        } = &first.event
         else {
             return Err(Corrupt::NoStart.into());
         };
@@ -53,9 +63,20 @@ impl LiveRun {
             ..Story::new(EventName::RunStarted, format!("{by} started {id}")).by(by)
         }];
         stories.extend(queued(plan.document()));
-        let trace = trace.as_deref().copied().unwrap_or_else(|| trace_of_run(id));
+        let trace = trace
+            .as_deref()
+            .copied()
+            .unwrap_or_else(|| trace_of_run(id));
         let document = Arc::clone(plan.document());
-        Ok((Self { trace, document, run: Some(Box::new(run)), told: BTreeMap::new() }, stories))
+        Ok((
+            Self {
+                trace,
+                document,
+                run: Some(Box::new(run)),
+                told: BTreeMap::new(),
+            },
+            stories,
+        ))
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -64,11 +85,15 @@ impl LiveRun {
 
     /// What one more entry of the run means.
     pub(super) fn tell(&mut self, entry: &Entry<RunEvent>) -> Result<Vec<Story>, FoldEventsError> {
-        let Some(run) = &mut self.run else { return Ok(self.after_the_end(&entry.event)) };
+        let Some(run) = &mut self.run else {
+            return Ok(self.after_the_end(&entry.event));
+        };
         run.apply(entry)?;
         let mut stories = Vec::new();
         for &ix in run.changed() {
-            let Some(state) = public_state(run.step(ix), &entry.event) else { continue };
+            let Some(state) = public_state(run.step(ix), &entry.event) else {
+                continue;
+            };
             let said = (state, run.step(ix).tally().attempts);
             if self.told.insert(ix, said) != Some(said) {
                 stories.push(step_story(run, ix, state, &entry.event));
@@ -86,20 +111,32 @@ impl LiveRun {
     fn after_the_end(&self, event: &RunEvent) -> Vec<Story> {
         if let RunEvent::UndoOpened { run, by, .. } = event {
             return vec![
-                Story::new(EventName::RunUndoing, format!("{by} has it taken back by {run}")).by(by),
+                Story::new(
+                    EventName::RunUndoing,
+                    format!("{by} has it taken back by {run}"),
+                )
+                .by(by),
             ];
         }
         if let RunEvent::StepUndone { step, run } = event {
-            let details = self.definition(step).map(|found| StepDetails::new(step.clone(), found, "undone"));
+            let details = self
+                .definition(step)
+                .map(|found| StepDetails::new(step.clone(), found, "undone"));
             let summary = format!("step `{step}` was taken back by {run}");
-            return vec![Story { step: details, ..Story::new(EventName::PlanStep, summary) }];
+            return vec![Story {
+                step: details,
+                ..Story::new(EventName::PlanStep, summary)
+            }];
         }
         Vec::new()
     }
 
     fn definition(&self, step: &StepId) -> Option<&crate::plan::Step> {
         let id = split_instance(step.as_str()).map_or(step.as_str(), |(step, _)| step);
-        self.document.steps.iter().find(|step| step.id.as_ref().is_some_and(|found| found.as_str() == id))
+        self.document
+            .steps
+            .iter()
+            .find(|step| step.id.as_ref().is_some_and(|found| found.as_str() == id))
     }
 }
 
@@ -138,16 +175,33 @@ fn step_story(run: &Run, ix: StepIx, state: &'static str, event: &RunEvent) -> S
 
 /// What an executor wanted, and what was decided about it.
 fn turn_story(run: &Run, event: &RunEvent) -> Option<Story> {
-    let RunEvent::AgentTurn { step, attempt, calls, .. } = event else { return None };
+    let RunEvent::AgentTurn {
+        step,
+        attempt,
+        calls,
+        ..
+    } = event
+    else {
+        return None;
+    };
     let ix = run.find(step.as_str()).filter(|_| !calls.is_empty())?;
     let said = calls.iter().map(|call| match &call.fate {
         CallFate::Run(child) => format!("{} ({child})", cut(&call.tool, MAX_TEXT)),
-        CallFate::Refused(error) => format!("{} (refused: {})", cut(&call.tool, MAX_TEXT), error.code),
+        CallFate::Refused(error) => {
+            format!("{} (refused: {})", cut(&call.tool, MAX_TEXT), error.code)
+        }
     });
     let said: Vec<String> = said.collect();
-    let summary = cut(&format!("step `{step}` wants {}", said.join(", ")), MAX_TEXT);
+    let summary = cut(
+        &format!("step `{step}` wants {}", said.join(", ")),
+        MAX_TEXT,
+    );
     let details = StepDetails::new(step.clone(), run.definition(ix), run.step(ix).name());
-    Some(Story { step: Some(details), attempt: Some(*attempt), ..Story::new(EventName::PlanStep, summary) })
+    Some(Story {
+        step: Some(details),
+        attempt: Some(*attempt),
+        ..Story::new(EventName::PlanStep, summary)
+    })
 }
 
 /// Why a step has to be tried again.
@@ -163,7 +217,10 @@ fn last_error(state: &str, event: &RunEvent) -> Option<StepError> {
 
 /// Who said what, where a person is asked: the digest is that of the concrete call.
 fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Digest>) {
-    if let RunEvent::ApprovalRequested { call: Some(call), .. } = event {
+    if let RunEvent::ApprovalRequested {
+        call: Some(call), ..
+    } = event
+    {
         return (None, Some(cut(&call.reason, MAX_TEXT)), Some(call.digest));
     }
     if let RunEvent::ApprovalGranted { by, call, .. } = event {
@@ -185,25 +242,46 @@ fn consent(event: &RunEvent) -> (Option<Principal>, Option<String>, Option<Diges
 fn run_story(id: &RunId, event: &RunEvent) -> Option<Story> {
     use EventName as N;
     let story = |name, summary| Some(Story::new(name, summary));
-    let story_by = |name, by: &Principal, verb| Some(Story::new(name, format!("{by} {verb} {id}")).by(by));
+    let story_by =
+        |name, by: &Principal, verb| Some(Story::new(name, format!("{by} {verb} {id}")).by(by));
     match event {
         RunEvent::RunPaused { by } => story_by(N::RunPaused, by, "paused"),
         RunEvent::RunResumed { by } => story_by(N::RunResumed, by, "resumed"),
-        RunEvent::RunStalled { since } => {
-            story(N::RunStalled, format!("nobody has executed {id} since {since}"))
-        }
+        RunEvent::RunStalled { since } => story(
+            N::RunStalled,
+            format!("nobody has executed {id} since {since}"),
+        ),
         RunEvent::RunGivenUp { by, reason, .. } => {
             let told = Story::new(N::RunFailed, format!("{by} gave {id} up")).by(by);
-            Some(Story { reason: Some(cut(reason, MAX_TEXT)), ..told })
+            Some(Story {
+                reason: Some(cut(reason, MAX_TEXT)),
+                ..told
+            })
         }
         RunEvent::CancelRequested { by } => story_by(N::RunCancelling, by, "cancels"),
-        RunEvent::RunReflected { assessment, reasoning, .. } => {
-            let told = Story::new(N::PlanReflected, format!("{id} was looked at: {assessment}"));
-            Some(Story { reason: Some(cut(reasoning, MAX_TEXT)), ..told })
+        RunEvent::RunReflected {
+            assessment,
+            reasoning,
+            ..
+        } => {
+            let told = Story::new(
+                N::PlanReflected,
+                format!("{id} was looked at: {assessment}"),
+            );
+            Some(Story {
+                reason: Some(cut(reasoning, MAX_TEXT)),
+                ..told
+            })
         }
         RunEvent::RunAdjusted { version, .. } => {
-            let told = Story::new(N::PlanAdjusted, format!("{id} goes on with version {version}"));
-            Some(Story { version: Some(*version), ..told })
+            let told = Story::new(
+                N::PlanAdjusted,
+                format!("{id} goes on with version {version}"),
+            );
+            Some(Story {
+                version: Some(*version),
+                ..told
+            })
         }
         RunEvent::RunCompleted { .. } => story(N::RunCompleted, format!("{id} completed")),
         RunEvent::RunFailed { .. } => story(N::RunFailed, format!("{id} failed")),

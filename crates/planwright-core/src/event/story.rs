@@ -39,7 +39,10 @@ impl Story {
     }
 
     pub(super) fn by(self, by: &Principal) -> Self {
-        Self { by: Some(by.clone()), ..self }
+        Self {
+            by: Some(by.clone()),
+            ..self
+        }
     }
 
     pub(super) fn into_event(
@@ -50,7 +53,18 @@ impl Story {
         occurred_at: Timestamp,
         seq: u64,
     ) -> PlanEvent {
-        let Self { name, summary, step, attempt, result, error, version, digest, by, reason } = self;
+        let Self {
+            name,
+            summary,
+            step,
+            attempt,
+            result,
+            error,
+            version,
+            digest,
+            by,
+            reason,
+        } = self;
         PlanEvent {
             event: name,
             trace_id,

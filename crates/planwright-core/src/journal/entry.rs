@@ -5,7 +5,8 @@ use crate::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The version of the entry format this program writes. Older ones fold for ever, newer ones are refused.
+/// The version of the entry format this program writes. Older ones fold for ever, newer ones are
+/// refused.
 pub const VERSION: u32 = 1;
 
 /// Why something happened.
@@ -50,8 +51,8 @@ pub enum DecodeEntryError {
     Unreadable { seq: u64, source: serde_json::Error },
 }
 
-/// The body of a record. The event is a field of its own, tagged from the outside, so that reading it back needs no
-/// second copy: a body can hold a whole plan.
+/// The body of a record. The event is a field of its own, tagged from the outside, so that reading
+/// it back needs no second copy: a body can hold a whole plan.
 #[derive(Serialize)]
 struct BodyOut<'a, E> {
     v: u32,
@@ -79,18 +80,34 @@ pub fn encode<E: Journaled>(
     cause: Cause,
     event: &E,
 ) -> Record {
-    let body =
-        serde_json::to_vec(&BodyOut { v: VERSION, cause, event }).expect("events have only string keys");
+    let body = serde_json::to_vec(&BodyOut {
+        v: VERSION,
+        cause,
+        event,
+    })
+    .expect("events have only string keys");
     Record::after(head, stream, at, epoch, event.unique_key(), body)
 }
 
 /// Reads a record back. An unknown kind or a newer version is refused, never guessed at.
 pub fn decode<E: Journaled>(record: &Record) -> Result<Entry<E>, DecodeEntryError> {
-    let unreadable = |source| DecodeEntryError::Unreadable { seq: record.seq, source };
+    let unreadable = |source| DecodeEntryError::Unreadable {
+        seq: record.seq,
+        source,
+    };
     let VersionOnly { v } = serde_json::from_slice(&record.body).map_err(unreadable)?;
     if v > VERSION {
-        return Err(DecodeEntryError::Newer { seq: record.seq, found: v });
+        return Err(DecodeEntryError::Newer {
+            seq: record.seq,
+            found: v,
+        });
     }
     let BodyIn { cause, event } = serde_json::from_slice(&record.body).map_err(unreadable)?;
-    Ok(Entry { seq: record.seq, at: record.at, epoch: record.epoch, cause, event })
+    Ok(Entry {
+        seq: record.seq,
+        at: record.at,
+        epoch: record.epoch,
+        cause,
+        event,
+    })
 }

@@ -36,7 +36,8 @@ impl FromStr for StreamName {
     }
 }
 
-/// The last record of a stream: its number and its hash. Knowing both proves knowing the whole stream.
+/// The last record of a stream: its number and its hash. Knowing both proves knowing the whole
+/// stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     pub seq: u64,
@@ -45,7 +46,10 @@ pub struct Head {
 
 impl Head {
     /// The head of a stream with nothing in it.
-    pub const EMPTY: Self = Self { seq: 0, hash: Digest::ZERO };
+    pub const EMPTY: Self = Self {
+        seq: 0,
+        hash: Digest::ZERO,
+    };
 }
 
 /// One line of a stream. The first has number 1; there are no gaps.
@@ -72,13 +76,23 @@ impl Record {
         key: Option<String>,
         body: Vec<u8>,
     ) -> Self {
-        let mut record = Self { seq: head.seq + 1, at, epoch, key, body, hash: Digest::ZERO };
+        let mut record = Self {
+            seq: head.seq + 1,
+            at,
+            epoch,
+            key,
+            body,
+            hash: Digest::ZERO,
+        };
         record.hash = record.compute_hash(head.hash, stream);
         record
     }
 
     pub fn head(&self) -> Head {
-        Head { seq: self.seq, hash: self.hash }
+        Head {
+            seq: self.seq,
+            hash: self.hash,
+        }
     }
 
     fn compute_hash(&self, previous: Digest, stream: &StreamName) -> Digest {
@@ -111,7 +125,10 @@ pub fn check_chain<'a>(
     let mut head = head;
     for record in records {
         if record.seq != head.seq + 1 {
-            return Err(ChainError::Gap { expected: head.seq + 1, found: record.seq });
+            return Err(ChainError::Gap {
+                expected: head.seq + 1,
+                found: record.seq,
+            });
         }
         if record.compute_hash(head.hash, stream) != record.hash {
             return Err(ChainError::Changed { seq: record.seq });
@@ -130,7 +147,14 @@ mod tests {
         let mut head = Head::EMPTY;
         let mut records = Vec::new();
         for body in [b"one".as_slice(), b"two", b"three"] {
-            let record = Record::after(head, &stream, Timestamp::from_millis(7), 1, None, body.to_vec());
+            let record = Record::after(
+                head,
+                &stream,
+                Timestamp::from_millis(7),
+                1,
+                None,
+                body.to_vec(),
+            );
             head = record.head();
             records.push(record);
         }
@@ -140,7 +164,10 @@ mod tests {
     #[test]
     fn an_untouched_chain_checks() {
         let (stream, records) = stream_of_three();
-        assert_eq!(check_chain(Head::EMPTY, &stream, &records).unwrap(), records[2].head());
+        assert_eq!(
+            check_chain(Head::EMPTY, &stream, &records).unwrap(),
+            records[2].head()
+        );
     }
 
     #[test]
@@ -148,11 +175,17 @@ mod tests {
         let (stream, mut records) = stream_of_three();
         assert!(check_chain(Head::EMPTY, &"run/run_y".parse().unwrap(), &records).is_err());
         records[1].body[0] ^= 1;
-        assert_eq!(check_chain(Head::EMPTY, &stream, &records), Err(ChainError::Changed { seq: 2 }));
+        assert_eq!(
+            check_chain(Head::EMPTY, &stream, &records),
+            Err(ChainError::Changed { seq: 2 })
+        );
         records.remove(1);
         assert_eq!(
             check_chain(Head::EMPTY, &stream, &records),
-            Err(ChainError::Gap { expected: 2, found: 3 })
+            Err(ChainError::Gap {
+                expected: 2,
+                found: 3
+            })
         );
     }
 }

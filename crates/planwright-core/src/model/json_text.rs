@@ -1,7 +1,8 @@
 //! Reading JSON out of what a model wrote around it.
 //!
-//! Models that cannot be held to a schema answer in prose, in fences, or think aloud first. This finds the value that was
-//! probably meant. It says nothing about whether the value is right: whoever asked still checks it.
+//! Models that cannot be held to a schema answer in prose, in fences, or think aloud first. This
+//! finds the value that was probably meant. It says nothing about whether the value is right:
+//! whoever asked still checks it.
 
 use serde_json::Value;
 
@@ -10,8 +11,9 @@ const MAX_BYTES: usize = 4 << 20;
 /// So many places at which a value could begin are tried.
 const MAX_STARTS: usize = 4096;
 
-/// The first JSON object, or array of objects, of a text: what stands alone, what stands in a fence, what stands in
-/// prose. Other arrays count only where there is nothing better: `[1]` in prose is more often a footnote.
+/// The first JSON object, or array of objects, of a text: what stands alone, what stands in a
+/// fence, what stands in prose. Other arrays count only where there is nothing better: `[1]` in
+/// prose is more often a footnote.
 pub fn find_json(text: &str) -> Option<Value> {
     if text.len() > MAX_BYTES {
         return None;
@@ -24,7 +26,9 @@ pub fn find_json(text: &str) -> Option<Value> {
 }
 
 fn find(text: &str) -> Option<Value> {
-    whole(text).or_else(|| fenced(text)).or_else(|| in_prose(text))
+    whole(text)
+        .or_else(|| fenced(text))
+        .or_else(|| in_prose(text))
 }
 
 /// The text is the value, and nothing else.
@@ -52,7 +56,9 @@ fn fenced(text: &str) -> Option<Value> {
 fn in_prose(text: &str) -> Option<Value> {
     let (mut at, mut second_best) = (0, None);
     for _ in 0..MAX_STARTS {
-        let Some(found) = text[at..].find(['{', '[']) else { break };
+        let Some(found) = text[at..].find(['{', '[']) else {
+            break;
+        };
         at += found;
         let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
         match values.next() {
@@ -61,7 +67,8 @@ fn in_prose(text: &str) -> Option<Value> {
                 at += values.byte_offset();
                 second_best.get_or_insert(value);
             }
-            // The value was fine until the text ended: it is cut, and what is whole inside it is not the answer.
+            // The value was fine until the text ended: it is cut, and what is whole inside it is
+            // not the answer.
             Some(Err(error)) if error.is_eof() => break,
             Some(Err(_)) | None => at += 1,
         }
@@ -102,7 +109,10 @@ mod tests {
 
     #[test]
     fn a_list_of_objects_is_whole_and_a_plain_list_is_second_best() {
-        assert_eq!(find_json("so: [{\"a\": 1}, {\"b\": 2}]"), Some(json!([{"a": 1}, {"b": 2}])));
+        assert_eq!(
+            find_json("so: [{\"a\": 1}, {\"b\": 2}]"),
+            Some(json!([{"a": 1}, {"b": 2}]))
+        );
         assert_eq!(find_json("see [1] for it"), Some(json!([1])));
         assert_eq!(find_json("see [1] for {\"a\": 1}"), Some(json!({"a": 1})));
     }

@@ -39,7 +39,10 @@ impl Message {
     }
 
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::Assistant { text: text.into(), calls: Vec::new() }
+        Self::Assistant {
+            text: text.into(),
+            calls: Vec::new(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is said to language models and what they say, as data. Nothing in here asks one.
 //!
-//! Whatever a model writes is text or JSON that is checked like any other input: it is never a template, a command or an
-//! approval.
+//! Whatever a model writes is text or JSON that is checked like any other input: it is never a
+//! template, a command or an approval.
 
 mod json_text;
 mod message;

@@ -64,7 +64,10 @@ pub struct TokenUsage {
     pub estimated: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -7,15 +7,24 @@ use super::{Document, bare_name};
 const RUNS_ANYTHING: &str = "run_command";
 
 impl Document {
-    /// The tools that the executors of `agent` steps may call, by the names the plan uses: those it lists, or else those
-    /// that its steps name and nothing else.
+    /// The tools that the executors of `agent` steps may call, by the names the plan uses: those it
+    /// lists, or else those that its steps name and nothing else.
     pub fn agent_tools(&self) -> Vec<&str> {
         let mut names: Vec<&str> = if self.tools_required.is_empty() {
-            let named = self.steps.iter().filter(|step| !step.skip).flat_map(|step| {
-                let hinted = step.agent.as_deref().and_then(|agent| agent.tool.as_deref());
-                step.tool.as_deref().into_iter().chain(hinted)
-            });
-            named.filter(|name| bare_name(name).unwrap_or(name) != RUNS_ANYTHING).collect()
+            let named = self
+                .steps
+                .iter()
+                .filter(|step| !step.skip)
+                .flat_map(|step| {
+                    let hinted = step
+                        .agent
+                        .as_deref()
+                        .and_then(|agent| agent.tool.as_deref());
+                    step.tool.as_deref().into_iter().chain(hinted)
+                });
+            named
+                .filter(|name| bare_name(name).unwrap_or(name) != RUNS_ANYTHING)
+                .collect()
         } else {
             self.tools_required.iter().map(String::as_str).collect()
         };
@@ -37,15 +46,19 @@ impl Document {
             step.tool.as_deref().into_iter().chain(undo)
         });
         let in_scope = self.scope();
-        let beyond: std::collections::BTreeSet<String> =
-            named.filter(|name| !in_scope(name)).map(str::to_owned).collect();
+        let beyond: std::collections::BTreeSet<String> = named
+            .filter(|name| !in_scope(name))
+            .map(str::to_owned)
+            .collect();
         drop(in_scope);
         self.tools_required.extend(beyond);
     }
 
     /// Whether some step is worked on by an executor.
     pub fn has_agents(&self) -> bool {
-        self.steps.iter().any(|step| step.agent.is_some() && !step.skip)
+        self.steps
+            .iter()
+            .any(|step| step.agent.is_some() && !step.skip)
     }
 }
 
@@ -59,7 +72,8 @@ mod tests {
             { "id": "a", "tool": "local.read_file" },
             { "id": "b", "tool": "demo.echo", "undo": { "tool": "demo.fail" } },
         ]);
-        serde_json::from_value(json!({ "id": "p", "toolsRequired": scope, "steps": steps })).unwrap()
+        serde_json::from_value(json!({ "id": "p", "toolsRequired": scope, "steps": steps }))
+            .unwrap()
     }
 
     #[test]
@@ -74,7 +88,10 @@ mod tests {
     fn a_scope_is_widened_by_what_the_steps_name_beyond_it() {
         let mut narrow = document(&["read_file"]);
         narrow.widen_scope();
-        assert_eq!(narrow.tools_required, ["read_file", "demo.echo", "demo.fail"]);
+        assert_eq!(
+            narrow.tools_required,
+            ["read_file", "demo.echo", "demo.fail"]
+        );
         let mut open = document(&[]);
         open.widen_scope();
         assert!(open.tools_required.is_empty());

@@ -1,7 +1,9 @@
-//! Reads the texts of a step that may hold references, and binds each reference to what it stands for.
+//! Reads the texts of a step that may hold references, and binds each reference to what it stands
+//! for.
 //!
-//! A reference to a step makes an edge by itself. References to a result name that several steps produce are only
-//! collected here: which producer is meant depends on edges that are not all known yet.
+//! A reference to a step makes an edge by itself. References to a result name that several steps
+//! produce are only collected here: which producer is meant depends on edges that are not all known
+//! yet.
 
 use super::compile::Compiled;
 use super::expression::Expression;
@@ -47,7 +49,11 @@ impl StepTemplates {
     }
 
     pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
-        let texts = self.args.iter_mut().chain(&mut self.undo).chain(&mut self.for_each);
+        let texts = self
+            .args
+            .iter_mut()
+            .chain(&mut self.undo)
+            .chain(&mut self.for_each);
         let texts = texts.chain(&mut self.message).chain(&mut self.inputs);
         texts.chain(&mut self.prompt).chain(&mut self.target)
     }
@@ -65,7 +71,14 @@ pub(super) fn parse_references(
     edges: &mut [BTreeSet<StepIx>],
     findings: &mut Findings,
 ) -> Vec<Shared> {
-    let Compiled { document, by_id, names, templates, used, .. } = compiled;
+    let Compiled {
+        document,
+        by_id,
+        names,
+        templates,
+        used,
+        ..
+    } = compiled;
     let mut shared = Vec::new();
     for (index, step) in document.steps.iter().enumerate() {
         let mut reader = StepReader {
@@ -118,7 +131,8 @@ impl StepReader<'_> {
                 parsed.prompt = self.referring(&think.prompt, &format!("{at}/think/prompt"));
             }
             Some(Action::Agent(agent)) => {
-                parsed.prompt = self.referring(&agent.instruction, &format!("{at}/agent/instruction"));
+                parsed.prompt =
+                    self.referring(&agent.instruction, &format!("{at}/agent/instruction"));
                 if let Some(target) = &agent.target {
                     parsed.target = self.referring(target, &format!("{at}/agent/target"));
                 }
@@ -135,11 +149,13 @@ impl StepReader<'_> {
             None => {}
         }
         if let Some(list) = &step.for_each {
-            parsed.for_each = Some(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
+            parsed.for_each =
+                Some(self.parse(|parser| parser.value(list, &format!("{at}/forEach"))));
         }
         if let Some(undo) = &step.undo {
             (self.own_value, self.only_sent) = (true, true);
-            parsed.undo = self.parse(|parser| parser.object(&undo.args, &format!("{at}/undo/args")));
+            parsed.undo =
+                self.parse(|parser| parser.object(&undo.args, &format!("{at}/undo/args")));
             (self.own_value, self.only_sent) = (false, false);
         }
         parsed.names = self.expressions();
@@ -160,14 +176,23 @@ impl StepReader<'_> {
         let parsed = {
             let mut root = |written: &Written, pointer: &str| self.root(written, pointer);
             let mut malformed = |problem: Malformed| problems.push(problem);
-            read(&mut TemplateParser { root: &mut root, malformed: &mut malformed })
+            read(&mut TemplateParser {
+                root: &mut root,
+                malformed: &mut malformed,
+            })
         };
-        for Malformed { pointer, text, error } in problems {
+        for Malformed {
+            pointer,
+            text,
+            error,
+        } in problems
+        {
             let shown: String = text.chars().take(60).collect();
             let message = format!("a reference in {shown:?} cannot be read: {error}");
             let hint = "write `$${` for a literal `${`".to_owned();
             let finding = Finding::new(Code::MalformedReference, pointer, message);
-            self.findings.add(finding.of_step(self.step.id.as_ref()).suggest(Some(hint)));
+            self.findings
+                .add(finding.of_step(self.step.id.as_ref()).suggest(Some(hint)));
         }
         parsed
     }
@@ -184,7 +209,12 @@ impl StepReader<'_> {
                 }
                 let known = || self.by_id.keys().map(ToString::to_string);
                 let suggestion = self.findings.hint(|| did_you_mean(&nearest(id, known())));
-                self.unresolved(written, pointer, format!("there is no step `{id}`"), suggestion);
+                self.unresolved(
+                    written,
+                    pointer,
+                    format!("there is no step `{id}`"),
+                    suggestion,
+                );
                 return Root::Variable(format!("steps.{id}").into());
             }
             Head::Name(name) => name,
@@ -192,7 +222,10 @@ impl StepReader<'_> {
         match self.names.meaning(name, self.by_id) {
             Meaning::Variable => {}
             Meaning::Step(ix) => return self.step_root(ix, written, pointer),
-            Meaning::OneOfSeveral => self.shared.push(Shared { step: self.ix, name: name.clone() }),
+            Meaning::OneOfSeveral => self.shared.push(Shared {
+                step: self.ix,
+                name: name.clone(),
+            }),
             Meaning::Nothing if self.step.for_each.is_some() && is_loop_name(name) => {}
             Meaning::Nothing => {
                 let known = || self.names.all(self.by_id);
@@ -219,11 +252,20 @@ impl StepReader<'_> {
         self.findings.add(finding.of_step(self.step.id.as_ref()));
     }
 
-    fn unresolved(&mut self, written: &Written, pointer: &str, message: String, suggestion: Option<String>) {
+    fn unresolved(
+        &mut self,
+        written: &Written,
+        pointer: &str,
+        message: String,
+        suggestion: Option<String>,
+    ) {
         let message = format!("`${{{}}}` refers to nothing: {message}", written.source);
-        let fallback = || Some("define it in `variables`, or write `$${` for a literal `${`".to_owned());
-        let finding = Finding::new(Code::UnresolvedName, pointer, message).of_step(self.step.id.as_ref());
-        self.findings.add(finding.suggest(suggestion.or_else(fallback)));
+        let fallback =
+            || Some("define it in `variables`, or write `$${` for a literal `${`".to_owned());
+        let finding =
+            Finding::new(Code::UnresolvedName, pointer, message).of_step(self.step.id.as_ref());
+        self.findings
+            .add(finding.suggest(suggestion.or_else(fallback)));
     }
 
     fn step_root(&mut self, ix: StepIx, written: &Written, pointer: &str) -> Root {
@@ -238,16 +280,31 @@ impl StepReader<'_> {
         Root::Step(ix)
     }
 
-    /// Conditions make edges too. One that cannot be read makes none, and is reported by validation.
+    /// Conditions make edges too. One that cannot be read makes none, and is reported by
+    /// validation.
     fn expressions(&mut self) -> BTreeMap<Box<str>, StepIx> {
         let step = self.step;
         let mut bound = BTreeMap::new();
-        // What a call is made with and what it returns hides other names, but only once there is a call.
-        let about_call = step.expect.iter().chain(&step.constraints).map(|source| (source, true));
-        for (source, about_call) in step.when.iter().map(|source| (source, false)).chain(about_call) {
-            let Ok(expression) = Expression::parse(source) else { continue };
+        // What a call is made with and what it returns hides other names, but only once there is a
+        // call.
+        let about_call = step
+            .expect
+            .iter()
+            .chain(&step.constraints)
+            .map(|source| (source, true));
+        for (source, about_call) in step
+            .when
+            .iter()
+            .map(|source| (source, false))
+            .chain(about_call)
+        {
+            let Ok(expression) = Expression::parse(source) else {
+                continue;
+            };
             for name in &expression.names() {
-                if about_call && (name == "result" || name == "args" || step.args.contains_key(name)) {
+                if about_call
+                    && (name == "result" || name == "args" || step.args.contains_key(name))
+                {
                     continue;
                 }
                 let ix = match name.strip_prefix("steps.") {
@@ -255,7 +312,10 @@ impl StepReader<'_> {
                     None => match self.names.meaning(name, self.by_id) {
                         Meaning::Step(ix) => Some(ix),
                         Meaning::OneOfSeveral => {
-                            self.shared.push(Shared { step: self.ix, name: name.as_str().into() });
+                            self.shared.push(Shared {
+                                step: self.ix,
+                                name: name.as_str().into(),
+                            });
                             None
                         }
                         Meaning::Variable | Meaning::Nothing => None,

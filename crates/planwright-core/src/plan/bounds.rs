@@ -9,7 +9,8 @@ pub struct Bounds {
     pub max_edges: usize,
     /// Levels of lists and objects within each other.
     pub max_depth: usize,
-    /// Bytes of one title, note, prompt or other text for people and models. Arguments are bounded by the document.
+    /// Bytes of one title, note, prompt or other text for people and models. Arguments are bounded
+    /// by the document.
     pub max_text: usize,
     /// Bytes of one step's arguments once its references are put in.
     pub max_resolved_bytes: usize,
@@ -32,6 +33,11 @@ impl Default for Bounds {
 impl Bounds {
     /// For plans that come over the network or from a model.
     pub fn untrusted() -> Self {
-        Self { max_document_bytes: 1 << 20, max_steps: 1_000, max_edges: 10_000, ..Self::default() }
+        Self {
+            max_document_bytes: 1 << 20,
+            max_steps: 1_000,
+            max_edges: 10_000,
+            ..Self::default()
+        }
     }
 }

@@ -4,7 +4,9 @@ use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
 use super::validate::{ToolNames, missing_inputs};
-use super::{Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values};
+use super::{
+    Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values,
+};
 use crate::id::{PlanId, StepId};
 use crate::secret::SecretName;
 use crate::tool::{Catalog, ResolveToolError};
@@ -54,7 +56,10 @@ impl Plan {
     }
 
     pub fn step_id(&self, ix: StepIx) -> &StepId {
-        self.step(ix).id.as_ref().expect("validation gives every step an id")
+        self.step(ix)
+            .id
+            .as_ref()
+            .expect("validation gives every step an id")
     }
 
     pub fn find(&self, id: &str) -> Option<StepIx> {
@@ -66,24 +71,41 @@ impl Plan {
         (0..self.len()).map(StepIx::new)
     }
 
-    /// Builds a plan from its structure alone, without any knowledge of tools. Findings that more knowledge may
-    /// resolve do not stand in the way; a plan that was once accepted compiles for ever.
+    /// Builds a plan from its structure alone, without any knowledge of tools. Findings that more
+    /// knowledge may resolve do not stand in the way; a plan that was once accepted compiles for
+    /// ever.
     pub fn compile(document: Document, bounds: &Bounds) -> Result<Self, Vec<Finding>> {
         let mut findings = Findings::default();
         let compiled = compile(document, bounds, &mut findings);
         if findings.blocked() {
             return Err(findings.into_vec());
         }
-        compiled.and_then(|compiled| compiled.into_plan(bounds)).ok_or_else(|| findings.into_vec())
+        compiled
+            .and_then(|compiled| compiled.into_plan(bounds))
+            .ok_or_else(|| findings.into_vec())
     }
 
-    /// The steps whose values the arguments or inputs of `ix` need. What a step runs over reaches them as `${item}`.
+    /// The steps whose values the arguments or inputs of `ix` need. What a step runs over reaches
+    /// them as `${item}`.
     pub fn referenced_steps(&self, ix: StepIx) -> Vec<StepIx> {
-        let Some(StepTemplates { args, inputs, for_each, .. }) = self.templates.get(&ix) else {
+        let Some(StepTemplates {
+            args,
+            inputs,
+            for_each,
+            ..
+        }) = self.templates.get(&ix)
+        else {
             return Vec::new();
         };
-        let referenced = args.iter().chain(inputs).chain(for_each).flat_map(Template::referenced_steps);
-        referenced.collect::<BTreeSet<StepIx>>().into_iter().collect()
+        let referenced = args
+            .iter()
+            .chain(inputs)
+            .chain(for_each)
+            .flat_map(Template::referenced_steps);
+        referenced
+            .collect::<BTreeSet<StepIx>>()
+            .into_iter()
+            .collect()
     }
 
     /// The inputs of a step that runs a sub-plan, with every reference replaced by its value.
@@ -93,14 +115,22 @@ impl Plan {
         values: &dyn Values,
     ) -> Result<Map<String, Value>, ResolveError> {
         match self.inputs_template(ix) {
-            None => Ok(self.step(ix).plan.as_ref().map(|plan| plan.inputs.clone()).unwrap_or_default()),
+            None => Ok(self
+                .step(ix)
+                .plan
+                .as_ref()
+                .map(|plan| plan.inputs.clone())
+                .unwrap_or_default()),
             Some(template) => template.resolve_object_within(values, self.max_resolved_bytes),
         }
     }
 
     /// The value of a variable, or the default of an input that was given none.
     pub fn variable(&self, name: &str) -> Option<&Value> {
-        self.document.variables.get(name).or_else(|| self.document.input_default(name))
+        self.document
+            .variables
+            .get(name)
+            .or_else(|| self.document.input_default(name))
     }
 
     /// Bytes of one step's arguments once its references are put in.
@@ -114,7 +144,11 @@ impl Plan {
     }
 
     /// The arguments of a tool step with every reference replaced by its value.
-    pub fn resolve_args(&self, ix: StepIx, values: &dyn Values) -> Result<Map<String, Value>, ResolveError> {
+    pub fn resolve_args(
+        &self,
+        ix: StepIx,
+        values: &dyn Values,
+    ) -> Result<Map<String, Value>, ResolveError> {
         match self.args_template(ix) {
             None => Ok(self.step(ix).args.clone()),
             Some(template) => template.resolve_object_within(values, self.max_resolved_bytes),
@@ -134,10 +168,23 @@ impl Plan {
     /// The steps whose values have to be at hand before `ix` can be decided on, asked or called.
     pub fn needed_steps(&self, ix: StepIx) -> Vec<StepIx> {
         let mut needed: BTreeSet<StepIx> = self.steps_of_expressions(ix).collect();
-        if let Some(StepTemplates { args, inputs, for_each, message, prompt, target, .. }) =
-            self.templates.get(&ix)
+        if let Some(StepTemplates {
+            args,
+            inputs,
+            for_each,
+            message,
+            prompt,
+            target,
+            ..
+        }) = self.templates.get(&ix)
         {
-            let texts = args.iter().chain(inputs).chain(for_each).chain(message).chain(prompt).chain(target);
+            let texts = args
+                .iter()
+                .chain(inputs)
+                .chain(for_each)
+                .chain(message)
+                .chain(prompt)
+                .chain(target);
             texts.for_each(|template| needed.extend(template.referenced_steps()));
         }
         if self.step(ix).agent.is_some() {
@@ -147,15 +194,28 @@ impl Plan {
         needed.into_iter().collect()
     }
 
-    /// What the step runs once per element of, whatever it turns out to be; nothing if it runs once.
-    pub fn resolve_for_each(&self, ix: StepIx, values: &dyn Values) -> Option<Result<Value, ResolveError>> {
+    /// What the step runs once per element of, whatever it turns out to be; nothing if it runs
+    /// once.
+    pub fn resolve_for_each(
+        &self,
+        ix: StepIx,
+        values: &dyn Values,
+    ) -> Option<Result<Value, ResolveError>> {
         let template = self.templates.get(&ix)?.for_each.as_ref()?;
         Some(template.resolve(values, self.max_resolved_bytes))
     }
 
     /// The question of an `input` step, its references replaced.
-    pub fn resolve_message(&self, ix: StepIx, values: &dyn Values) -> Result<Option<String>, ResolveError> {
-        let Some(template) = self.templates.get(&ix).and_then(|templates| templates.message.as_ref()) else {
+    pub fn resolve_message(
+        &self,
+        ix: StepIx,
+        values: &dyn Values,
+    ) -> Result<Option<String>, ResolveError> {
+        let Some(template) = self
+            .templates
+            .get(&ix)
+            .and_then(|templates| templates.message.as_ref())
+        else {
             return Ok(None);
         };
         self.resolve_text(template, values).map(Some)
@@ -163,7 +223,11 @@ impl Plan {
 
     /// The prompt of a `think` step or the instruction of an `agent` step, its references replaced.
     pub fn resolve_prompt(&self, ix: StepIx, values: &dyn Values) -> Result<String, ResolveError> {
-        if let Some(template) = self.templates.get(&ix).and_then(|templates| templates.prompt.as_ref()) {
+        if let Some(template) = self
+            .templates
+            .get(&ix)
+            .and_then(|templates| templates.prompt.as_ref())
+        {
             return self.resolve_text(template, values);
         }
         let step = self.step(ix);
@@ -173,11 +237,23 @@ impl Plan {
     }
 
     /// What an `agent` step is to work on, its references replaced.
-    pub fn resolve_target(&self, ix: StepIx, values: &dyn Values) -> Result<Option<String>, ResolveError> {
-        if let Some(template) = self.templates.get(&ix).and_then(|templates| templates.target.as_ref()) {
+    pub fn resolve_target(
+        &self,
+        ix: StepIx,
+        values: &dyn Values,
+    ) -> Result<Option<String>, ResolveError> {
+        if let Some(template) = self
+            .templates
+            .get(&ix)
+            .and_then(|templates| templates.target.as_ref())
+        {
             return self.resolve_text(template, values).map(Some);
         }
-        Ok(self.step(ix).agent.as_deref().and_then(|agent| agent.target.clone()))
+        Ok(self
+            .step(ix)
+            .agent
+            .as_deref()
+            .and_then(|agent| agent.target.clone()))
     }
 
     /// The parsed prompt or instruction of a step, if there is a reference in it.
@@ -185,33 +261,48 @@ impl Plan {
         self.templates.get(&ix)?.prompt.as_ref()
     }
 
-    fn resolve_text(&self, template: &Template, values: &dyn Values) -> Result<String, ResolveError> {
+    fn resolve_text(
+        &self,
+        template: &Template,
+        values: &dyn Values,
+    ) -> Result<String, ResolveError> {
         Ok(match template.resolve(values, self.max_resolved_bytes)? {
             Value::String(text) => text,
-            other
-            @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                other.to_string()
-            }
+            other @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_)) => other.to_string(),
         })
     }
 
-    /// The arguments of a step's `undo` with every reference replaced by its value; nothing if it has no `undo`.
+    /// The arguments of a step's `undo` with every reference replaced by its value; nothing if it
+    /// has no `undo`.
     pub fn resolve_undo_args(
         &self,
         ix: StepIx,
         values: &dyn Values,
     ) -> Option<Result<Map<String, Value>, ResolveError>> {
         let undo = self.step(ix).undo.as_ref()?;
-        Some(match self.templates.get(&ix).and_then(|templates| templates.undo.as_ref()) {
-            None => Ok(undo.args.clone()),
-            Some(template) => template.resolve_object_within(values, self.max_resolved_bytes),
-        })
+        Some(
+            match self
+                .templates
+                .get(&ix)
+                .and_then(|templates| templates.undo.as_ref())
+            {
+                None => Ok(undo.args.clone()),
+                Some(template) => template.resolve_object_within(values, self.max_resolved_bytes),
+            },
+        )
     }
 
     /// The values a run starts with: defaults of the inputs, and the plan's variables over them.
     pub fn initial_variables(&self) -> Map<String, Value> {
-        let properties =
-            self.document.inputs.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+        let properties = self
+            .document
+            .inputs
+            .as_ref()
+            .and_then(|schema| schema.get("properties")?.as_object());
         let defaults = properties
             .into_iter()
             .flatten()
@@ -222,50 +313,80 @@ impl Plan {
     /// The required inputs that nothing gives a value yet.
     pub fn missing_inputs(&self) -> Vec<String> {
         let schema = self.document.inputs.as_ref();
-        schema.map(|schema| missing_inputs(schema, &self.document.variables)).unwrap_or_default()
+        schema
+            .map(|schema| missing_inputs(schema, &self.document.variables))
+            .unwrap_or_default()
     }
 
-    /// The tools the plan and its sub-plans cannot do without and nobody has, by the names they use, each once.
+    /// The tools the plan and its sub-plans cannot do without and nobody has, by the names they
+    /// use, each once.
     pub fn missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let below = self.all_subplans();
         let plans = std::iter::once(self).chain(below.values().map(|subplan| &*subplan.plan));
-        let missing: BTreeSet<String> = plans.flat_map(|plan| plan.own_missing_tools(catalog)).collect();
+        let missing: BTreeSet<String> = plans
+            .flat_map(|plan| plan.own_missing_tools(catalog))
+            .collect();
         missing.into_iter().collect()
     }
 
     fn own_missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let may_be_missing = |step: &&Step| step.optional || step.skip;
-        let steps = self.document.steps.iter().filter(|step| !may_be_missing(step));
+        let steps = self
+            .document
+            .steps
+            .iter()
+            .filter(|step| !may_be_missing(step));
         let named = steps.filter_map(|step| step.tool.as_deref());
         let optional: ToolNames<'_> = {
             let steps = self.document.steps.iter().filter(may_be_missing);
             steps.filter_map(|step| step.tool.as_deref()).collect()
         };
         let required = self.document.tools_required.iter().map(String::as_str);
-        // A tool that only optional steps and those left out use may be missing, though it is in the scope.
+        // A tool that only optional steps and those left out use may be missing, though it is in
+        // the scope.
         let required = required.filter(|name| !optional.matches(name));
         let names: BTreeSet<&str> = named.chain(required).collect();
-        let is_missing = |name: &&str| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. }));
-        names.into_iter().filter(is_missing).map(str::to_owned).collect()
+        let is_missing =
+            |name: &&str| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. }));
+        names
+            .into_iter()
+            .filter(is_missing)
+            .map(str::to_owned)
+            .collect()
     }
 
-    /// What this version reads and validates but cannot execute, in plan order. What a sub-plan needs is the need of
-    /// the step that runs it.
+    /// What this version reads and validates but cannot execute, in plan order. What a sub-plan
+    /// needs is the need of the step that runs it.
     pub fn unsupported(&self) -> Vec<(StepIx, &'static str)> {
         let mut found: Vec<(StepIx, &'static str)> = self
             .indices()
-            .flat_map(|ix| self.unsupported_in(ix).into_iter().map(move |what| (ix, what)))
+            .flat_map(|ix| {
+                self.unsupported_in(ix)
+                    .into_iter()
+                    .map(move |what| (ix, what))
+            })
             .collect();
         let mut seen = BTreeSet::new();
         for ix in self.indices() {
-            let Some(plan) = self.step(ix).plan.as_ref().filter(|plan| seen.insert(&plan.id)) else {
+            let Some(plan) = self
+                .step(ix)
+                .plan
+                .as_ref()
+                .filter(|plan| seen.insert(&plan.id))
+            else {
                 continue;
             };
-            let Some(subplan) = self.subplans.get(&plan.id) else { continue };
+            let Some(subplan) = self.subplans.get(&plan.id) else {
+                continue;
+            };
             let below = subplan.plan.all_subplans();
-            for plan in std::iter::once(&subplan.plan).chain(below.values().map(|below| &below.plan)) {
+            for plan in
+                std::iter::once(&subplan.plan).chain(below.values().map(|below| &below.plan))
+            {
                 found.extend(
-                    plan.indices().flat_map(|inner| plan.unsupported_in(inner)).map(|what| (ix, what)),
+                    plan.indices()
+                        .flat_map(|inner| plan.unsupported_in(inner))
+                        .map(|what| (ix, what)),
                 );
             }
         }
@@ -277,28 +398,44 @@ impl Plan {
         if step.skip {
             return Vec::new();
         }
-        // What a person answers is held against the schema; expressions about calls have nothing to look at.
+        // What a person answers is held against the schema; expressions about calls have nothing to
+        // look at.
         let asks = step.input.is_some();
         let options = [
             (asks && step.expect.is_some(), "expect of an input"),
-            (asks && !step.constraints.is_empty(), "constraints of an input"),
+            (
+                asks && !step.constraints.is_empty(),
+                "constraints of an input",
+            ),
         ];
-        options.into_iter().filter_map(|(used, name)| used.then_some(name)).collect()
+        options
+            .into_iter()
+            .filter_map(|(used, name)| used.then_some(name))
+            .collect()
     }
 
     /// The secrets that the call of a step is given.
     pub fn secrets(&self, ix: StepIx) -> Vec<SecretName> {
-        self.args_template(ix).map(Template::secrets).unwrap_or_default()
+        self.args_template(ix)
+            .map(Template::secrets)
+            .unwrap_or_default()
     }
 
     /// The secrets that a step's `undo` is given.
     pub fn undo_secrets(&self, ix: StepIx) -> Vec<SecretName> {
         let templates = self.templates.get(&ix);
-        templates.and_then(|templates| templates.undo.as_ref()).map(Template::secrets).unwrap_or_default()
+        templates
+            .and_then(|templates| templates.undo.as_ref())
+            .map(Template::secrets)
+            .unwrap_or_default()
     }
 
     /// Every secret the plan names.
     pub fn all_secrets(&self) -> BTreeSet<SecretName> {
-        self.templates.values().flat_map(StepTemplates::all).flat_map(Template::secrets).collect()
+        self.templates
+            .values()
+            .flat_map(StepTemplates::all)
+            .flat_map(Template::secrets)
+            .collect()
     }
 }

@@ -4,8 +4,8 @@ use super::Severity;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What kind of finding it is. The text of a code never changes its meaning; a code that is no longer used is not
-/// used again for something else.
+/// What kind of finding it is. The text of a code never changes its meaning; a code that is no
+/// longer used is not used again for something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
     Syntax,
@@ -106,11 +106,16 @@ impl Code {
 
     /// The severity every finding of this code has.
     pub fn severity(self) -> Severity {
-        if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
+        if self.as_str().starts_with('W') {
+            Severity::Warning
+        } else {
+            Severity::Error
+        }
     }
 
-    /// Whether a plan with this finding cannot be kept at all. The other errors may go away by themselves, when a
-    /// server comes up or a variable is given, so such a plan is kept and only refuses to run.
+    /// Whether a plan with this finding cannot be kept at all. The other errors may go away by
+    /// themselves, when a server comes up or a variable is given, so such a plan is kept and only
+    /// refuses to run.
     pub fn blocks_import(self) -> bool {
         match self {
             Self::Syntax
@@ -312,9 +317,11 @@ impl Code {
                 "What is given to a template or a sub-plan must fit the JSON Schema in its `inputs`. Inputs with \
                  references are checked when they are known, before the sub-plan starts.",
             ),
-            Self::OptionalToolMissing => {
-                ("W0150", "the tool of an optional step is not available", "The step will be skipped.")
-            }
+            Self::OptionalToolMissing => (
+                "W0150",
+                "the tool of an optional step is not available",
+                "The step will be skipped.",
+            ),
             Self::UnusedResult => (
                 "W0151",
                 "a result name is never used",
@@ -350,7 +357,11 @@ impl Code {
                  The plan can be reviewed and approved; it runs once there is one. See `docs/agents.md`.",
             ),
         };
-        Entry { text, title, explanation }
+        Entry {
+            text,
+            title,
+            explanation,
+        }
     }
 }
 
@@ -371,9 +382,15 @@ pub fn error_page(code: Code) -> String {
     let consequence = match (code.severity(), code.blocks_import()) {
         (Severity::Warning, _) => "A warning: the plan runs all the same.",
         (Severity::Error, true) => "An error: the plan is not accepted.",
-        (Severity::Error, false) => "An error: the plan is kept, but does not run until it is resolved.",
+        (Severity::Error, false) => {
+            "An error: the plan is kept, but does not run until it is resolved."
+        }
     };
-    format!("# {code}: {}\n\n{}\n\n{consequence}\n", code.title(), code.explanation())
+    format!(
+        "# {code}: {}\n\n{}\n\n{consequence}\n",
+        code.title(),
+        code.explanation()
+    )
 }
 
 #[cfg(test)]
@@ -390,7 +407,10 @@ mod tests {
     #[test]
     fn no_warning_blocks_an_import() {
         for code in Code::ALL {
-            assert!(!(code.severity() == Severity::Warning && code.blocks_import()), "{code}");
+            assert!(
+                !(code.severity() == Severity::Warning && code.blocks_import()),
+                "{code}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a step's own expressions say: `when` before it runs, `constraints` about what is sent, `expect` about what
-//! came back. What cannot be decided is an error, never a yes.
+//! What a step's own expressions say: `when` before it runs, `constraints` about what is sent,
+//! `expect` about what came back. What cannot be decided is an error, never a yes.
 
 use super::evaluate::Scope;
 use super::expression::Expression;
@@ -16,10 +16,15 @@ pub enum ConditionError {
     #[error("`{expression}` is false{about}")]
     False { expression: String, about: String },
     #[error("`{expression}` cannot be decided: {problem}{about}")]
-    Undecided { expression: String, problem: String, about: String },
+    Undecided {
+        expression: String,
+        problem: String,
+        about: String,
+    },
 }
 
-/// A step's `expect`, with everything it looks at but the result: it can be checked where the run is out of reach.
+/// A step's `expect`, with everything it looks at but the result: it can be checked where the run
+/// is out of reach.
 #[derive(Debug, Clone)]
 pub struct Expectation {
     source: String,
@@ -31,16 +36,24 @@ impl Expectation {
     pub fn check(&self, result: &Value) -> Result<(), ConditionError> {
         let about = || format!("; the result is {}", excerpt(result));
         let mut scope = Scope::default();
-        let borrowed = |(name, value): (&String, &'_ Cow<'static, Value>)| (name.clone(), value.clone());
+        let borrowed =
+            |(name, value): (&String, &'_ Cow<'static, Value>)| (name.clone(), value.clone());
         scope.names.extend(self.scope.names.iter().map(borrowed));
         scope.steps.extend(self.scope.steps.iter().map(borrowed));
-        scope.names.insert("result".to_owned(), Cow::Borrowed(result));
+        scope
+            .names
+            .insert("result".to_owned(), Cow::Borrowed(result));
         match decide(&self.source, &scope) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(ConditionError::False { expression: self.source.clone(), about: about() }),
-            Err(problem) => {
-                Err(ConditionError::Undecided { expression: self.source.clone(), problem, about: about() })
-            }
+            Ok(false) => Err(ConditionError::False {
+                expression: self.source.clone(),
+                about: about(),
+            }),
+            Err(problem) => Err(ConditionError::Undecided {
+                expression: self.source.clone(),
+                problem,
+                about: about(),
+            }),
         }
     }
 }
@@ -48,23 +61,35 @@ impl Expectation {
 impl Plan {
     /// Whether the step runs, as far as its `when` is concerned.
     pub fn check_when(&self, ix: StepIx, values: &dyn Values) -> Result<bool, ConditionError> {
-        let Some(source) = &self.step(ix).when else { return Ok(true) };
-        let undecided =
-            |problem| ConditionError::Undecided { expression: source.clone(), problem, about: String::new() };
+        let Some(source) = &self.step(ix).when else {
+            return Ok(true);
+        };
+        let undecided = |problem| ConditionError::Undecided {
+            expression: source.clone(),
+            problem,
+            about: String::new(),
+        };
         let expression = Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
         let scope = self.scope(ix, &expression, None, values);
-        expression.holds(&scope).map_err(|error| undecided(error.to_string()))
+        expression
+            .holds(&scope)
+            .map_err(|error| undecided(error.to_string()))
     }
 
-    /// Whether `when` is decided for each element of `forEach` on its own, because it looks at the element.
+    /// Whether `when` is decided for each element of `forEach` on its own, because it looks at the
+    /// element.
     pub fn decides_per_element(&self, ix: StepIx) -> bool {
         let step = self.step(ix);
-        let names = |source: &String| Expression::parse(source).map(|expression| expression.names());
-        let is_bound = |name: &str| self.document.variables.contains_key(name) || self.names_step(ix, name);
+        let names =
+            |source: &String| Expression::parse(source).map(|expression| expression.names());
+        let is_bound =
+            |name: &str| self.document.variables.contains_key(name) || self.names_step(ix, name);
         step.for_each.is_some()
             && step.when.as_ref().map(names).is_some_and(|names| {
                 names.is_ok_and(|names| {
-                    names.iter().any(|name| super::binding::is_loop_name(name) && !is_bound(name))
+                    names
+                        .iter()
+                        .any(|name| super::binding::is_loop_name(name) && !is_bound(name))
                 })
             })
     }
@@ -82,15 +107,27 @@ impl Plan {
             return Ok(());
         }
         for source in constraints.iter().chain(extra) {
-            let about = || format!("; the arguments are {}", excerpt(&Value::Object(args.clone())));
-            let undecided =
-                |problem| ConditionError::Undecided { expression: source.clone(), problem, about: about() };
-            let expression = Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
+            let about = || {
+                format!(
+                    "; the arguments are {}",
+                    excerpt(&Value::Object(args.clone()))
+                )
+            };
+            let undecided = |problem| ConditionError::Undecided {
+                expression: source.clone(),
+                problem,
+                about: about(),
+            };
+            let expression =
+                Expression::parse(source).map_err(|error| undecided(error.to_string()))?;
             let scope = self.scope(ix, &expression, Some(args), values);
             match expression.holds(&scope) {
                 Ok(true) => {}
                 Ok(false) => {
-                    return Err(ConditionError::False { expression: source.clone(), about: about() });
+                    return Err(ConditionError::False {
+                        expression: source.clone(),
+                        about: about(),
+                    });
                 }
                 Err(error) => return Err(undecided(error.to_string())),
             }
@@ -111,19 +148,28 @@ impl Plan {
             |_| Scope::default(),
             |expression| own(self.scope(ix, &expression, Some(args), values)),
         );
-        Some(Expectation { source: source.clone(), scope })
+        Some(Expectation {
+            source: source.clone(),
+            scope,
+        })
     }
 
     /// The steps whose values the expressions of `ix` look at.
     pub(super) fn steps_of_expressions(&self, ix: StepIx) -> impl Iterator<Item = StepIx> + '_ {
-        self.templates.get(&ix).into_iter().flat_map(|templates| templates.names.values().copied())
+        self.templates
+            .get(&ix)
+            .into_iter()
+            .flat_map(|templates| templates.names.values().copied())
     }
 
     fn names_step(&self, ix: StepIx, name: &str) -> bool {
-        self.templates.get(&ix).is_some_and(|templates| templates.names.contains_key(name))
+        self.templates
+            .get(&ix)
+            .is_some_and(|templates| templates.names.contains_key(name))
     }
 
-    /// The values behind the names of an expression. What has none is left out: naming it is then an error.
+    /// The values behind the names of an expression. What has none is left out: naming it is then
+    /// an error.
     fn scope<'v>(
         &self,
         ix: StepIx,
@@ -145,11 +191,15 @@ impl Plan {
                 (Some(args), "args") => Some(Cow::Owned(Value::Object(args.clone()))),
                 // It is put in once it is there.
                 (Some(_), "result") => None,
-                (args, name) => args.and_then(|args| args.get(name)).map(Cow::Borrowed).or_else(|| {
-                    let step = bound.and_then(|bound| bound.get(name)).copied();
-                    let value = step.map_or_else(|| values.variable(name), |step| values.step(step));
-                    value.map(Cow::Borrowed)
-                }),
+                (args, name) => args
+                    .and_then(|args| args.get(name))
+                    .map(Cow::Borrowed)
+                    .or_else(|| {
+                        let step = bound.and_then(|bound| bound.get(name)).copied();
+                        let value =
+                            step.map_or_else(|| values.variable(name), |step| values.step(step));
+                        value.map(Cow::Borrowed)
+                    }),
             };
             if let Some(value) = value {
                 scope.names.insert(name, value);

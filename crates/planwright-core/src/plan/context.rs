@@ -1,7 +1,7 @@
 //! The parts of a plan's context that are too large to be kept in its document.
 //!
-//! They are moved to artifacts, and the document keeps their digests: a plan stays small wherever it is shown, and
-//! nothing of what the planner knew is lost.
+//! They are moved to artifacts, and the document keeps their digests: a plan stays small wherever
+//! it is shown, and nothing of what the planner knew is lost.
 
 use super::Context;
 use crate::digest::Digest;
@@ -28,18 +28,24 @@ impl Context {
     /// How many bytes of JSON a context may have before its largest parts are stored elsewhere.
     pub const MAX_INLINE_BYTES: usize = 50 << 10;
 
-    /// The parts to store elsewhere, largest first, with the bytes to store. Empty if the context is small enough.
+    /// The parts to store elsewhere, largest first, with the bytes to store. Empty if the context
+    /// is small enough.
     pub fn oversized(&self) -> Vec<(String, Vec<u8>)> {
         let mut left = bytes_of(&self).len();
         if left <= Self::MAX_INLINE_BYTES {
             return Vec::new();
         }
         let outputs = self.tool_outputs.iter();
-        let mut parts: Vec<(String, Vec<u8>)> =
-            outputs.map(|(name, value)| (format!("{TOOL_OUTPUTS}{name}"), bytes_of(value))).collect();
+        let mut parts: Vec<(String, Vec<u8>)> = outputs
+            .map(|(name, value)| (format!("{TOOL_OUTPUTS}{name}"), bytes_of(value)))
+            .collect();
         parts.sort_by(|(a_name, a), (b_name, b)| b.len().cmp(&a.len()).then(a_name.cmp(b_name)));
         // People read the notes, so they stay as long as they can.
-        parts.extend(self.notes.as_ref().map(|notes| (NOTES.to_owned(), bytes_of(notes))));
+        parts.extend(
+            self.notes
+                .as_ref()
+                .map(|notes| (NOTES.to_owned(), bytes_of(notes))),
+        );
         let mut oversized = Vec::new();
         for (name, bytes) in parts {
             if left <= Self::MAX_INLINE_BYTES {
@@ -93,7 +99,8 @@ fn bytes_of(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("a context has only string keys")
 }
 
-/// The name of the file that holds a stored part. Two parts never share one, whatever the file system makes of case.
+/// The name of the file that holds a stored part. Two parts never share one, whatever the file
+/// system makes of case.
 pub fn file_of_stored(name: &str) -> String {
     let short = name.strip_prefix(TOOL_OUTPUTS).unwrap_or(name);
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
@@ -101,15 +108,24 @@ pub fn file_of_stored(name: &str) -> String {
     if name == NOTES || (fits && short != NOTES) {
         return format!("{short}.json");
     }
-    let plain: String = short.to_ascii_lowercase().chars().filter(|c| is_plain(*c)).take(40).collect();
+    let plain: String = short
+        .to_ascii_lowercase()
+        .chars()
+        .filter(|c| is_plain(*c))
+        .take(40)
+        .collect();
     // A dot is in no plain name, so this is nobody else's.
-    format!("{plain}.{}.json", &Digest::of_bytes(name.as_bytes()).hex()[..16])
+    format!(
+        "{plain}.{}.json",
+        &Digest::of_bytes(name.as_bytes()).hex()[..16]
+    )
 }
 
 /// Whether a file beside a plan can hold a stored part.
 pub fn is_stored_file(file: &str) -> bool {
     file.strip_suffix(".json").is_some_and(|name| {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
+        let plain =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
         name.len() <= 64 && name.chars().all(plain)
     })
 }
@@ -127,7 +143,10 @@ mod tests {
     fn store(context: &mut Context) -> Vec<(String, Vec<u8>)> {
         let oversized = context.oversized();
         for (name, bytes) in &oversized {
-            let artifact = ArtifactRef { digest: Digest::of_bytes(bytes), bytes: bytes.len() as u64 };
+            let artifact = ArtifactRef {
+                digest: Digest::of_bytes(bytes),
+                bytes: bytes.len() as u64,
+            };
             context.keep_elsewhere(name, artifact);
         }
         oversized
@@ -135,7 +154,11 @@ mod tests {
 
     #[test]
     fn a_small_context_stays() {
-        assert!(context(json!({"toolOutputs": {"x": "y".repeat(50_000)}})).oversized().is_empty());
+        assert!(
+            context(json!({"toolOutputs": {"x": "y".repeat(50_000)}}))
+                .oversized()
+                .is_empty()
+        );
     }
 
     #[test]
@@ -144,10 +167,19 @@ mod tests {
             "toolOutputs": {"small": "s", "large": "x".repeat(30_000), "larger": ["y".repeat(40_000)]}}));
         let mut kept = whole.clone();
         let stored = store(&mut kept);
-        assert_eq!(stored.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["toolOutputs/larger"]);
+        assert_eq!(
+            stored
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect::<Vec<_>>(),
+            ["toolOutputs/larger"]
+        );
         assert!(kept.oversized().is_empty());
         for (name, bytes) in &stored {
-            assert!(matches!(kept.restore(name, b"1"), Err(RestoreContextError::Changed(_))));
+            assert!(matches!(
+                kept.restore(name, b"1"),
+                Err(RestoreContextError::Changed(_))
+            ));
             kept.restore(name, bytes).unwrap();
         }
         assert_eq!(kept, whole);
@@ -173,7 +205,10 @@ mod tests {
             "toolOutputs/a.b",
             "toolOutputs/é",
         ];
-        let files: BTreeSet<String> = names.iter().map(|name| file_of_stored(name).to_lowercase()).collect();
+        let files: BTreeSet<String> = names
+            .iter()
+            .map(|name| file_of_stored(name).to_lowercase())
+            .collect();
         assert_eq!(files.len(), names.len());
         assert!(files.iter().all(|file| is_stored_file(file)), "{files:?}");
         assert_eq!(file_of_stored("toolOutputs/odoo_read"), "odoo_read.json");

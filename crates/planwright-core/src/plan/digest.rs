@@ -8,23 +8,26 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Plan {
-    /// The digest of what this plan executes, with the tools as they are defined and under a policy.
+    /// The digest of what this plan executes, with the tools as they are defined and under a
+    /// policy.
     ///
-    /// Titles, goals, notes and labels are left out: people may reword a plan without asking again. Everything else
-    /// is in, also what this version does not execute, so that a field can never be smuggled past an approval.
+    /// Titles, goals, notes and labels are left out: people may reword a plan without asking again.
+    /// Everything else is in, also what this version does not execute, so that a field can never be
+    /// smuggled past an approval.
     pub fn digest(&self, catalog: &Catalog, policy_version: &str) -> Digest {
         self.digest_within(catalog, policy_version, &mut BTreeMap::new())
     }
 
-    /// `known` holds the digests of sub-plans that were taken already: each is taken once, whatever the number of ways
-    /// to it.
+    /// `known` holds the digests of sub-plans that were taken already: each is taken once, whatever
+    /// the number of ways to it.
     fn digest_within(
         &self,
         catalog: &Catalog,
         policy_version: &str,
         known: &mut BTreeMap<PlanId, Digest>,
     ) -> Digest {
-        // The steps are hashed one by one, each in canonical form: a plan of any size costs the memory of one step.
+        // The steps are hashed one by one, each in canonical form: a plan of any size costs the
+        // memory of one step.
         let mut steps = DigestWriter::default();
         for ix in self.indices() {
             let after: BTreeSet<&str> = self
@@ -33,7 +36,10 @@ impl Plan {
                 .iter()
                 .map(|&dependency| self.step_id(dependency).as_str())
                 .collect();
-            steps.part(&canonical_json(&executable_step(self.step(ix), after.into_iter().collect())));
+            steps.part(&canonical_json(&executable_step(
+                self.step(ix),
+                after.into_iter().collect(),
+            )));
         }
         let mut whole = json!({
             "plan": executable_document(&self.document),
@@ -67,10 +73,15 @@ impl Plan {
         let steps = self.document.steps.iter();
         let names = steps.flat_map(|step| {
             let undo = step.undo.as_deref().map(|undo| undo.tool.as_str());
-            let agent = step.agent.as_deref().and_then(|agent| agent.tool.as_deref());
+            let agent = step
+                .agent
+                .as_deref()
+                .and_then(|agent| agent.tool.as_deref());
             step.tool.as_deref().into_iter().chain(undo).chain(agent)
         });
-        names.chain(self.document.tools_required.iter().map(String::as_str)).collect()
+        names
+            .chain(self.document.tools_required.iter().map(String::as_str))
+            .collect()
     }
 
     /// The definition each used name stands for: `null` while nobody has such a tool.
@@ -79,7 +90,10 @@ impl Plan {
             Ok(tool) => json!({"name": tool.name.to_string(), "digest": tool.digest}),
             Err(_) => Value::Null,
         };
-        self.tool_names().into_iter().map(|name| (name, digest(name))).collect()
+        self.tool_names()
+            .into_iter()
+            .map(|name| (name, digest(name)))
+            .collect()
     }
 }
 
@@ -87,8 +101,16 @@ impl Plan {
 pub(super) const WORDS_OF_STEP: [&str; 3] = ["title", "labels", "capabilityLabel"];
 
 /// The fields of a plan that are for people, as [`executable_document`] leaves them out.
-pub(super) const WORDS_OF_PLAN: [&str; 8] =
-    ["id", "title", "goal", "successCriteria", "context", "risks", "plannerModel", "estimatedDuration"];
+pub(super) const WORDS_OF_PLAN: [&str; 8] = [
+    "id",
+    "title",
+    "goal",
+    "successCriteria",
+    "context",
+    "risks",
+    "plannerModel",
+    "estimatedDuration",
+];
 
 fn executable_document(document: &Document) -> Value {
     // Every field is named, so that a new one has to be decided on.
@@ -118,7 +140,9 @@ fn executable_document(document: &Document) -> Value {
 }
 
 fn executable_step(step: &Step, after: Vec<&str>) -> Value {
-    let Value::Object(mut fields) = serde_json::to_value(step).expect("steps have only string keys") else {
+    let Value::Object(mut fields) =
+        serde_json::to_value(step).expect("steps have only string keys")
+    else {
         return Value::Object(Map::new());
     };
     for words in WORDS_OF_STEP {

@@ -1,7 +1,7 @@
 //! The plan document: the one serde model behind files, the HTTP API and the published JSON Schema.
 //!
-//! This is the canonical camelCase form. The other spellings people write are brought into it by [`super::import`]
-//! before serde sees them, so that this model can reject every unknown key.
+//! This is the canonical camelCase form. The other spellings people write are brought into it by
+//! [`super::import`] before serde sees them, so that this model can reject every unknown key.
 
 use crate::id::{PlanId, StepId, written_step_ids};
 use crate::run::ArtifactRef;
@@ -21,7 +21,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub struct Document {
     /// Minted as `plan-` and eight characters when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"))]
+    #[schemars(
+        with = "Option<String>",
+        regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    )]
     pub id: Option<PlanId>,
     /// What the plan does, in a line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +65,11 @@ impl Document {
         if self.steps.iter().all(|step| step.id.is_some()) {
             return;
         }
-        let taken: BTreeSet<StepId> = self.steps.iter().filter_map(|step| step.id.clone()).collect();
+        let taken: BTreeSet<StepId> = self
+            .steps
+            .iter()
+            .filter_map(|step| step.id.clone())
+            .collect();
         let mut next = 1;
         for (index, step) in self.steps.iter_mut().enumerate() {
             if step.id.is_some() {
@@ -71,7 +78,10 @@ impl Document {
             // The numbers only grow, so that no number is tried twice for two steps.
             next = next.max(index + 1);
             let id = loop {
-                let id: StepId = next.to_string().parse().expect("a number is a valid step id");
+                let id: StepId = next
+                    .to_string()
+                    .parse()
+                    .expect("a number is a valid step id");
                 next += 1;
                 if !taken.contains(&id) {
                     break id;
@@ -87,7 +97,11 @@ impl Document {
     #[must_use]
     pub fn with_variables(&self, given: &Map<String, Value>) -> Self {
         let mut document = self.clone();
-        document.variables.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        document.variables.extend(
+            given
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
         document
     }
 }
@@ -102,7 +116,8 @@ pub struct Context {
     pub notes: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
-    /// What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and a name.
+    /// What is too large to be kept in the document, by its content: `notes`, or `toolOutputs/` and
+    /// a name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, Value>")]
     pub stored: BTreeMap<String, ArtifactRef>,
@@ -142,7 +157,9 @@ impl Limits {
     pub const DEFAULT_MAX_CONCURRENCY: u32 = 4;
 
     pub fn max_concurrency(&self) -> u32 {
-        self.max_concurrency.unwrap_or(Self::DEFAULT_MAX_CONCURRENCY).max(1)
+        self.max_concurrency
+            .unwrap_or(Self::DEFAULT_MAX_CONCURRENCY)
+            .max(1)
     }
 }
 
@@ -183,8 +200,14 @@ pub enum OnFailure {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Step {
     /// Numbered by position when absent.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written_step_ids::optional")]
-    #[schemars(with = "Option<String>", regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$"))]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "written_step_ids::optional"
+    )]
+    #[schemars(
+        with = "Option<String>",
+        regex(pattern = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")
+    )]
     pub id: Option<StepId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -209,7 +232,10 @@ pub struct Step {
     pub plan: Option<Box<SubPlan>>,
 
     /// Steps that must complete first. References add edges by themselves.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "written_step_ids::list")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "written_step_ids::list"
+    )]
     #[schemars(with = "Vec<String>")]
     pub depends_on: Vec<StepId>,
     /// Name under which later steps see the value. The step id always works.
@@ -310,12 +336,20 @@ impl Agent {
     const MAX_IN_CONVERSATION: u32 = 1000;
 
     pub fn max_turns(&self) -> u32 {
-        let default = if self.converse { Self::MAX_IN_CONVERSATION } else { Self::DEFAULT_MAX_TURNS };
+        let default = if self.converse {
+            Self::MAX_IN_CONVERSATION
+        } else {
+            Self::DEFAULT_MAX_TURNS
+        };
         self.max_turns.unwrap_or(default).max(1)
     }
 
     pub fn max_calls(&self) -> u32 {
-        let default = if self.converse { Self::MAX_IN_CONVERSATION } else { Self::DEFAULT_MAX_CALLS };
+        let default = if self.converse {
+            Self::MAX_IN_CONVERSATION
+        } else {
+            Self::DEFAULT_MAX_CALLS
+        };
         self.max_calls.unwrap_or(default)
     }
 }
@@ -368,7 +402,13 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { max: 0, backoff: 1.0, factor: 2.0, jitter: 0.0, on: Vec::new() }
+        Self {
+            max: 0,
+            backoff: 1.0,
+            factor: 2.0,
+            jitter: 0.0,
+            on: Vec::new(),
+        }
     }
 }
 
@@ -378,15 +418,20 @@ impl Retry {
     /// The pause after attempt number `failed`. `noise` in 0..1 places it within the jitter.
     pub fn pause_after(&self, failed: u32, noise: f64) -> Duration {
         let power = i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX);
-        let seconds = self.backoff * self.factor.powi(power) * (1.0 + self.jitter * (2.0 * noise - 1.0));
-        Duration::try_from_secs_f64(seconds).map_or(Self::MAX_PAUSE, |pause| pause.min(Self::MAX_PAUSE))
+        let seconds =
+            self.backoff * self.factor.powi(power) * (1.0 + self.jitter * (2.0 * noise - 1.0));
+        Duration::try_from_secs_f64(seconds)
+            .map_or(Self::MAX_PAUSE, |pause| pause.min(Self::MAX_PAUSE))
     }
 }
 
 /// The one action of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action<'a> {
-    Tool { name: &'a str, args: &'a Map<String, Value> },
+    Tool {
+        name: &'a str,
+        args: &'a Map<String, Value>,
+    },
     Think(&'a Think),
     Agent(&'a Agent),
     Input(&'a Input),
@@ -394,15 +439,20 @@ pub enum Action<'a> {
 }
 
 impl Step {
-    /// Whether the step's call is given a secret. Even a tool that only reads can carry it away, so a person is asked.
+    /// Whether the step's call is given a secret. Even a tool that only reads can carry it away, so
+    /// a person is asked.
     pub fn is_given_secrets(&self) -> bool {
         self.args.values().any(super::template::names_secret)
     }
 
-    /// The step's action, or `None` if it has none. Validation has made sure that there is exactly one.
+    /// The step's action, or `None` if it has none. Validation has made sure that there is exactly
+    /// one.
     pub fn action(&self) -> Option<Action<'_>> {
         if let Some(name) = &self.tool {
-            return Some(Action::Tool { name, args: &self.args });
+            return Some(Action::Tool {
+                name,
+                args: &self.args,
+            });
         }
         let think = self.think.as_deref().map(Action::Think);
         let agent = self.agent.as_deref().map(Action::Agent);
@@ -416,7 +466,8 @@ impl Step {
     }
 
     pub fn timeout(&self) -> Option<Duration> {
-        self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        self.timeout_seconds
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
     /// What stands in the column for tools: the tool's name, or the kind of action.

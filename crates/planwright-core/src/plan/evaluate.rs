@@ -1,7 +1,9 @@
-//! Evaluating expressions: JSON goes in, true or false comes out, and whatever else happens is an error.
+//! Evaluating expressions: JSON goes in, true or false comes out, and whatever else happens is an
+//! error.
 //!
-//! Expressions and the values they look at may both be hostile. Loops within loops over a long list would take for
-//! ever, so the work is estimated before it is begun, and refused if it could be too much.
+//! Expressions and the values they look at may both be hostile. Loops within loops over a long list
+//! would take for ever, so the work is estimated before it is begun, and refused if it could be too
+//! much.
 
 use super::expression::Expression;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
@@ -48,11 +50,14 @@ impl Expression {
             context.add_variable_from_value(name.as_str(), cel_value(value)?);
         }
         if !scope.steps.is_empty() {
-            let steps = cel::to_value(Steps(&scope.steps)).map_err(|error| failed(&error.to_string()))?;
+            let steps =
+                cel::to_value(Steps(&scope.steps)).map_err(|error| failed(&error.to_string()))?;
             context.add_variable_from_value("steps", steps);
         }
         // The library is not ours: a bug in it costs the step, never the run.
-        let resolved = catch_unwind(AssertUnwindSafe(|| cel::Value::resolve(self.tree(), &context)));
+        let resolved = catch_unwind(AssertUnwindSafe(|| {
+            cel::Value::resolve(self.tree(), &context)
+        }));
         match resolved {
             Ok(Ok(cel::Value::Bool(decided))) => Ok(decided),
             Ok(Ok(other)) => Err(EvaluateExpressionError::NotBoolean(kind(&other))),
@@ -73,7 +78,9 @@ impl Expression {
         // Adding lists makes longer ones.
         let longest = (extent.longest + shape.longest) as u64 * (1 + shape.additions);
         let each = shape.nodes + extent.text as u64 / 64 + longest / 16;
-        let work = longest.checked_pow(shape.loops).and_then(|times| times.checked_mul(each));
+        let work = longest
+            .checked_pow(shape.loops)
+            .and_then(|times| times.checked_mul(each));
         if work.is_none_or(|work| work > MAX_WORK && shape.loops > 0) {
             return Err(EvaluateExpressionError::TooMuchWork);
         }
@@ -104,7 +111,9 @@ fn kind(value: &cel::Value) -> &'static str {
         cel::Value::Bytes(_) => "bytes",
         cel::Value::List(_) => "a list",
         cel::Value::Map(_) => "an object",
-        cel::Value::Function(..) | cel::Value::Opaque(_) | cel::Value::Struct(_) => "something else",
+        cel::Value::Function(..) | cel::Value::Opaque(_) | cel::Value::Struct(_) => {
+            "something else"
+        }
     }
 }
 
@@ -112,7 +121,8 @@ fn cel_value(value: &Value) -> Result<cel::Value, EvaluateExpressionError> {
     cel::to_value(Plain(value)).map_err(|error| failed(&error.to_string()))
 }
 
-/// JSON as the library should see it: whole numbers are signed ones, so that they can be reckoned with.
+/// JSON as the library should see it: whole numbers are signed ones, so that they can be reckoned
+/// with.
 struct Plain<'a>(&'a Value);
 
 impl Serialize for Plain<'_> {
@@ -204,12 +214,19 @@ struct Shape {
 
 impl Shape {
     fn of(expression: &IdedExpr) -> Self {
-        let mut shape = Self { nodes: 1, ..Self::default() };
+        let mut shape = Self {
+            nodes: 1,
+            ..Self::default()
+        };
         match &expression.expr {
             Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) => {}
             Expr::Call(call) => {
                 shape.additions = u64::from(call.func_name == "_+_");
-                call.target.as_deref().into_iter().chain(&call.args).for_each(|part| shape.join(part));
+                call.target
+                    .as_deref()
+                    .into_iter()
+                    .chain(&call.args)
+                    .for_each(|part| shape.join(part));
             }
             Expr::List(list) => {
                 shape.longest = list.elements.len();
@@ -294,9 +311,16 @@ mod tests {
     #[test]
     fn what_is_not_true_or_false_is_an_error() {
         let names = json!({"n": 3, "o": {}, "no": null});
-        for source in
-            ["n", "o.missing", "no.field", "nobody", "n / 0 == 1", "n + 'x' == 1", "o", "size(n) > 0"]
-        {
+        for source in [
+            "n",
+            "o.missing",
+            "no.field",
+            "nobody",
+            "n / 0 == 1",
+            "n + 'x' == 1",
+            "o",
+            "size(n) > 0",
+        ] {
             assert!(decide(source, &names).is_err(), "{source}");
         }
     }
@@ -310,7 +334,10 @@ mod tests {
         assert_eq!(nested, Err(EvaluateExpressionError::TooMuchWork));
         let list = format!("[{}1]", "1,".repeat(200));
         let written = format!("{list}.all(a, {list}.all(b, {list}.all(c, {list}.all(d, true))))");
-        assert_eq!(decide(&written, &json!({})), Err(EvaluateExpressionError::TooMuchWork));
+        assert_eq!(
+            decide(&written, &json!({})),
+            Err(EvaluateExpressionError::TooMuchWork)
+        );
     }
 
     #[test]

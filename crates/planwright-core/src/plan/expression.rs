@@ -1,7 +1,8 @@
 //! CEL expressions: the only place that knows the library that reads them.
 //!
-//! Expressions come from models and from the network. The library's default parser aborts the process on deep
-//! input, and evaluating recurses once per operator, so the size of an expression is bounded before it is parsed.
+//! Expressions come from models and from the network. The library's default parser aborts the
+//! process on deep input, and evaluating recurses once per operator, so the size of an expression
+//! is bounded before it is parsed.
 
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
@@ -9,8 +10,8 @@ use std::collections::BTreeSet;
 
 const MAX_SOURCE: usize = 2 << 10;
 const MAX_NESTING: usize = 32;
-/// Characters that can deepen the syntax tree. Counted in strings too: what looks like a string to a simple scan may
-/// be none to the parser, and a limit must not be guessed around.
+/// Characters that can deepen the syntax tree. Counted in strings too: what looks like a string to
+/// a simple scan may be none to the parser, and a limit must not be guessed around.
 const MAX_OPERATORS: usize = 200;
 const MAX_NODES: usize = 1_000;
 /// Levels of the syntax tree. Evaluating takes tens of kilobytes of stack for each.
@@ -50,27 +51,36 @@ impl Expression {
             let column = first.map_or(1, |error| error.pos.1.max(1));
             ParseExpressionError::Syntax(format!("{message} (column {column})"))
         })?;
-        if is_deeper(&tree, MAX_TREE_DEPTH) { Err(ParseExpressionError::TooDeep) } else { Ok(Self(tree)) }
+        if is_deeper(&tree, MAX_TREE_DEPTH) {
+            Err(ParseExpressionError::TooDeep)
+        } else {
+            Ok(Self(tree))
+        }
     }
 
     pub(super) fn tree(&self) -> &IdedExpr {
         &self.0
     }
 
-    /// The names the expression takes from outside, without those its own macros bind. `steps.x` is one name.
+    /// The names the expression takes from outside, without those its own macros bind. `steps.x` is
+    /// one name.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         collect(&self.0, &mut Vec::new(), &mut names);
         names
     }
 
-    /// Whether the value is false whatever happens. Only what needs no variable, loop or function is decided.
+    /// Whether the value is false whatever happens. Only what needs no variable, loop or function
+    /// is decided.
     pub(crate) fn is_always_false(&self) -> bool {
         if !is_constant(&self.0) {
             return false;
         }
         let context = cel::Context::default();
-        matches!(cel::Value::resolve(&self.0, &context), Ok(cel::Value::Bool(false)))
+        matches!(
+            cel::Value::resolve(&self.0, &context),
+            Ok(cel::Value::Bool(false))
+        )
     }
 }
 
@@ -82,7 +92,10 @@ fn check_size(source: &str) -> Result<(), ParseExpressionError> {
         return Err(ParseExpressionError::Empty);
     }
     let mut depth = 0_usize;
-    let mut operators = source.split_ascii_whitespace().filter(|word| *word == "in").count();
+    let mut operators = source
+        .split_ascii_whitespace()
+        .filter(|word| *word == "in")
+        .count();
     for byte in source.bytes() {
         match byte {
             b'(' | b'[' | b'{' => {
@@ -90,7 +103,8 @@ fn check_size(source: &str) -> Result<(), ParseExpressionError> {
                 operators += 1;
             }
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'!' | b'-' | b'+' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'&' | b'|' | b'?' | b'.' => {
+            b'!' | b'-' | b'+' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'&' | b'|' | b'?'
+            | b'.' => {
                 operators += 1;
             }
             _ => {}
@@ -99,18 +113,27 @@ fn check_size(source: &str) -> Result<(), ParseExpressionError> {
             return Err(ParseExpressionError::TooDeep);
         }
     }
-    if operators > MAX_OPERATORS { Err(ParseExpressionError::TooManyOperators) } else { Ok(()) }
+    if operators > MAX_OPERATORS {
+        Err(ParseExpressionError::TooManyOperators)
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether the tree has more than `depth` levels.
 fn is_deeper(expression: &IdedExpr, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return true };
-    let any =
-        |mut parts: &mut dyn Iterator<Item = &IdedExpr>| (&mut parts).any(|part| is_deeper(part, depth));
+    let Some(depth) = depth.checked_sub(1) else {
+        return true;
+    };
+    let any = |mut parts: &mut dyn Iterator<Item = &IdedExpr>| {
+        (&mut parts).any(|part| is_deeper(part, depth))
+    };
     let entries = |entries: &[IdedEntryExpr]| {
         entries.iter().any(|entry| match &entry.expr {
             EntryExpr::StructField(field) => is_deeper(&field.value, depth),
-            EntryExpr::MapEntry(entry) => is_deeper(&entry.key, depth) || is_deeper(&entry.value, depth),
+            EntryExpr::MapEntry(entry) => {
+                is_deeper(&entry.key, depth) || is_deeper(&entry.value, depth)
+            }
         })
     };
     match &expression.expr {
@@ -120,10 +143,14 @@ fn is_deeper(expression: &IdedExpr, depth: usize) -> bool {
         Expr::Map(map) => entries(&map.entries),
         Expr::Struct(structure) => entries(&structure.entries),
         Expr::Select(select) => is_deeper(&select.operand, depth),
-        Expr::Comprehension(parts) => {
-            any(&mut [&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
-                .into_iter())
-        }
+        Expr::Comprehension(parts) => any(&mut [
+            &parts.iter_range,
+            &parts.accu_init,
+            &parts.loop_cond,
+            &parts.loop_step,
+            &parts.result,
+        ]
+        .into_iter()),
     }
 }
 
@@ -144,7 +171,10 @@ fn collect<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>, names: &mut B
                 collect(part, bound, names);
             }
         }
-        Expr::List(list) => list.elements.iter().for_each(|element| collect(element, bound, names)),
+        Expr::List(list) => list
+            .elements
+            .iter()
+            .for_each(|element| collect(element, bound, names)),
         Expr::Map(map) => entries(&map.entries, bound, names),
         Expr::Struct(structure) => entries(&structure.entries, bound, names),
         Expr::Select(select) => {
@@ -171,9 +201,16 @@ fn collect<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>, names: &mut B
 /// The id in `steps["id"]`: ids may have characters that no field name has.
 fn indexed_step<'a>(function: &str, args: &'a [IdedExpr]) -> Option<&'a str> {
     match args {
-        [IdedExpr { expr: Expr::Ident(root), .. }, IdedExpr { expr: Expr::Literal(literal), .. }]
-            if function == "_[_]" && root == "steps" =>
-        {
+        [
+            IdedExpr {
+                expr: Expr::Ident(root),
+                ..
+            },
+            IdedExpr {
+                expr: Expr::Literal(literal),
+                ..
+            },
+        ] if function == "_[_]" && root == "steps" => {
             if let LiteralValue::String(id) = literal {
                 Some(id.inner())
             } else {
@@ -184,7 +221,11 @@ fn indexed_step<'a>(function: &str, args: &'a [IdedExpr]) -> Option<&'a str> {
     }
 }
 
-fn entries<'a>(entries: &'a [IdedEntryExpr], bound: &mut Vec<&'a str>, names: &mut BTreeSet<String>) {
+fn entries<'a>(
+    entries: &'a [IdedEntryExpr],
+    bound: &mut Vec<&'a str>,
+    names: &mut BTreeSet<String>,
+) {
     for entry in entries {
         match &entry.expr {
             EntryExpr::StructField(field) => collect(&field.value, bound, names),
@@ -227,9 +268,15 @@ mod tests {
     #[test]
     fn names_come_from_outside_only() {
         let expression = parse("items.all(x, x.size > limit) && has(a.b) && [c][0] == {'k': d}.k");
-        assert_eq!(expression.names().into_iter().collect::<Vec<_>>(), ["a", "c", "d", "items", "limit"]);
+        assert_eq!(
+            expression.names().into_iter().collect::<Vec<_>>(),
+            ["a", "c", "d", "items", "limit"]
+        );
         let steps = parse("steps.a.b == 1 && steps['c-d'].e == 2").names();
-        assert_eq!(steps.into_iter().collect::<Vec<_>>(), ["steps.a", "steps.c-d"]);
+        assert_eq!(
+            steps.into_iter().collect::<Vec<_>>(),
+            ["steps.a", "steps.c-d"]
+        );
     }
 
     #[test]
@@ -237,7 +284,14 @@ mod tests {
         for source in ["false", "1 > 2", "!true", "'a' in ['b']", "true && false"] {
             assert!(parse(source).is_always_false(), "{source}");
         }
-        for source in ["true", "x > 2", "x && false", "size('') > 0", "1 / 0 == 1", "[1].exists(x, x == 2)"] {
+        for source in [
+            "true",
+            "x > 2",
+            "x && false",
+            "size('') > 0",
+            "1 / 0 == 1",
+            "[1].exists(x, x == 2)",
+        ] {
             assert!(!parse(source).is_always_false(), "{source}");
         }
     }
@@ -276,7 +330,8 @@ mod tests {
             format!("{}true{}", "[1].all(x, ".repeat(9), ")".repeat(9)),
             format!("a{}", " && a".repeat(60)),
         ] {
-            let expression = Expression::parse(&source).unwrap_or_else(|error| panic!("{source}: {error}"));
+            let expression =
+                Expression::parse(&source).unwrap_or_else(|error| panic!("{source}: {error}"));
             expression.is_always_false();
             expression.names();
         }

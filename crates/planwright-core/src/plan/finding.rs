@@ -64,7 +64,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings as they are made, bounded: a plan of a hundred thousand broken steps is not a hundred thousand messages.
+/// Findings as they are made, bounded: a plan of a hundred thousand broken steps is not a hundred
+/// thousand messages.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
@@ -85,8 +86,8 @@ impl Findings {
         }
     }
 
-    /// Makes a suggestion, unless there are so many findings that nobody reads them all: looking for near names is
-    /// the one costly part of a finding.
+    /// Makes a suggestion, unless there are so many findings that nobody reads them all: looking
+    /// for near names is the one costly part of a finding.
     pub(crate) fn hint(&self, make: impl FnOnce() -> Option<String>) -> Option<String> {
         if self.list.len() < 100 { make() } else { None }
     }

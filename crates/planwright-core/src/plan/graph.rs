@@ -1,4 +1,5 @@
-//! The edges between steps, and what follows from them: levels for display, remaining path for priority.
+//! The edges between steps, and what follows from them: levels for display, remaining path for
+//! priority.
 
 use std::time::Duration;
 
@@ -40,7 +41,11 @@ impl Graph {
             return Err(find_cycle(&dependencies, &order));
         }
         let seal = |lists: Vec<Vec<StepIx>>| lists.into_iter().map(Vec::into_boxed_slice).collect();
-        Ok(Self { dependencies: seal(dependencies), dependants: seal(dependants), order })
+        Ok(Self {
+            dependencies: seal(dependencies),
+            dependants: seal(dependants),
+            order,
+        })
     }
 
     pub fn dependencies(&self, ix: StepIx) -> &[StepIx] {
@@ -55,12 +60,18 @@ impl Graph {
         &self.order
     }
 
-    /// Steps grouped by the longest chain before them. For display: execution does not wait for levels.
+    /// Steps grouped by the longest chain before them. For display: execution does not wait for
+    /// levels.
     pub fn levels(&self) -> Vec<Vec<StepIx>> {
         let mut level_of = vec![0; self.order.len()];
         let mut levels: Vec<Vec<StepIx>> = Vec::new();
         for &ix in &self.order {
-            let level = self.dependencies(ix).iter().map(|d| level_of[d.index()] + 1).max().unwrap_or(0);
+            let level = self
+                .dependencies(ix)
+                .iter()
+                .map(|d| level_of[d.index()] + 1)
+                .max()
+                .unwrap_or(0);
             level_of[ix.index()] = level;
         }
         for (index, &level) in level_of.iter().enumerate() {
@@ -76,7 +87,12 @@ impl Graph {
     pub fn remaining(&self, estimate: impl Fn(StepIx) -> Duration) -> Vec<Duration> {
         let mut remaining = vec![Duration::ZERO; self.order.len()];
         for &ix in self.order.iter().rev() {
-            let after = self.dependants(ix).iter().map(|d| remaining[d.index()]).max().unwrap_or_default();
+            let after = self
+                .dependants(ix)
+                .iter()
+                .map(|d| remaining[d.index()])
+                .max()
+                .unwrap_or_default();
             remaining[ix.index()] = estimate(ix).saturating_add(after);
         }
         remaining
@@ -89,7 +105,9 @@ impl Graph {
         let longest = |steps: &mut dyn DoubleEndedIterator<Item = StepIx>| {
             steps.rev().max_by_key(|ix| remaining[ix.index()])
         };
-        let mut roots = (0..self.order.len()).map(StepIx::new).filter(|&ix| self.dependencies(ix).is_empty());
+        let mut roots = (0..self.order.len())
+            .map(StepIx::new)
+            .filter(|&ix| self.dependencies(ix).is_empty());
         let mut path = Vec::new();
         let mut next = longest(&mut roots);
         while let Some(ix) = next {
@@ -102,7 +120,10 @@ impl Graph {
 
 fn topological_order(dependencies: &[Vec<StepIx>], dependants: &[Vec<StepIx>]) -> Vec<StepIx> {
     let mut missing: Vec<usize> = dependencies.iter().map(Vec::len).collect();
-    let mut order: Vec<StepIx> = (0..missing.len()).filter(|&i| missing[i] == 0).map(StepIx::new).collect();
+    let mut order: Vec<StepIx> = (0..missing.len())
+        .filter(|&i| missing[i] == 0)
+        .map(StepIx::new)
+        .collect();
     let mut next = 0;
     while let Some(&ix) = order.get(next) {
         next += 1;
@@ -122,7 +143,10 @@ fn find_cycle(dependencies: &[Vec<StepIx>], order: &[StepIx]) -> Vec<StepIx> {
     for ix in order {
         ordered[ix.index()] = true;
     }
-    let start = ordered.iter().position(|done| !done).expect("called only when a step could not be ordered");
+    let start = ordered
+        .iter()
+        .position(|done| !done)
+        .expect("called only when a step could not be ordered");
     let mut seen_at = vec![None; dependencies.len()];
     let mut trail = Vec::new();
     let mut at = StepIx::new(start);
@@ -146,13 +170,22 @@ mod tests {
     use super::*;
 
     fn graph(edges: &[&[usize]]) -> Result<Graph, Vec<StepIx>> {
-        Graph::new(edges.iter().map(|list| list.iter().copied().map(StepIx::new).collect()).collect())
+        Graph::new(
+            edges
+                .iter()
+                .map(|list| list.iter().copied().map(StepIx::new).collect())
+                .collect(),
+        )
     }
 
     #[test]
     fn a_diamond_has_levels_of_one_two_one() {
-        let sizes: Vec<usize> =
-            graph(&[&[], &[0], &[0], &[1, 2]]).unwrap().levels().iter().map(Vec::len).collect();
+        let sizes: Vec<usize> = graph(&[&[], &[0], &[0], &[1, 2]])
+            .unwrap()
+            .levels()
+            .iter()
+            .map(Vec::len)
+            .collect();
         assert_eq!(sizes, [1, 2, 1]);
     }
 

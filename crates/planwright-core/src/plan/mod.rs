@@ -1,7 +1,7 @@
 //! What a plan is: the document people write, and the checked form that can run.
 //!
-//! A [`Document`] is what was read. [`validate`] reports everything that is wrong with it at once and, if the
-//! structure is sound, gives a [`Plan`]: ids fixed, references parsed, edges known.
+//! A [`Document`] is what was read. [`validate`] reports everything that is wrong with it at once
+//! and, if the structure is sound, gives a [`Plan`]: ids fixed, references parsed, edges known.
 
 mod agent_tools;
 mod binding;
@@ -42,8 +42,8 @@ pub use condition::{ConditionError, Expectation};
 pub use context::{RestoreContextError, file_of_stored, is_stored_file};
 pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
 pub use document::{
-    Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step, SubPlan,
-    Think, Undo,
+    Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure, Retry, Step,
+    SubPlan, Think, Undo,
 };
 pub use edit::{Edit, EditError};
 pub use finding::{Finding, Severity};
@@ -52,8 +52,8 @@ pub use import::{Place, ReadPlanError};
 pub(crate) use literal::escape;
 pub use literal::literal;
 pub use markdown::{
-    MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as, to_cursor,
-    to_markdown,
+    MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
+    to_cursor, to_markdown,
 };
 pub use nearest::nearest;
 pub use predicate::{ArgumentUse, Condition};

@@ -1,8 +1,9 @@
 //! Which value a name stands for.
 //!
-//! Variables and inputs come first, then results, then step ids; `${steps.<id>}` is always the step. A result name
-//! with one producer is decided by a look-up. Only a name with several producers needs to know who is upstream of
-//! whom, and that is answered for all references to the name in one pass over the part of the plan between them.
+//! Variables and inputs come first, then results, then step ids; `${steps.<id>}` is always the
+//! step. A result name with one producer is decided by a look-up. Only a name with several
+//! producers needs to know who is upstream of whom, and that is answered for all references to the
+//! name in one pass over the part of the plan between them.
 
 use super::{Document, Graph, StepIx};
 use crate::id::StepId;
@@ -30,12 +31,21 @@ impl Names {
         let mut producers: BTreeMap<Box<str>, Vec<StepIx>> = BTreeMap::new();
         for (index, step) in document.steps.iter().enumerate() {
             if let Some(name) = &step.result {
-                producers.entry(name.as_str().into()).or_default().push(StepIx::new(index));
+                producers
+                    .entry(name.as_str().into())
+                    .or_default()
+                    .push(StepIx::new(index));
             }
         }
         let declared = document.variables.keys().map(String::as_str);
-        let variables = declared.chain(input_properties(document)).map(Into::into).collect();
-        Self { variables, producers }
+        let variables = declared
+            .chain(input_properties(document))
+            .map(Into::into)
+            .collect();
+        Self {
+            variables,
+            producers,
+        }
     }
 
     pub(crate) fn meaning(&self, name: &str, by_id: &BTreeMap<StepId, StepIx>) -> Meaning {
@@ -45,7 +55,9 @@ impl Names {
         match self.producers.get(name).map(Vec::as_slice) {
             Some([only]) => Meaning::Step(*only),
             Some(_) => Meaning::OneOfSeveral,
-            None => by_id.get(name).map_or(Meaning::Nothing, |&ix| Meaning::Step(ix)),
+            None => by_id
+                .get(name)
+                .map_or(Meaning::Nothing, |&ix| Meaning::Step(ix)),
         }
     }
 
@@ -70,19 +82,29 @@ impl Names {
         &'a self,
         by_id: &'a BTreeMap<StepId, StepIx>,
     ) -> impl Iterator<Item = String> + 'a {
-        let names = self.variables.iter().chain(self.producers.keys()).map(ToString::to_string);
+        let names = self
+            .variables
+            .iter()
+            .chain(self.producers.keys())
+            .map(ToString::to_string);
         names.chain(by_id.keys().map(ToString::to_string))
     }
 }
 
 /// The names of the parameters that `inputs` describes.
 pub(crate) fn input_properties(document: &Document) -> impl Iterator<Item = &str> {
-    let properties = document.inputs.as_ref().and_then(|schema| schema.get("properties"));
-    properties.and_then(Value::as_object).into_iter().flat_map(|map| map.keys().map(String::as_str))
+    let properties = document
+        .inputs
+        .as_ref()
+        .and_then(|schema| schema.get("properties"));
+    properties
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|map| map.keys().map(String::as_str))
 }
 
-/// Looks for the last of several producers upstream of a step. The work is bounded over all names of a plan, since a
-/// plan could share thousands of names over thousands of steps.
+/// Looks for the last of several producers upstream of a step. The work is bounded over all names
+/// of a plan, since a plan could share thousands of names over thousands of steps.
 pub(crate) struct Upstream<'a> {
     graph: &'a Graph,
     position: Vec<u32>,
@@ -103,7 +125,12 @@ impl<'a> Upstream<'a> {
             position[ix.index()] = at;
         }
         let last = vec![None; position.len()];
-        Self { graph, position, last, work_left: Self::MAX_WORK }
+        Self {
+            graph,
+            position,
+            last,
+            work_left: Self::MAX_WORK,
+        }
     }
 
     pub(crate) fn at(&self, ix: StepIx) -> usize {
@@ -116,16 +143,20 @@ impl<'a> Upstream<'a> {
         producers: &[StepIx],
         steps: &[StepIx],
     ) -> Result<Vec<Option<StepIx>>, TooMuchWork> {
-        let (Some(from), Some(to)) =
-            (producers.iter().map(|&ix| self.at(ix)).min(), steps.iter().map(|&ix| self.at(ix)).max())
-        else {
+        let (Some(from), Some(to)) = (
+            producers.iter().map(|&ix| self.at(ix)).min(),
+            steps.iter().map(|&ix| self.at(ix)).max(),
+        ) else {
             return Ok(vec![None; steps.len()]);
         };
         let is_producer: BTreeSet<StepIx> = producers.iter().copied().collect();
         let window = &self.graph.order()[from.min(to)..=to];
         for &ix in window {
             let dependencies = self.graph.dependencies(ix);
-            self.work_left = self.work_left.checked_sub(1 + dependencies.len()).ok_or(TooMuchWork)?;
+            self.work_left = self
+                .work_left
+                .checked_sub(1 + dependencies.len())
+                .ok_or(TooMuchWork)?;
             let mut last: Option<StepIx> = None;
             for &dependency in dependencies {
                 if self.at(dependency) < from {
@@ -145,6 +176,15 @@ impl<'a> Upstream<'a> {
             self.last[ix.index()] = last;
         }
         let in_window = |ix: StepIx| (from..=to).contains(&self.at(ix));
-        Ok(steps.iter().map(|&ix| if in_window(ix) { self.last[ix.index()] } else { None }).collect())
+        Ok(steps
+            .iter()
+            .map(|&ix| {
+                if in_window(ix) {
+                    self.last[ix.index()]
+                } else {
+                    None
+                }
+            })
+            .collect())
     }
 }

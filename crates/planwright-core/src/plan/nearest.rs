@@ -15,15 +15,20 @@ pub fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<Strin
     let tolerance = (wanted.len() / 3).max(1);
     let mut found: Vec<(usize, String)> = Vec::new();
     for candidate in names.into_iter().take(MAX_NAMES) {
-        let letters: Vec<char> = candidate.to_lowercase().chars().take(MAX_LENGTH + 1).collect();
-        let distance = if letters.len() > MAX_LENGTH || letters.len().abs_diff(wanted.len()) > tolerance {
-            // Too different in length for a typing mistake, but one may be a part of the other.
-            let part =
-                wanted.len() >= 3 && (starts_or_ends(&letters, &wanted) || starts_or_ends(&wanted, &letters));
-            part.then_some(tolerance)
-        } else {
-            Some(edit_distance(&wanted, &letters)).filter(|&distance| distance <= tolerance)
-        };
+        let letters: Vec<char> = candidate
+            .to_lowercase()
+            .chars()
+            .take(MAX_LENGTH + 1)
+            .collect();
+        let distance =
+            if letters.len() > MAX_LENGTH || letters.len().abs_diff(wanted.len()) > tolerance {
+                // Too different in length for a typing mistake, but one may be a part of the other.
+                let part = wanted.len() >= 3
+                    && (starts_or_ends(&letters, &wanted) || starts_or_ends(&wanted, &letters));
+                part.then_some(tolerance)
+            } else {
+                Some(edit_distance(&wanted, &letters)).filter(|&distance| distance <= tolerance)
+            };
         if let Some(distance) = distance
             && !found.iter().any(|(_, known)| *known == candidate)
         {
@@ -31,7 +36,11 @@ pub fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<Strin
         }
     }
     found.sort();
-    found.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    found
+        .into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
 /// A suggestion in words, if there is anything to suggest.
@@ -72,13 +81,22 @@ mod tests {
 
     #[test]
     fn the_nearest_names_come_first() {
-        let known = names(&["write_file", "read_file", "red_file", "search", "fs.read_file"]);
+        let known = names(&[
+            "write_file",
+            "read_file",
+            "red_file",
+            "search",
+            "fs.read_file",
+        ]);
         assert_eq!(nearest("raed_file", known), ["red_file", "read_file"]);
     }
 
     #[test]
     fn a_bare_name_finds_its_full_name() {
-        assert_eq!(nearest("read_file", names(&["fs.read_file", "x"])), ["fs.read_file"]);
+        assert_eq!(
+            nearest("read_file", names(&["fs.read_file", "x"])),
+            ["fs.read_file"]
+        );
     }
 
     #[test]

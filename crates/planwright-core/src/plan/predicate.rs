@@ -1,7 +1,7 @@
 //! Deciding a CEL predicate over values that are known.
 //!
-//! The result is a clear yes, a clear no, or an error. What an error means is for the caller to say; nobody may take
-//! it for a yes.
+//! The result is a clear yes, a clear no, or an error. What an error means is for the caller to
+//! say; nobody may take it for a yes.
 
 use super::evaluate::Scope;
 use super::expression::Expression;
@@ -32,7 +32,11 @@ impl Condition {
     pub fn parse(source: &str) -> Result<Self, String> {
         let expression = Expression::parse(source).map_err(|error| error.to_string())?;
         let arguments = argument_use(expression.tree());
-        Ok(Self { source: source.to_owned(), expression, arguments })
+        Ok(Self {
+            source: source.to_owned(),
+            expression,
+            arguments,
+        })
     }
 
     pub fn source(&self) -> &str {
@@ -49,46 +53,74 @@ impl Condition {
     }
 
     /// Whether it is true of these values. Anything but `true` or `false` is an error.
-    pub fn holds<'a>(&self, names: impl IntoIterator<Item = (&'a str, &'a Value)>) -> Result<bool, String> {
+    pub fn holds<'a>(
+        &self,
+        names: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    ) -> Result<bool, String> {
         let mut scope = Scope::default();
-        scope.names.extend(names.into_iter().map(|(name, value)| (name.to_owned(), Cow::Borrowed(value))));
-        self.expression.holds(&scope).map_err(|error| error.to_string())
+        scope.names.extend(
+            names
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), Cow::Borrowed(value))),
+        );
+        self.expression
+            .holds(&scope)
+            .map_err(|error| error.to_string())
     }
 
     /// Whether it is true of a call's arguments: `args.name`, or the bare name of an argument.
     pub fn holds_for_args(&self, args: &Value) -> Result<bool, String> {
-        let fields = args.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        let fields = args
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.as_str(), value));
         self.holds(fields.chain([("args", args)]))
     }
 }
 
 fn argument_use(tree: &IdedExpr) -> ArgumentUse {
     let mut fields = BTreeSet::new();
-    if uses_args_whole(tree, &mut fields) { ArgumentUse::All } else { ArgumentUse::Fields(fields) }
+    if uses_args_whole(tree, &mut fields) {
+        ArgumentUse::All
+    } else {
+        ArgumentUse::Fields(fields)
+    }
 }
 
-/// Notes every `args.name`, and says whether `args` stands anywhere else. A name that a macro binds counts too:
-/// taking too much for an argument is the safe mistake.
+/// Notes every `args.name`, and says whether `args` stands anywhere else. A name that a macro binds
+/// counts too: taking too much for an argument is the safe mistake.
 fn uses_args_whole(expression: &IdedExpr, fields: &mut BTreeSet<String>) -> bool {
     match &expression.expr {
         Expr::Unspecified | Expr::Literal(_) => false,
         Expr::Ident(name) => name == "args",
-        Expr::Select(select) if matches!(&select.operand.expr, Expr::Ident(root) if root == "args") => {
+        Expr::Select(select) if matches!(&select.operand.expr, Expr::Ident(root) if root == "args") =>
+        {
             fields.insert(select.field.clone());
             false
         }
         Expr::Select(select) => uses_args_whole(&select.operand, fields),
-        Expr::Call(call) => {
-            call.target.as_deref().into_iter().chain(&call.args).any(|part| uses_args_whole(part, fields))
-        }
-        Expr::List(list) => list.elements.iter().any(|part| uses_args_whole(part, fields)),
+        Expr::Call(call) => call
+            .target
+            .as_deref()
+            .into_iter()
+            .chain(&call.args)
+            .any(|part| uses_args_whole(part, fields)),
+        Expr::List(list) => list
+            .elements
+            .iter()
+            .any(|part| uses_args_whole(part, fields)),
         Expr::Map(map) => entries_use_args(&map.entries, fields),
         Expr::Struct(structure) => entries_use_args(&structure.entries, fields),
-        Expr::Comprehension(parts) => {
-            [&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
-                .into_iter()
-                .any(|part| uses_args_whole(part, fields))
-        }
+        Expr::Comprehension(parts) => [
+            &parts.iter_range,
+            &parts.accu_init,
+            &parts.loop_cond,
+            &parts.loop_step,
+            &parts.result,
+        ]
+        .into_iter()
+        .any(|part| uses_args_whole(part, fields)),
     }
 }
 
@@ -122,9 +154,19 @@ mod tests {
             ("has(args.missing)", false),
             ("args['path'] == '/etc/x'", true),
         ] {
-            assert_eq!(parse(source).holds_for_args(&args), Ok(expected), "{source}");
+            assert_eq!(
+                parse(source).holds_for_args(&args),
+                Ok(expected),
+                "{source}"
+            );
         }
-        for source in ["args.missing == 1", "args.path", "1 / 0 == 1", "nobody", "args.n.startsWith('a')"] {
+        for source in [
+            "args.missing == 1",
+            "args.path",
+            "1 / 0 == 1",
+            "nobody",
+            "args.n.startsWith('a')",
+        ] {
             assert!(parse(source).holds_for_args(&args).is_err(), "{source}");
         }
     }
@@ -132,10 +174,15 @@ mod tests {
     #[test]
     fn the_arguments_a_predicate_looks_at_are_known() {
         let fields = |source: &str| match parse(source).arguments() {
-            ArgumentUse::Fields(fields) => Some(fields.iter().cloned().collect::<Vec<_>>().join(" ")),
+            ArgumentUse::Fields(fields) => {
+                Some(fields.iter().cloned().collect::<Vec<_>>().join(" "))
+            }
             ArgumentUse::All => None,
         };
-        assert_eq!(fields("args.a == 1 && has(args.b.c)").as_deref(), Some("a b"));
+        assert_eq!(
+            fields("args.a == 1 && has(args.b.c)").as_deref(),
+            Some("a b")
+        );
         assert_eq!(fields("tool == 'x'").as_deref(), Some(""));
         assert_eq!(fields("args['a'] == 1"), None);
         assert_eq!(fields("size(args) > 1"), None);

@@ -46,7 +46,8 @@ pub(crate) struct Written {
     pub(crate) source: Box<str>,
 }
 
-/// Why a reference cannot be read. The offset counts bytes from the start of the string it stands in.
+/// Why a reference cannot be read. The offset counts bytes from the start of the string it stands
+/// in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (character {})", .offset + 1)]
 pub struct ParseReferenceError {
@@ -89,7 +90,12 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, ParseReferenceError> {
             if start > plain_from {
                 pieces.push(Piece::Text(&text[plain_from..start]));
             }
-            let (written, end) = Parser { text, at: start + 2, start: start + 2 }.reference()?;
+            let (written, end) = Parser {
+                text,
+                at: start + 2,
+                start: start + 2,
+            }
+            .reference()?;
             pieces.push(Piece::Reference(written));
             at = end;
         }
@@ -113,7 +119,9 @@ impl Parser<'_> {
         let first = self.name("a name must follow `${`")?;
         let head = match &*first {
             "steps" => Head::Step(self.second_name("`${steps` must go on with `.` and a step id")?),
-            "secret" => Head::Secret(self.second_name("`${secret` must go on with `.` and a name")?),
+            "secret" => {
+                Head::Secret(self.second_name("`${secret` must go on with `.` and a name")?)
+            }
             _ => Head::Name(first),
         };
         let mut path = Vec::new();
@@ -121,7 +129,9 @@ impl Parser<'_> {
             match self.next() {
                 Some('}') => break,
                 Some('.') => {
-                    path.push(PathSegment::Field(self.name("a field name must follow the dot")?));
+                    path.push(PathSegment::Field(
+                        self.name("a field name must follow the dot")?,
+                    ));
                 }
                 Some('[') => path.push(self.bracket()?),
                 Some(_) => return Err(self.problem_before("this cannot stand in a reference")),
@@ -153,21 +163,27 @@ impl Parser<'_> {
     fn bracket(&mut self) -> Result<PathSegment, ParseReferenceError> {
         let rest = &self.text[self.at..];
         let segment = if rest.starts_with('"') {
-            let length =
-                end_of_string(rest).ok_or_else(|| self.problem("the key is never closed with `\"`"))?;
+            let length = end_of_string(rest)
+                .ok_or_else(|| self.problem("the key is never closed with `\"`"))?;
             let key: String = serde_json::from_str(&rest[..length])
                 .map_err(|_| self.problem("the key between the brackets is not a JSON string"))?;
             self.at += length;
             PathSegment::Field(key.into())
         } else {
-            let length = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let length = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
             let index = rest[..length].parse().map_err(|_| {
                 self.problem("between brackets stands a number from 0 or a key in double quotes")
             })?;
             self.at += length;
             PathSegment::Index(index)
         };
-        if self.next() == Some(']') { Ok(segment) } else { Err(self.problem_before("`]` is missing")) }
+        if self.next() == Some(']') {
+            Ok(segment)
+        } else {
+            Err(self.problem_before("`]` is missing"))
+        }
     }
 
     fn next(&mut self) -> Option<char> {
@@ -177,13 +193,22 @@ impl Parser<'_> {
     }
 
     fn problem(&self, problem: &'static str) -> ParseReferenceError {
-        ParseReferenceError { offset: self.at, problem }
+        ParseReferenceError {
+            offset: self.at,
+            problem,
+        }
     }
 
     /// The problem is the character just read.
     fn problem_before(&self, problem: &'static str) -> ParseReferenceError {
-        let read = self.text[..self.at].chars().next_back().map_or(0, char::len_utf8);
-        ParseReferenceError { offset: self.at - read, problem }
+        let read = self.text[..self.at]
+            .chars()
+            .next_back()
+            .map_or(0, char::len_utf8);
+        ParseReferenceError {
+            offset: self.at - read,
+            problem,
+        }
     }
 }
 
@@ -207,7 +232,9 @@ mod tests {
     fn one(text: &str) -> Written {
         let mut pieces = split(text).unwrap();
         assert_eq!(pieces.len(), 1, "{pieces:?}");
-        let Some(Piece::Reference(written)) = pieces.pop() else { panic!("{text} is no reference") };
+        let Some(Piece::Reference(written)) = pieces.pop() else {
+            panic!("{text} is no reference")
+        };
         written
     }
 
@@ -216,7 +243,15 @@ mod tests {
         assert_eq!(one("${a}").head, Head::Name("a".into()));
         let long = one(r#"${a.list[0]["odd \"key}"].0}"#);
         let field = |name: &str| PathSegment::Field(name.into());
-        assert_eq!(long.path, [field("list"), PathSegment::Index(0), field("odd \"key}"), field("0")]);
+        assert_eq!(
+            long.path,
+            [
+                field("list"),
+                PathSegment::Index(0),
+                field("odd \"key}"),
+                field("0")
+            ]
+        );
         assert_eq!(one("${steps.s-1.x}").head, Head::Step("s-1".into()));
         assert_eq!(one("${secret.TOKEN}").head, Head::Secret("TOKEN".into()));
         assert_eq!(&*one("${a.b[1]}").source, "a.b[1]");
@@ -224,11 +259,20 @@ mod tests {
 
     #[test]
     fn a_doubled_dollar_is_text() {
-        assert_eq!(split("a$${b}").unwrap(), [Piece::Text("a"), Piece::Escaped, Piece::Text("b}")]);
+        assert_eq!(
+            split("a$${b}").unwrap(),
+            [Piece::Text("a"), Piece::Escaped, Piece::Text("b}")]
+        );
         assert_eq!(split("$${").unwrap(), [Piece::Escaped]);
         assert_eq!(split("$5 {x} $").unwrap(), [Piece::Text("$5 {x} $")]);
         let mixed = split("$${a}${b}").unwrap();
-        assert!(matches!(mixed[..], [Piece::Escaped, Piece::Text("a}"), Piece::Reference(_)]), "{mixed:?}");
+        assert!(
+            matches!(
+                mixed[..],
+                [Piece::Escaped, Piece::Text("a}"), Piece::Reference(_)]
+            ),
+            "{mixed:?}"
+        );
     }
 
     #[test]

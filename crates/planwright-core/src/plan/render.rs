@@ -60,8 +60,8 @@ impl Glyph {
     }
 }
 
-/// Narrow plans line up as if their titles had this many characters; a longer title than the widest pushes its own
-/// line only, since nothing of what is approved may be cut off.
+/// Narrow plans line up as if their titles had this many characters; a longer title than the widest
+/// pushes its own line only, since nothing of what is approved may be cut off.
 const LABEL_WIDTH: (usize, usize) = (38, 64);
 const ACTION_WIDTH: (usize, usize) = (0, 40);
 
@@ -74,23 +74,38 @@ pub fn render(plan: &Plan, glyph: impl Fn(StepIx) -> Glyph) -> String {
         format!("{}. {}", plan.step_id(ix), printable(title))
     };
     let action = |ix| format!("[{}]", printable(plan.step(ix).action_label()));
-    let label_width = column(plan.indices().map(|ix| label(ix).chars().count()), LABEL_WIDTH);
-    let action_width = column(plan.indices().map(|ix| action(ix).chars().count()), ACTION_WIDTH);
+    let label_width = column(
+        plan.indices().map(|ix| label(ix).chars().count()),
+        LABEL_WIDTH,
+    );
+    let action_width = column(
+        plan.indices().map(|ix| action(ix).chars().count()),
+        ACTION_WIDTH,
+    );
     let mut text = String::new();
     for (number, level) in plan.graph().levels().iter().enumerate() {
         if number > 0 {
             text.push('\n');
         }
         for &ix in level {
-            let mut line =
-                format!("{} {:label_width$} {:action_width$}", glyph(ix).as_char(), label(ix), action(ix),);
+            let mut line = format!(
+                "{} {:label_width$} {:action_width$}",
+                glyph(ix).as_char(),
+                label(ix),
+                action(ix),
+            );
             if level.len() > 1 {
                 line.push_str("  ∥");
             }
-            let after: Vec<&str> =
-                plan.graph().dependencies(ix).iter().map(|&d| plan.step_id(d).as_str()).collect();
+            let after: Vec<&str> = plan
+                .graph()
+                .dependencies(ix)
+                .iter()
+                .map(|&d| plan.step_id(d).as_str())
+                .collect();
             if !after.is_empty() {
-                write!(line, "  ← after: {}", after.join(", ")).expect("writing to a string cannot fail");
+                write!(line, "  ← after: {}", after.join(", "))
+                    .expect("writing to a string cannot fail");
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -101,5 +116,9 @@ pub fn render(plan: &Plan, glyph: impl Fn(StepIx) -> Glyph) -> String {
 
 /// The width of the widest entry that is not wider than the column may be.
 fn column(widths: impl Iterator<Item = usize>, (least, most): (usize, usize)) -> usize {
-    widths.filter(|&width| width <= most).max().unwrap_or(0).max(least)
+    widths
+        .filter(|&width| width <= most)
+        .max()
+        .unwrap_or(0)
+        .max(least)
 }

@@ -5,7 +5,8 @@ use crate::id::PlanId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The stored plans that a plan runs, directly or through others: a snapshot, taken by whoever can read the store.
+/// The stored plans that a plan runs, directly or through others: a snapshot, taken by whoever can
+/// read the store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KnownPlans(BTreeMap<PlanId, KnownPlan>);
 
@@ -47,7 +48,11 @@ impl KnownPlans {
 impl Document {
     /// The plans its steps run, each once.
     pub fn subplan_ids(&self) -> BTreeSet<&PlanId> {
-        self.steps.iter().filter_map(|step| step.plan.as_deref()).map(|plan| &plan.id).collect()
+        self.steps
+            .iter()
+            .filter_map(|step| step.plan.as_deref())
+            .map(|plan| &plan.id)
+            .collect()
     }
 }
 
@@ -110,7 +115,8 @@ impl Plan {
     pub fn subplan_of(&self, ix: super::StepIx) -> Option<&Subplan> {
         match self.step(ix).action() {
             Some(Action::Plan(plan)) => self.subplans.get(&plan.id),
-            Some(Action::Tool { .. } | Action::Think(_) | Action::Agent(_) | Action::Input(_)) | None => None,
+            Some(Action::Tool { .. } | Action::Think(_) | Action::Agent(_) | Action::Input(_))
+            | None => None,
         }
     }
 }

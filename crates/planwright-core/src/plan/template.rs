@@ -1,7 +1,7 @@
 //! Arguments with references in them, and how they become the bytes that are sent.
 //!
-//! A template is parsed once. Resolving it is one pass over its pieces: what a reference resolves to is copied and
-//! never scanned, so a tool's output cannot smuggle in a reference of its own.
+//! A template is parsed once. Resolving it is one pass over its pieces: what a reference resolves
+//! to is copied and never scanned, so a tool's output cannot smuggle in a reference of its own.
 
 use super::reference::{Piece, Written, split};
 use super::{ParseReferenceError, PathSegment, Reference, Root, StepIx};
@@ -34,7 +34,8 @@ pub trait Values {
     fn variable(&self, name: &str) -> Option<&Value>;
     fn step(&self, ix: StepIx) -> Option<&Value>;
 
-    /// What stands for a secret: its text where it is sent, its reference where it is shown. Nothing anywhere else.
+    /// What stands for a secret: its text where it is sent, its reference where it is shown.
+    /// Nothing anywhere else.
     fn secret(&self, _name: &str) -> Option<&Value> {
         None
     }
@@ -43,7 +44,11 @@ pub trait Values {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     #[error("`${{{reference}}}` has no value: {at} has {}", describe(.keys))]
-    Missing { reference: String, at: String, keys: Vec<String> },
+    Missing {
+        reference: String,
+        at: String,
+        keys: Vec<String>,
+    },
     #[error("the arguments grow beyond {limit} bytes once `${{{reference}}}` is put in")]
     TooLarge { reference: String, limit: usize },
     #[error("`${{{reference}}}` is a secret, and secrets are not available here")]
@@ -51,7 +56,11 @@ pub enum ResolveError {
 }
 
 fn describe(keys: &[String]) -> String {
-    if keys.is_empty() { "no keys".to_owned() } else { format!("the keys {}", keys.join(", ")) }
+    if keys.is_empty() {
+        "no keys".to_owned()
+    } else {
+        format!("the keys {}", keys.join(", "))
+    }
 }
 
 /// A malformed reference, and the JSON pointer of the string it stands in.
@@ -79,7 +88,10 @@ impl TemplateParser<'_> {
 
     fn entries(&mut self, map: &Map<String, Value>, pointer: &str) -> Template {
         let entry = |(key, value): (&String, &Value)| {
-            (key.clone(), self.value(value, &format!("{pointer}/{}", pointer_token(key))))
+            (
+                key.clone(),
+                self.value(value, &format!("{pointer}/{}", pointer_token(key))),
+            )
         };
         Template::Object(map.iter().map(entry).collect())
     }
@@ -103,7 +115,11 @@ impl TemplateParser<'_> {
         let pieces = match split(text) {
             Ok(pieces) => pieces,
             Err(error) => {
-                (self.malformed)(Malformed { pointer: pointer.to_owned(), text: text.to_owned(), error });
+                (self.malformed)(Malformed {
+                    pointer: pointer.to_owned(),
+                    text: text.to_owned(),
+                    error,
+                });
                 return Template::Literal(text.into());
             }
         };
@@ -114,7 +130,11 @@ impl TemplateParser<'_> {
                 Piece::Escaped => push_text(&mut segments, "${"),
                 Piece::Reference(written) => {
                     let root = (self.root)(&written, pointer);
-                    let Written { head: _, path, source } = written;
+                    let Written {
+                        head: _,
+                        path,
+                        source,
+                    } = written;
                     segments.push(Segment::Reference(Reference { root, path, source }));
                 }
             }
@@ -193,8 +213,12 @@ impl Template {
                 Segment::Text(_) => {}
                 Segment::Reference(reference) => visit(reference),
             }),
-            Self::List(list) => list.iter().for_each(|element| element.each_reference(visit)),
-            Self::Object(entries) => entries.iter().for_each(|(_, element)| element.each_reference(visit)),
+            Self::List(list) => list
+                .iter()
+                .for_each(|element| element.each_reference(visit)),
+            Self::Object(entries) => entries
+                .iter()
+                .for_each(|(_, element)| element.each_reference(visit)),
         }
     }
 
@@ -206,8 +230,12 @@ impl Template {
                 Segment::Text(_) => {}
                 Segment::Reference(reference) => visit(&mut reference.root),
             }),
-            Self::List(list) => list.iter_mut().for_each(|element| element.each_root_mut(visit)),
-            Self::Object(entries) => entries.iter_mut().for_each(|(_, element)| element.each_root_mut(visit)),
+            Self::List(list) => list
+                .iter_mut()
+                .for_each(|element| element.each_root_mut(visit)),
+            Self::Object(entries) => entries
+                .iter_mut()
+                .for_each(|(_, element)| element.each_root_mut(visit)),
         }
     }
 
@@ -223,7 +251,11 @@ impl Template {
     ) -> Result<Map<String, Value>, ResolveError> {
         match self.resolve(values, limit)? {
             Value::Object(map) => Ok(map),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
                 unreachable!("arguments are parsed from an object")
             }
         }
@@ -231,7 +263,12 @@ impl Template {
 
     /// Resolves any value whose references may bring in at most `limit` bytes of JSON.
     pub fn resolve(&self, values: &dyn Values, limit: usize) -> Result<Value, ResolveError> {
-        Resolver { values, limit, left: limit }.template(self)
+        Resolver {
+            values,
+            limit,
+            left: limit,
+        }
+        .template(self)
     }
 }
 
@@ -247,9 +284,11 @@ impl<'a> Resolver<'a> {
             Template::Literal(value) => value.clone(),
             Template::Reference(reference) => self.look_up(reference)?.clone(),
             Template::Text(segments) => Value::String(self.text(segments)?),
-            Template::List(list) => {
-                Value::Array(list.iter().map(|element| self.template(element)).collect::<Result<_, _>>()?)
-            }
+            Template::List(list) => Value::Array(
+                list.iter()
+                    .map(|element| self.template(element))
+                    .collect::<Result<_, _>>()?,
+            ),
             Template::Object(entries) => Value::Object(
                 entries
                     .iter()
@@ -302,11 +341,16 @@ fn find<'a>(reference: &Reference, values: &'a dyn Values) -> Result<&'a Value, 
         Root::Step(ix) => values.step(*ix),
         Root::Secret(name) => {
             let secret = values.secret(name).filter(|_| reference.path.is_empty());
-            return secret.ok_or_else(|| ResolveError::Secret { reference: source() });
+            return secret.ok_or_else(|| ResolveError::Secret {
+                reference: source(),
+            });
         }
     };
-    let missing_root =
-        || ResolveError::Missing { reference: source(), at: "the run so far".to_owned(), keys: Vec::new() };
+    let missing_root = || ResolveError::Missing {
+        reference: source(),
+        at: "the run so far".to_owned(),
+        keys: Vec::new(),
+    };
     let mut value = root.ok_or_else(missing_root)?;
     for (depth, segment) in reference.path.iter().enumerate() {
         value = step_into(value, segment).ok_or_else(|| ResolveError::Missing {
@@ -385,16 +429,21 @@ fn shorten(key: &str) -> String {
     key.chars().take(64).collect()
 }
 
-/// What is left of `budget` after the JSON of `value`, or `None` if it does not fit. Stops as soon as it is clear.
+/// What is left of `budget` after the JSON of `value`, or `None` if it does not fit. Stops as soon
+/// as it is clear.
 fn charge(value: &Value, budget: usize) -> Option<usize> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => budget.checked_sub(8),
         Value::String(text) => budget.checked_sub(text.len() + 2),
         Value::Array(list) => list
             .iter()
-            .try_fold(budget.checked_sub(2)?, |left, element| charge(element, left)?.checked_sub(1)),
-        Value::Object(map) => map.iter().try_fold(budget.checked_sub(2)?, |left, (key, element)| {
-            charge(element, left.checked_sub(key.len() + 4)?)
-        }),
+            .try_fold(budget.checked_sub(2)?, |left, element| {
+                charge(element, left)?.checked_sub(1)
+            }),
+        Value::Object(map) => map
+            .iter()
+            .try_fold(budget.checked_sub(2)?, |left, (key, element)| {
+                charge(element, left.checked_sub(key.len() + 4)?)
+            }),
     }
 }

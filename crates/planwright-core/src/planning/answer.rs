@@ -37,10 +37,18 @@ pub struct Adoption<'a> {
 const MAX_TITLE: usize = 100;
 
 /// What models add to a plan to explain themselves. It is no part of one.
-const REMARKS: [&str; 6] = ["reasoning", "explanation", "thoughts", "analysis", "summary", "$schema"];
+const REMARKS: [&str; 6] = [
+    "reasoning",
+    "explanation",
+    "thoughts",
+    "analysis",
+    "summary",
+    "$schema",
+];
 
-/// The plan in an answer: whole, in a fence, in prose, under `plan`, in any spelling that can be imported. An answer that
-/// was cut off is none, also where it could be read: what is missing might matter.
+/// The plan in an answer: whole, in a fence, in prose, under `plan`, in any spelling that can be
+/// imported. An answer that was cut off is none, also where it could be read: what is missing might
+/// matter.
 ///
 /// Which plan it is, what it is for and who wrote it is not the model's to say.
 pub fn read_answer(text: &str, cut: bool, adoption: Adoption<'_>) -> Result<Document, NoPlan> {
@@ -70,7 +78,8 @@ pub fn read_answer(text: &str, cut: bool, adoption: Adoption<'_>) -> Result<Docu
     Ok(document)
 }
 
-/// Takes out what is no part of a plan, and names steps that have no name: `s1`, `s2`, … as they were asked for.
+/// Takes out what is no part of a plan, and names steps that have no name: `s1`, `s2`, … as they
+/// were asked for.
 fn tidy(value: &mut Value) {
     let plan = match value {
         Value::Object(envelope) if envelope.contains_key("steps") => Some(envelope),
@@ -89,7 +98,10 @@ fn tidy(value: &mut Value) {
 }
 
 fn name_steps(steps: &mut [Value]) {
-    steps.iter_mut().filter_map(Value::as_object_mut).for_each(unfold_call);
+    steps
+        .iter_mut()
+        .filter_map(Value::as_object_mut)
+        .for_each(unfold_call);
     let named = |step: &Map<String, Value>| step.contains_key("id") || step.contains_key("index");
     if steps.iter().any(|step| step.as_object().is_some_and(named)) {
         return;
@@ -103,7 +115,10 @@ fn name_steps(steps: &mut [Value]) {
 
 /// What a step does may stand under `call`, where the schema says it once for all steps.
 fn unfold_call(step: &mut Map<String, Value>) {
-    if ["tool", "think", "agent", "input", "plan"].iter().any(|action| step.contains_key(*action)) {
+    if ["tool", "think", "agent", "input", "plan"]
+        .iter()
+        .any(|action| step.contains_key(*action))
+    {
         return;
     }
     if let Some(Value::Object(call)) = step.get("call") {

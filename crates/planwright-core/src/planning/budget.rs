@@ -45,7 +45,9 @@ impl PromptBudget {
     /// What fits into a model that reads this many tokens. A good part is left for its answer.
     pub fn of(context_tokens: Option<u64>) -> Self {
         let full = Self::default();
-        let Some(context) = context_tokens else { return full };
+        let Some(context) = context_tokens else {
+            return full;
+        };
         let context = usize::try_from(context).unwrap_or(usize::MAX);
         let share = |percent: usize, most: usize| most.min(context / 100 * percent);
         Self {

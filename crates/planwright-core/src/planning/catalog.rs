@@ -1,4 +1,5 @@
-//! The tools as a planner is told them: all of them in a stable order, or those that fit, the most relevant first.
+//! The tools as a planner is told them: all of them in a stable order, or those that fit, the most
+//! relevant first.
 
 use super::budget::tokens;
 use super::quote::quoted;
@@ -32,9 +33,14 @@ pub(super) struct Offer {
     pub(super) left_out: usize,
 }
 
-/// Tells as much as fits: everything about all tools, a little about all, a little about the most relevant.
+/// Tells as much as fits: everything about all tools, a little about all, a little about the most
+/// relevant.
 pub(super) fn offer(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -> Offer {
-    let all = |text| Offer { tools: tools.to_vec(), text, left_out: 0 };
+    let all = |text| Offer {
+        tools: tools.to_vec(),
+        text,
+        left_out: 0,
+    };
     if let Some(text) = all_of(tools.iter().map(|tool| line(tool, Detail::Long)), budget) {
         return all(text);
     }
@@ -54,7 +60,11 @@ fn all_of<L: AsRef<str>>(lines: impl IntoIterator<Item = L>, budget: usize) -> O
             return None;
         }
     }
-    if text.is_empty() { Some("(none)\n".to_owned()) } else { Some(text) }
+    if text.is_empty() {
+        Some("(none)\n".to_owned())
+    } else {
+        Some(text)
+    }
 }
 
 fn some_of(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize) -> Offer {
@@ -80,20 +90,39 @@ fn some_of(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize
     if left_out > 0 {
         text = format!("{text}({left_out} more tools do not fit here and cannot be used)\n");
     }
-    Offer { tools: offered, text, left_out }
+    Offer {
+        tools: offered,
+        text,
+        left_out,
+    }
 }
 
 /// One line: nothing that a server says about its tool can end it.
 fn line(tool: &KnownTool, detail: Detail) -> String {
     let definition = &tool.definition;
-    let most = if detail == Detail::Long { MAX_DESCRIPTION } else { SHORT_DESCRIPTION };
-    let description = definition.description.as_deref().or(definition.title.as_deref()).unwrap_or_default();
+    let most = if detail == Detail::Long {
+        MAX_DESCRIPTION
+    } else {
+        SHORT_DESCRIPTION
+    };
+    let description = definition
+        .description
+        .as_deref()
+        .or(definition.title.as_deref())
+        .unwrap_or_default();
     let name = quoted(&tool.name.to_string(), 200);
     let args = match detail {
         Detail::Long => {
             let schema = shown_schema(&definition.input_schema);
-            let long = schema.get("properties").map(ToString::to_string).unwrap_or_else(|| "{}".to_owned());
-            if long.len() <= MAX_SCHEMA_BYTES { with_required(&schema, long) } else { arguments(&schema) }
+            let long = schema
+                .get("properties")
+                .map(ToString::to_string)
+                .unwrap_or_else(|| "{}".to_owned());
+            if long.len() <= MAX_SCHEMA_BYTES {
+                with_required(&schema, long)
+            } else {
+                arguments(&schema)
+            }
         }
         // Names and types are there as they are: the rest need not be made fit to be shown.
         Detail::Short if definition.input_schema.get("properties").is_some() => {
@@ -101,11 +130,23 @@ fn line(tool: &KnownTool, detail: Detail) -> String {
         }
         Detail::Short => arguments(&shown_schema(&definition.input_schema)),
     };
-    let returns = definition.output_schema.as_ref().map(|schema| arguments(&shown_schema(schema)));
-    let returns = returns.filter(|names| names != "{}").map(|names| format!(" returns {names}"));
+    let returns = definition
+        .output_schema
+        .as_ref()
+        .map(|schema| arguments(&shown_schema(schema)));
+    let returns = returns
+        .filter(|names| names != "{}")
+        .map(|names| format!(" returns {names}"));
     let returns = returns.unwrap_or_default();
-    let effect = if tool.is_read_only() { " (only reads)" } else { "" };
-    format!("- {name}{effect}: {} args {args}{returns}\n", quoted(description, most))
+    let effect = if tool.is_read_only() {
+        " (only reads)"
+    } else {
+        ""
+    };
+    format!(
+        "- {name}{effect}: {} args {args}{returns}\n",
+        quoted(description, most)
+    )
 }
 
 fn with_required(schema: &Value, properties: String) -> String {
@@ -118,7 +159,8 @@ fn with_required(schema: &Value, properties: String) -> String {
 /// The names of the arguments with their types; those that are required are marked.
 fn arguments(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|entry| entry == name));
+    let is_required =
+        |name: &str| required.is_some_and(|list| list.iter().any(|entry| entry == name));
     let named: Map<String, Value> = schema
         .get("properties")
         .and_then(Value::as_object)
@@ -126,7 +168,10 @@ fn arguments(schema: &Value) -> String {
         .flatten()
         .take(40)
         .map(|(name, property)| {
-            let kind = property.get("type").and_then(Value::as_str).unwrap_or("any");
+            let kind = property
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or("any");
             let mark = if is_required(name) { "" } else { "?" };
             (name.clone(), Value::String(format!("{kind}{mark}")))
         })

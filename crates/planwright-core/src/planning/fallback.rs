@@ -1,5 +1,6 @@
-//! A draft without a model: the saved template that seems to fit best, else the goal's own clauses, each with the tool
-//! that seems to be meant. Good for a person to start from, and for nothing else.
+//! A draft without a model: the saved template that seems to fit best, else the goal's own clauses,
+//! each with the tool that seems to be meant. Good for a person to start from, and for nothing
+//! else.
 
 use super::relevance::{Words, relevance};
 use crate::id::{PlanId, StepId};
@@ -23,10 +24,17 @@ const MAX_TITLE: usize = 100;
 const LEAST_RELEVANCE: usize = 2;
 
 /// The draft of a goal.
-pub fn fallback_draft(goal: &str, templates: &[SavedTemplate], tools: &[Arc<KnownTool>]) -> Document {
+pub fn fallback_draft(
+    goal: &str,
+    templates: &[SavedTemplate],
+    tools: &[Arc<KnownTool>],
+) -> Document {
     let mut draft = match best_template(goal, templates) {
         Some(template) => from_template(goal, template),
-        None => Document { steps: from_clauses(goal, tools), ..Document::default() },
+        None => Document {
+            steps: from_clauses(goal, tools),
+            ..Document::default()
+        },
     };
     draft.goal = Some(goal.to_owned());
     draft.planner_model = None;
@@ -47,7 +55,10 @@ fn best_template<'a>(goal: &str, templates: &'a [SavedTemplate]) -> Option<&'a S
         }
         goal.common(&Words::of(&text))
     };
-    let mut found: Vec<_> = templates.iter().map(|template| (Reverse(common(template)), template)).collect();
+    let mut found: Vec<_> = templates
+        .iter()
+        .map(|template| (Reverse(common(template)), template))
+        .collect();
     found.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.id.cmp(&other.id)));
     let (Reverse(most), template) = *found.first()?;
     (most >= least).then_some(template)
@@ -61,11 +72,17 @@ fn from_template(goal: &str, template: &SavedTemplate) -> Document {
         .filter_map(|name| Some((name.clone(), named_value(goal, name)?)))
         .collect();
     let mut draft = match template.document.variables_for(&given) {
-        Ok(variables) => Document { inputs: None, ..template.document.with_variables(&variables) },
+        Ok(variables) => Document {
+            inputs: None,
+            ..template.document.with_variables(&variables)
+        },
         Err(_) => Document::clone(&template.document),
     };
     draft.id = None;
-    draft.context.template = Some(FromTemplate { id: template.id.clone(), version: template.version });
+    draft.context.template = Some(FromTemplate {
+        id: template.id.clone(),
+        version: template.version,
+    });
     draft
 }
 
@@ -78,17 +95,28 @@ fn named_value(goal: &str, name: &str) -> Option<Value> {
         while !goal.is_char_boundary(from) {
             from += 1;
         }
-        let begins_a_word = !before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
-        let Some(value) = after.trim_start().strip_prefix(['=', ':']).filter(|_| begins_a_word) else {
+        let begins_a_word = !before
+            .chars()
+            .next_back()
+            .is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let Some(value) = after
+            .trim_start()
+            .strip_prefix(['=', ':'])
+            .filter(|_| begins_a_word)
+        else {
             continue;
         };
         let value = value.trim_start();
         let text = match value.chars().next()? {
             quote @ ('"' | '\'') => value[1..].split(quote).next()?,
-            _ => value.split(|c: char| c.is_whitespace() || c == ',' || c == ';').next()?,
+            _ => value
+                .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+                .next()?,
         };
         if !text.is_empty() {
-            return Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())));
+            return Some(
+                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+            );
         }
     }
     None
@@ -96,21 +124,30 @@ fn named_value(goal: &str, name: &str) -> Option<Value> {
 
 /// One step per clause, one after the other.
 fn from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
-    let id =
-        |number: usize| -> StepId { format!("s{number}").parse().expect("a letter and digits are an id") };
+    let id = |number: usize| -> StepId {
+        format!("s{number}")
+            .parse()
+            .expect("a letter and digits are an id")
+    };
     let step = |(clause, number): (String, usize)| {
         let mut step = Step {
             id: Some(id(number)),
             title: Some(clause.chars().take(MAX_TITLE).collect()),
-            depends_on: if number > 1 { vec![id(number - 1)] } else { Vec::new() },
+            depends_on: if number > 1 {
+                vec![id(number - 1)]
+            } else {
+                Vec::new()
+            },
             ..Step::default()
         };
         match best_tool(&clause, tools) {
             Some(tool) => step.tool = Some(tool.name.to_string()),
             // The words of a goal are no template.
             None => {
-                step.think =
-                    Some(Box::new(Think { prompt: clause.replace("${", "$${"), ..Think::default() }));
+                step.think = Some(Box::new(Think {
+                    prompt: clause.replace("${", "$${"),
+                    ..Think::default()
+                }));
             }
         }
         step
@@ -120,7 +157,9 @@ fn from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
 
 fn best_tool<'a>(clause: &str, tools: &'a [Arc<KnownTool>]) -> Option<&'a Arc<KnownTool>> {
     let words = Words::of(clause);
-    let ranked = tools.iter().map(|tool| (relevance(&words, &tool.definition), tool));
+    let ranked = tools
+        .iter()
+        .map(|tool| (relevance(&words, &tool.definition), tool));
     // Of equals the first, in the order of names.
     let best = ranked.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
     (best.0 >= LEAST_RELEVANCE).then_some(best.1)
@@ -140,7 +179,11 @@ fn clauses(goal: &str) -> Vec<String> {
             .unwrap_or(part);
         part.trim().to_owned()
     };
-    text.split('\u{0}').map(word).filter(|part| !part.is_empty()).take(MAX_CLAUSES).collect()
+    text.split('\u{0}')
+        .map(word)
+        .filter(|part| !part.is_empty())
+        .take(MAX_CLAUSES)
+        .collect()
 }
 
 #[cfg(test)]
@@ -150,7 +193,10 @@ mod tests {
     use serde_json::json;
 
     fn tool(name: &str, description: &str) -> Arc<KnownTool> {
-        Arc::new(KnownTool::new(ToolDefinition::new("fs", name, description, json!({})), EffectClass::Safe))
+        Arc::new(KnownTool::new(
+            ToolDefinition::new("fs", name, description, json!({})),
+            EffectClass::Safe,
+        ))
     }
 
     #[test]
@@ -164,12 +210,25 @@ mod tests {
 
     #[test]
     fn each_clause_gets_the_tool_that_is_described_so_and_others_are_thought_about() {
-        let tools = [tool("read_file", "Reads a file."), tool("search", "Finds usages of a word.")];
-        let draft =
-            fallback_draft("read the file, then find usages, then celebrate ${secret.X}", &[], &tools);
-        let named: Vec<Option<&str>> = draft.steps.iter().map(|step| step.tool.as_deref()).collect();
+        let tools = [
+            tool("read_file", "Reads a file."),
+            tool("search", "Finds usages of a word."),
+        ];
+        let draft = fallback_draft(
+            "read the file, then find usages, then celebrate ${secret.X}",
+            &[],
+            &tools,
+        );
+        let named: Vec<Option<&str>> = draft
+            .steps
+            .iter()
+            .map(|step| step.tool.as_deref())
+            .collect();
         assert_eq!(named, [Some("fs.read_file"), Some("fs.search"), None]);
-        assert_eq!(draft.steps[2].think.as_ref().unwrap().prompt, "celebrate $${secret.X}");
+        assert_eq!(
+            draft.steps[2].think.as_ref().unwrap().prompt,
+            "celebrate $${secret.X}"
+        );
         assert_eq!(draft.steps[1].depends_on, ["s1".parse().unwrap()]);
     }
 
@@ -182,8 +241,11 @@ mod tests {
             "steps": [{ "id": "a", "tool": "read_file", "args": { "path": "${path}" } }],
         });
         let document = Document::from_json(document, &crate::plan::Bounds::default()).unwrap();
-        let saved =
-            SavedTemplate { id: "modules".parse().unwrap(), version: 3, document: Arc::new(document) };
+        let saved = SavedTemplate {
+            id: "modules".parse().unwrap(),
+            version: 3,
+            document: Arc::new(document),
+        };
         let whole = fallback_draft(
             "summarise the module path=src/auth.rs depth: 2",
             std::slice::from_ref(&saved),
@@ -191,7 +253,10 @@ mod tests {
         );
         assert_eq!(
             whole.variables,
-            json!({ "path": "src/auth.rs", "depth": 2 }).as_object().unwrap().clone()
+            json!({ "path": "src/auth.rs", "depth": 2 })
+                .as_object()
+                .unwrap()
+                .clone()
         );
         assert!(whole.inputs.is_none() && whole.context.template.is_some());
         let partial = fallback_draft("summarise the module path=src/auth.rs", &[saved], &[]);

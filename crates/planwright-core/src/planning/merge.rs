@@ -16,18 +16,35 @@ pub struct StepOutcome {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It is done, and stays as it is; what came out, as far as it is shown.
-    Kept { status: &'static str, value: Option<Value> },
+    Kept {
+        status: &'static str,
+        value: Option<Value>,
+    },
     /// It has to be planned again; why, if it failed.
-    Open { status: &'static str, error: Option<String> },
+    Open {
+        status: &'static str,
+        error: Option<String>,
+    },
 }
 
-/// The plan with the steps that were asked about taken from the answer, and all others as they were.
-pub fn merge_steps(old: &Document, chosen: &[StepId], answer: Document) -> Result<Document, Vec<Finding>> {
+/// The plan with the steps that were asked about taken from the answer, and all others as they
+/// were.
+pub fn merge_steps(
+    old: &Document,
+    chosen: &[StepId],
+    answer: Document,
+) -> Result<Document, Vec<Finding>> {
     let mut merged = old.clone();
     let mut findings = Vec::new();
     for id in chosen {
-        let place = merged.steps.iter_mut().find(|step| step.id.as_ref() == Some(id));
-        let new = answer.steps.iter().find(|step| step.id.as_ref() == Some(id));
+        let place = merged
+            .steps
+            .iter_mut()
+            .find(|step| step.id.as_ref() == Some(id));
+        let new = answer
+            .steps
+            .iter()
+            .find(|step| step.id.as_ref() == Some(id));
         match (place, new) {
             (Some(place), Some(new)) => *place = new.clone(),
             (Some(_), None) => {
@@ -41,10 +58,15 @@ pub fn merge_steps(old: &Document, chosen: &[StepId], answer: Document) -> Resul
         }
     }
     merged.planner_model = answer.planner_model;
-    if findings.is_empty() { Ok(merged) } else { Err(findings) }
+    if findings.is_empty() {
+        Ok(merged)
+    } else {
+        Err(findings)
+    }
 }
 
-/// The answer as a new version of a plan: what it does is the answer's, everything people decided about it stays.
+/// The answer as a new version of a plan: what it does is the answer's, everything people decided
+/// about it stays.
 pub fn merge_whole(old: &Document, answer: Document) -> Document {
     Document {
         title: answer.title,
@@ -60,19 +82,34 @@ pub fn merge_whole(old: &Document, answer: Document) -> Document {
 /// The plan with the steps that have run as they were, and the answer for the rest.
 pub fn merge_remaining(old: &Document, kept: &BTreeSet<StepId>, answer: Document) -> Document {
     let is_kept = |id: &Option<StepId>| id.as_ref().is_some_and(|id| kept.contains(id));
-    let mut steps: Vec<_> = old.steps.iter().filter(|step| is_kept(&step.id)).cloned().collect();
+    let mut steps: Vec<_> = old
+        .steps
+        .iter()
+        .filter(|step| is_kept(&step.id))
+        .cloned()
+        .collect();
     steps.extend(answer.steps.into_iter().filter(|step| !is_kept(&step.id)));
     let planner_model = answer.planner_model;
-    Document { steps, planner_model, ..old.clone() }
+    Document {
+        steps,
+        planner_model,
+        ..old.clone()
+    }
 }
 
-/// The places of steps that are written anew among others that stay. Each may depend on whatever cannot depend on it:
-/// on the steps before it, and on those that need none of the steps from it on.
+/// The places of steps that are written anew among others that stay. Each may depend on whatever
+/// cannot depend on it: on the steps before it, and on those that need none of the steps from it
+/// on.
 pub(super) fn positions_among(plan: &Plan, chosen: &[StepId]) -> Vec<Position> {
     let mut levels = vec![0_usize; plan.indices().count()];
     let mut places = Vec::new();
     for &ix in plan.graph().order() {
-        let below = plan.graph().dependencies(ix).iter().map(|on| levels[on.index()]).max();
+        let below = plan
+            .graph()
+            .dependencies(ix)
+            .iter()
+            .map(|on| levels[on.index()])
+            .max();
         levels[ix.index()] = below.unwrap_or_default();
         if chosen.contains(plan.step_id(ix)) {
             places.push(ix);
@@ -81,22 +118,37 @@ pub(super) fn positions_among(plan: &Plan, chosen: &[StepId]) -> Vec<Position> {
     }
     let position = |(ix, level): (&crate::plan::StepIx, usize)| {
         let before = plan.indices().filter(|other| levels[other.index()] < level);
-        let earlier = before.map(|other| plan.step_id(other).to_string()).collect();
-        Position { id: plan.step_id(*ix).to_string(), earlier }
+        let earlier = before
+            .map(|other| plan.step_id(other).to_string())
+            .collect();
+        Position {
+            id: plan.step_id(*ix).to_string(),
+            earlier,
+        }
     };
     places.iter().zip(1_usize..).map(position).collect()
 }
 
 /// Places after steps that stay, under names that no step of the plan has had.
-pub(super) fn positions_after(document: &Document, kept: &BTreeSet<StepId>, count: usize) -> Vec<Position> {
-    let numbers = document.steps.iter().filter_map(|step| step.id.as_ref()?.as_str().strip_prefix('s'));
+pub(super) fn positions_after(
+    document: &Document,
+    kept: &BTreeSet<StepId>,
+    count: usize,
+) -> Vec<Position> {
+    let numbers = document
+        .steps
+        .iter()
+        .filter_map(|step| step.id.as_ref()?.as_str().strip_prefix('s'));
     let taken: Option<usize> = numbers.filter_map(|number| number.parse().ok()).max();
     let first = taken.filter(|&taken| taken < 1_000_000).unwrap_or_default() + 1;
     let mut earlier: Vec<String> = kept.iter().map(ToString::to_string).collect();
     let mut positions = Vec::with_capacity(count);
     for number in first..first + count {
         let id = format!("s{number}");
-        positions.push(Position { id: id.clone(), earlier: earlier.clone() });
+        positions.push(Position {
+            id: id.clone(),
+            earlier: earlier.clone(),
+        });
         earlier.push(id);
     }
     positions

@@ -1,8 +1,10 @@
-//! Plans that models write: what a planner is told, what it must answer, and how its answer is read.
+//! Plans that models write: what a planner is told, what it must answer, and how its answer is
+//! read.
 //!
-//! Everything here is pure: the same goal, tools and texts make the same prompt. Nothing asks a model, and nothing a model
-//! says is taken for more than a proposal: an answer becomes a [`Document`](crate::plan::Document) that is validated like
-//! any other, and that people or policy agree to by its digest.
+//! Everything here is pure: the same goal, tools and texts make the same prompt. Nothing asks a
+//! model, and nothing a model says is taken for more than a proposal: an answer becomes a
+//! [`Document`](crate::plan::Document) that is validated like any other, and that people or policy
+//! agree to by its digest.
 
 mod answer;
 mod budget;

@@ -1,6 +1,7 @@
 //! The texts of prompts: files with named places, which users can replace by their own.
 //!
-//! A place is `{{name}}`. Each is filled once; what is put in is never looked at again, whatever it says.
+//! A place is `{{name}}`. Each is filled once; what is put in is never looked at again, whatever it
+//! says.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +87,9 @@ pub const CHAT: PromptForm = PromptForm {
 };
 
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptForm; 9] =
-    [PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT];
+pub const PROMPTS: [PromptForm; 9] = [
+    PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT,
+];
 
 /// The prompts that somebody replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,10 +99,17 @@ pub struct Prompts(BTreeMap<String, String>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FillPromptError {
     #[error("the prompt `{prompt}` has a place `{{{{{place}}}}}` that nothing belongs to; it can have {}", known.join(", "))]
-    UnknownPlace { prompt: String, place: String, known: Vec<String> },
+    UnknownPlace {
+        prompt: String,
+        place: String,
+        known: Vec<String>,
+    },
     #[error("the prompt `{prompt}` has no place `{{{{{place}}}}}`, and says nothing without it")]
     MissingPlace { prompt: String, place: String },
-    #[error("the prompt `{prompt}` has {bytes} bytes, at most {} are read", Prompts::MAX_BYTES)]
+    #[error(
+        "the prompt `{prompt}` has {bytes} bytes, at most {} are read",
+        Prompts::MAX_BYTES
+    )]
     TooLong { prompt: String, bytes: usize },
 }
 
@@ -121,10 +130,17 @@ impl Prompts {
     }
 
     /// The prompt with its places filled. A place that is given nothing is empty.
-    pub fn fill(&self, form: &PromptForm, values: &[(&str, &str)]) -> Result<String, FillPromptError> {
+    pub fn fill(
+        &self,
+        form: &PromptForm,
+        values: &[(&str, &str)],
+    ) -> Result<String, FillPromptError> {
         let text = self.0.get(form.name).map_or(form.text, String::as_str);
         if text.len() > Self::MAX_BYTES {
-            return Err(FillPromptError::TooLong { prompt: form.name.to_owned(), bytes: text.len() });
+            return Err(FillPromptError::TooLong {
+                prompt: form.name.to_owned(),
+                bytes: text.len(),
+            });
         }
         let (mut filled, mut found) = (String::with_capacity(text.len()), Vec::new());
         let mut rest = text;
@@ -133,11 +149,20 @@ impl Prompts {
                 return Err(FillPromptError::UnknownPlace {
                     prompt: form.name.to_owned(),
                     place: place.to_owned(),
-                    known: form.places.iter().map(|place| format!("{{{{{place}}}}}")).collect(),
+                    known: form
+                        .places
+                        .iter()
+                        .map(|place| format!("{{{{{place}}}}}"))
+                        .collect(),
                 });
             }
             filled.push_str(before);
-            filled.push_str(values.iter().find(|(name, _)| *name == place).map_or("", |(_, value)| value));
+            filled.push_str(
+                values
+                    .iter()
+                    .find(|(name, _)| *name == place)
+                    .map_or("", |(_, value)| value),
+            );
             found.push(place);
             rest = after;
         }
@@ -157,7 +182,9 @@ fn next_place(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(open) = text[from..].find("{{").map(|at| from + at) {
         let inside = &text[open + 2..];
-        let length = inside.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inside.len());
+        let length = inside
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(inside.len());
         if length > 0 && inside[length..].starts_with("}}") {
             return Some((&text[..open], &inside[..length], &inside[length + 2..]));
         }
@@ -173,7 +200,12 @@ mod tests {
     #[test]
     fn what_is_put_into_a_prompt_is_not_looked_at_again() {
         let filled = Prompts::default().fill(
-            &PromptForm { name: "x", text: "{{a}}|{{b}}|{{{a}}|{ {a}}", places: &["a", "b"], required: &[] },
+            &PromptForm {
+                name: "x",
+                text: "{{a}}|{{b}}|{{{a}}|{ {a}}",
+                places: &["a", "b"],
+                required: &[],
+            },
             &[("a", "{{b}}"), ("b", "${secret.X}{{a}}")],
         );
         assert_eq!(filled.unwrap(), "{{b}}|${secret.X}{{a}}|{{{b}}|{ {a}}");
@@ -183,11 +215,20 @@ mod tests {
     fn a_mistyped_place_and_a_missing_one_are_reported() {
         let prompts = Prompts::default().with("create", "do {{gaol}}");
         let error = prompts.fill(&CREATE, &[]).unwrap_err().to_string();
-        assert!(error.contains("`{{gaol}}`") && error.contains("{{goal}}"), "{error}");
+        assert!(
+            error.contains("`{{gaol}}`") && error.contains("{{goal}}"),
+            "{error}"
+        );
         let prompts = Prompts::default().with("create", "do it");
-        assert!(matches!(prompts.fill(&CREATE, &[]), Err(FillPromptError::MissingPlace { .. })));
+        assert!(matches!(
+            prompts.fill(&CREATE, &[]),
+            Err(FillPromptError::MissingPlace { .. })
+        ));
         let prompts = Prompts::default().with("create", "x".repeat(Prompts::MAX_BYTES + 1));
-        assert!(matches!(prompts.fill(&CREATE, &[]), Err(FillPromptError::TooLong { .. })));
+        assert!(matches!(
+            prompts.fill(&CREATE, &[]),
+            Err(FillPromptError::TooLong { .. })
+        ));
     }
 
     #[test]

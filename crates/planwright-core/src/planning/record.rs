@@ -21,7 +21,10 @@ pub struct Planning {
     pub fallback: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
@@ -29,7 +32,10 @@ fn is_zero(count: &u32) -> bool {
 impl Planning {
     /// A draft that no model wrote.
     pub fn fallback() -> Self {
-        Self { fallback: true, ..Self::default() }
+        Self {
+            fallback: true,
+            ..Self::default()
+        }
     }
 
     /// The tokens of all rounds together.
@@ -46,8 +52,10 @@ impl Planning {
 }
 
 fn total_cost(used: &[ModelUse]) -> Option<Cost> {
-    used.iter().filter_map(|used| used.cost).reduce(|mut total, cost| {
-        total += cost;
-        total
-    })
+    used.iter()
+        .filter_map(|used| used.cost)
+        .reduce(|mut total, cost| {
+            total += cost;
+            total
+        })
 }

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 /// Words that say nothing about what is to be done.
 const EMPTY: &[&str] = &[
-    "the", "and", "then", "with", "from", "into", "for", "all", "any", "this", "that", "these", "those",
-    "its", "are", "was", "has", "have", "will", "should", "must", "can", "not", "but", "use", "used",
-    "using", "one", "each", "every", "some", "which", "when", "where", "what", "only", "also", "than",
-    "tool", "return", "given",
+    "the", "and", "then", "with", "from", "into", "for", "all", "any", "this", "that", "these",
+    "those", "its", "are", "was", "has", "have", "will", "should", "must", "can", "not", "but",
+    "use", "used", "using", "one", "each", "every", "some", "which", "when", "where", "what",
+    "only", "also", "than", "tool", "return", "given",
 ];
 
 /// The words of a text that say something, in a form in which `reading files` meets `read_file`.
@@ -48,14 +48,21 @@ impl Words {
     }
 }
 
-/// Calls with every word that says something, in its form. Most are spelt in that form already, and are not copied.
+/// Calls with every word that says something, in its form. Most are spelt in that form already, and
+/// are not copied.
 fn each(text: &str, mut found: impl FnMut(&str)) {
-    let end = text.char_indices().nth(Words::MAX).map_or(text.len(), |(at, _)| at);
+    let end = text
+        .char_indices()
+        .nth(Words::MAX)
+        .map_or(text.len(), |(at, _)| at);
     for part in text[..end].split(|c: char| !c.is_alphanumeric()) {
         if part.chars().all(|c| c.is_lowercase() || c.is_numeric()) {
             stem(part).into_iter().for_each(&mut found);
         } else {
-            humps(part).iter().filter_map(|word| stem(word)).for_each(&mut found);
+            humps(part)
+                .iter()
+                .filter_map(|word| stem(word))
+                .for_each(&mut found);
         }
     }
 }
@@ -68,14 +75,19 @@ struct Met<'a> {
 
 impl<'a> Met<'a> {
     fn in_text(goal: &'a Words, text: &str) -> Self {
-        let mut met = Self { goal, words: BTreeSet::new() };
+        let mut met = Self {
+            goal,
+            words: BTreeSet::new(),
+        };
         met.add(text);
         met
     }
 
     fn add(&mut self, text: &str) {
         let Self { goal, words } = self;
-        each(text, |word| words.extend(goal.0.get(word).map(String::as_str)));
+        each(text, |word| {
+            words.extend(goal.0.get(word).map(String::as_str));
+        });
     }
 }
 
@@ -88,7 +100,10 @@ fn humps(word: &str) -> Vec<String> {
             words.push(String::new());
         }
         after_small = c.is_lowercase();
-        words.last_mut().expect("there is a first word").extend(c.to_lowercase());
+        words
+            .last_mut()
+            .expect("there is a first word")
+            .extend(c.to_lowercase());
     }
     words
 }
@@ -100,7 +115,10 @@ fn stem(word: &str) -> Option<&str> {
     }
     let base = ["ing", "ies", "ed", "es", "s", "e", "y"]
         .iter()
-        .find_map(|ending| word.strip_suffix(ending).filter(|base| base.chars().count() >= 3));
+        .find_map(|ending| {
+            word.strip_suffix(ending)
+                .filter(|base| base.chars().count() >= 3)
+        });
     Some(base.unwrap_or(word))
 }
 
@@ -110,7 +128,10 @@ pub fn relevance(goal: &Words, tool: &ToolDefinition) -> usize {
     let mut about = Met::in_text(goal, tool.description.as_deref().unwrap_or_default());
     about.add(tool.title.as_deref().unwrap_or_default());
     about.add(&tool.name.server);
-    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let properties = tool
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object);
     for argument in properties.into_iter().flatten().map(|(name, _)| name) {
         about.add(argument);
     }

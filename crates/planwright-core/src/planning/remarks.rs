@@ -7,26 +7,42 @@ use crate::review::Review;
 
 const MAX_TEXT: usize = 1_000;
 
-/// The section of the prompt: what was rejected, what was asked for, what is still discussed. The latest first, since
-/// it must not be what falls out of the budget; nothing if nothing was said.
+/// The section of the prompt: what was rejected, what was asked for, what is still discussed. The
+/// latest first, since it must not be what falls out of the budget; nothing if nothing was said.
 pub(super) fn section(review: &Review, feedback: Option<&str>, budget: usize) -> String {
     let by = |principal: &Principal| quoted(&principal.to_string(), 100);
     let mut lines = Vec::new();
     if let Some(feedback) = feedback {
-        lines.push(format!("- asked for now: {}\n", quoted(feedback, 4 * MAX_TEXT)));
+        lines.push(format!(
+            "- asked for now: {}\n",
+            quoted(feedback, 4 * MAX_TEXT)
+        ));
     }
     for rejection in review.rejections().iter().rev() {
         let (version, text) = (rejection.version, quoted(&rejection.reason, MAX_TEXT));
-        lines.push(format!("- version {version} was rejected by {}: {text}\n", by(&rejection.by)));
+        lines.push(format!(
+            "- version {version} was rejected by {}: {text}\n",
+            by(&rejection.by)
+        ));
     }
     for asked in review.change_requests().iter().rev() {
         let (version, text) = (asked.version, quoted(&asked.reason, MAX_TEXT));
-        lines.push(format!("- changes to version {version} asked for by {}: {text}\n", by(&asked.by)));
+        lines.push(format!(
+            "- changes to version {version} asked for by {}: {text}\n",
+            by(&asked.by)
+        ));
     }
     for thread in review.open_threads() {
-        let about = thread.on.as_ref().map_or_else(|| "the plan".to_owned(), |step| format!("step {step}"));
+        let about = thread
+            .on
+            .as_ref()
+            .map_or_else(|| "the plan".to_owned(), |step| format!("step {step}"));
         for comment in thread.comments() {
-            lines.push(format!("- {} about {about}: {}\n", by(&comment.by), quoted(&comment.text, MAX_TEXT)));
+            lines.push(format!(
+                "- {} about {about}: {}\n",
+                by(&comment.by),
+                quoted(&comment.text, MAX_TEXT)
+            ));
         }
     }
     if lines.is_empty() {

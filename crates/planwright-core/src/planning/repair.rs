@@ -1,5 +1,6 @@
-//! What a planner is told about an answer that is no plan: the original request stands, the last answer and what is wrong
-//! with it follow. Earlier answers are forgotten, so that the prompt does not grow with the rounds.
+//! What a planner is told about an answer that is no plan: the original request stands, the last
+//! answer and what is wrong with it follow. Earlier answers are forgotten, so that the prompt does
+//! not grow with the rounds.
 
 use super::budget::tokens;
 use super::prompts::{FillPromptError, Prompts, REPAIR};
@@ -21,15 +22,21 @@ impl Fault {
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::NoPlan(reason) => vec![reason.clone()],
-            Self::Findings(findings) => {
-                findings.iter().filter(|finding| finding.is_error()).map(line).collect()
-            }
+            Self::Findings(findings) => findings
+                .iter()
+                .filter(|finding| finding.is_error())
+                .map(line)
+                .collect(),
         }
     }
 }
 
 fn line(finding: &Finding) -> String {
-    let suggestion = finding.suggestion.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+    let suggestion = finding
+        .suggestion
+        .as_ref()
+        .map(|text| format!(" ({text})"))
+        .unwrap_or_default();
     format!("{finding} at {}{suggestion}", finding.pointer)
 }
 
@@ -55,7 +62,11 @@ pub fn repair_messages(
     let told = prompts.fill(&REPAIR, &[("findings", findings.trim_end())])?;
     let mut messages = request.to_vec();
     let most = budget.saturating_sub(tokens(&findings)) * 4;
-    let mut kept: String = answer.chars().filter(|c| *c == '\n' || !c.is_control()).take(most / 2).collect();
+    let mut kept: String = answer
+        .chars()
+        .filter(|c| *c == '\n' || !c.is_control())
+        .take(most / 2)
+        .collect();
     if kept.is_empty() {
         "(no answer)".clone_into(&mut kept);
     }

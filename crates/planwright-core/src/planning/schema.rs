@@ -1,7 +1,8 @@
 //! The schema of a planner's answer.
 //!
-//! Each position of the list of steps has a schema of its own: its id is given, and it can only depend on the ones
-//! before it. A model that is held to it cannot write a cycle, however small it is.
+//! Each position of the list of steps has a schema of its own: its id is given, and it can only
+//! depend on the ones before it. A model that is held to it cannot write a cycle, however small it
+//! is.
 
 use super::tool_schema::{Showing, ValueLimits, reference_schema, show};
 use crate::model::AnswerSchema;
@@ -12,10 +13,12 @@ use std::sync::Arc;
 /// How much the schema says about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Every tool with its own arguments, at every position; a value may be taken from the steps before it.
+    /// Every tool with its own arguments, at every position; a value may be taken from the steps
+    /// before it.
     Full,
-    /// Every tool with its own arguments, said once for all positions. It grows with the tools and the steps, not with
-    /// their product; that a value is taken from an earlier step is left to validation.
+    /// Every tool with its own arguments, said once for all positions. It grows with the tools and
+    /// the steps, not with their product; that a value is taken from an earlier step is left to
+    /// validation.
     Shared,
     /// The names of the tools; arguments are any object.
     Compact,
@@ -39,7 +42,13 @@ impl Position {
     pub fn numbered(count: usize) -> Vec<Self> {
         let ids: Vec<String> = (1..=count).map(|number| format!("s{number}")).collect();
         let earlier = |index: usize| ids[..index].to_vec();
-        ids.iter().enumerate().map(|(index, id)| Self { id: id.clone(), earlier: earlier(index) }).collect()
+        ids.iter()
+            .enumerate()
+            .map(|(index, id)| Self {
+                id: id.clone(),
+                earlier: earlier(index),
+            })
+            .collect()
     }
 }
 
@@ -60,7 +69,10 @@ const MAX_TITLE: usize = 100;
 const MAX_LINE: usize = 200;
 const MAX_LINES: usize = 8;
 /// The arguments of a small model: what has no end is never finished.
-const SMALL: ValueLimits = ValueLimits { text: 120, items: 4 };
+const SMALL: ValueLimits = ValueLimits {
+    text: 120,
+    items: 4,
+};
 
 /// The schema of the whole answer: the one that says most within its size.
 pub fn steps_schema(wanted: &StepsSchema<'_>) -> (AnswerSchema, Shape) {
@@ -70,7 +82,13 @@ pub fn steps_schema(wanted: &StepsSchema<'_>) -> (AnswerSchema, Shape) {
         fits.then_some((schema, shape))
     });
     let (schema, shape) = fitting.expect("the compact shape always fits");
-    (AnswerSchema { name: "plan".to_owned(), schema }, shape)
+    (
+        AnswerSchema {
+            name: "plan".to_owned(),
+            schema,
+        },
+        shape,
+    )
 }
 
 /// What a step does: the fields that say it.
@@ -92,28 +110,44 @@ impl StepsSchema<'_> {
         match shape {
             Shape::Full => {}
             Shape::Shared => {
-                let all: Vec<String> = self.positions.iter().map(|position| position.id.clone()).collect();
-                let reference = self.define_reference("reference".to_owned(), &all, &mut definitions);
+                let all: Vec<String> = self
+                    .positions
+                    .iter()
+                    .map(|position| position.id.clone())
+                    .collect();
+                let reference =
+                    self.define_reference("reference".to_owned(), &all, &mut definitions);
                 let choices = self.actions(reference.as_ref(), &mut left)?;
                 let choices = choices.into_iter().map(object).collect();
                 definitions.insert("call".to_owned(), any_of(choices));
             }
             Shape::Compact => {
-                let names: Vec<String> = self.tools.iter().map(|tool| tool.name.to_string()).collect();
-                definitions.insert("tool_name".to_owned(), json!({ "type": "string", "enum": names }));
+                let names: Vec<String> = self
+                    .tools
+                    .iter()
+                    .map(|tool| tool.name.to_string())
+                    .collect();
+                definitions.insert(
+                    "tool_name".to_owned(),
+                    json!({ "type": "string", "enum": names }),
+                );
             }
         }
         for position in self.positions {
             let choices = match shape {
                 Shape::Full => {
                     let name = format!("before_{}", position.id);
-                    let reference = self.define_reference(name, &position.earlier, &mut definitions);
+                    let reference =
+                        self.define_reference(name, &position.earlier, &mut definitions);
                     self.actions(reference.as_ref(), &mut left)?
                 }
                 Shape::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
                 Shape::Compact => self.plain_actions(),
             };
-            let choices = choices.into_iter().map(|action| self.with_place(position, action)).collect();
+            let choices = choices
+                .into_iter()
+                .map(|action| self.with_place(position, action))
+                .collect();
             definitions.insert(format!("step_{}", position.id), any_of(choices));
         }
         Some(self.answer(definitions))
@@ -138,7 +172,8 @@ impl StepsSchema<'_> {
         })
     }
 
-    /// A list of each length is a choice of its own: not everybody knows another way to say that a list may end.
+    /// A list of each length is a choice of its own: not everybody knows another way to say that a
+    /// list may end.
     fn steps(&self) -> Value {
         let shortest = if self.all { self.positions.len() } else { 1 };
         let lists = (shortest..=self.positions.len()).map(|length| {
@@ -150,8 +185,8 @@ impl StepsSchema<'_> {
         any_of(lists.collect())
     }
 
-    /// Says once what a reference to these steps looks like. A small model takes one for a value to make up, so it is
-    /// not told.
+    /// Says once what a reference to these steps looks like. A small model takes one for a value to
+    /// make up, so it is not told.
     fn define_reference(
         &self,
         name: String,
@@ -164,13 +199,16 @@ impl StepsSchema<'_> {
         Some(reference)
     }
 
-    /// A call of every tool, whose arguments may be such references, and what is no call. Nothing once they have more
-    /// than the bytes that are left.
+    /// A call of every tool, whose arguments may be such references, and what is no call. Nothing
+    /// once they have more than the bytes that are left.
     fn actions(&self, reference: Option<&Value>, left: &mut usize) -> Option<Vec<Action>> {
         let mut actions = Vec::with_capacity(self.tools.len());
         for tool in self.tools {
             let call = self.call(tool, reference);
-            let bytes: usize = call.iter().map(|(_, schema)| schema.to_string().len()).sum();
+            let bytes: usize = call
+                .iter()
+                .map(|(_, schema)| schema.to_string().len())
+                .sum();
             *left = left.checked_sub(bytes)?;
             actions.push(call);
         }
@@ -179,9 +217,15 @@ impl StepsSchema<'_> {
     }
 
     fn plain_actions(&self) -> Vec<Action> {
-        let call =
-            vec![("tool", json!({ "$ref": "#/$defs/tool_name" })), ("args", json!({ "type": "object" }))];
-        let calls = if self.tools.is_empty() { None } else { Some(call) };
+        let call = vec![
+            ("tool", json!({ "$ref": "#/$defs/tool_name" })),
+            ("args", json!({ "type": "object" })),
+        ];
+        let calls = if self.tools.is_empty() {
+            None
+        } else {
+            Some(call)
+        };
         calls.into_iter().chain(self.without_tool()).collect()
     }
 
@@ -189,18 +233,32 @@ impl StepsSchema<'_> {
     fn without_tool(&self) -> Vec<Action> {
         let think = vec![("think", object(vec![("prompt", text(1, 1_000))]))];
         if self.small {
-            return if self.tools.is_empty() { vec![think] } else { Vec::new() };
+            return if self.tools.is_empty() {
+                vec![think]
+            } else {
+                Vec::new()
+            };
         }
         let field = json!({ "type": "string", "enum": ["string", "number", "boolean"] });
         let answer = object(vec![("type", field)]);
-        let input = vec![("input", object(vec![("message", text(1, MAX_LINE)), ("schema", answer)]))];
+        let input = vec![(
+            "input",
+            object(vec![("message", text(1, MAX_LINE)), ("schema", answer)]),
+        )];
         vec![think, input]
     }
 
     fn call(&self, tool: &KnownTool, reference: Option<&Value>) -> Action {
-        let showing = Showing { descriptions: false, limits: self.small.then_some(SMALL), reference };
+        let showing = Showing {
+            descriptions: false,
+            limits: self.small.then_some(SMALL),
+            reference,
+        };
         let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
-        vec![("tool", name), ("args", show(&tool.definition.input_schema, showing))]
+        vec![
+            ("tool", name),
+            ("args", show(&tool.definition.input_schema, showing)),
+        ]
     }
 
     /// The step around its action: who it is, and what it comes after.
@@ -226,13 +284,19 @@ impl StepsSchema<'_> {
 }
 
 fn any_of(mut choices: Vec<Value>) -> Value {
-    if choices.len() == 1 { choices.remove(0) } else { json!({ "anyOf": choices }) }
+    if choices.len() == 1 {
+        choices.remove(0)
+    } else {
+        json!({ "anyOf": choices })
+    }
 }
 
 /// An object that has all of these fields and no others.
 fn object(fields: Action) -> Value {
-    let properties: Map<String, Value> =
-        fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    let properties: Map<String, Value> = fields
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect();
     let required: Vec<&String> = properties.keys().collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }

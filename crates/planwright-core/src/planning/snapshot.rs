@@ -1,4 +1,5 @@
-//! What a planner is told about the place the plan will work in: names of files, never what is in them.
+//! What a planner is told about the place the plan will work in: names of files, never what is in
+//! them.
 
 use super::budget::tokens;
 use super::quote::{fenced, quoted};
@@ -47,13 +48,22 @@ impl Snapshot {
             }
         }
         if left_out > 0 || self.more {
-            let count = if self.more { "more".to_owned() } else { format!("{left_out} more") };
+            let count = if self.more {
+                "more".to_owned()
+            } else {
+                format!("{left_out} more")
+            };
             // Writing to a string cannot fail.
             let _ = writeln!(text, "- and {count}");
         }
         let rest = budget.saturating_sub(tokens(&text) + 20) * 4;
         if let Some((name, readme)) = self.readme.as_ref().filter(|_| rest > 200) {
-            let _ = writeln!(text, "\n{} begins:\n{}", quoted(name, MAX_PATH), fit(readme, rest));
+            let _ = writeln!(
+                text,
+                "\n{} begins:\n{}",
+                quoted(name, MAX_PATH),
+                fit(readme, rest)
+            );
         }
         text.push('\n');
         text

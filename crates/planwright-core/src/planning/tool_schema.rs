@@ -1,8 +1,9 @@
 //! The schema of a tool's arguments as a model is shown it.
 //!
-//! Servers write every kind of JSON Schema; what turns a schema into a grammar takes few of them. So a model is shown a
-//! smaller one: local references put in place, keywords that not everybody knows dropped. It admits no less than the true
-//! schema, and the plan is validated against the true one.
+//! Servers write every kind of JSON Schema; what turns a schema into a grammar takes few of them.
+//! So a model is shown a smaller one: local references put in place, keywords that not everybody
+//! knows dropped. It admits no less than the true schema, and the plan is validated against the
+//! true one.
 
 use super::quote::quoted;
 use serde_json::{Map, Value, json};
@@ -36,14 +37,29 @@ pub(super) struct ValueLimits {
 
 /// The schema of a tool's arguments, for a prompt.
 pub fn shown_schema(schema: &Value) -> Value {
-    show(schema, Showing { descriptions: true, limits: None, reference: None })
+    show(
+        schema,
+        Showing {
+            descriptions: true,
+            limits: None,
+            reference: None,
+        },
+    )
 }
 
 /// The schema of a tool's arguments: always one of an object.
 pub(super) fn show(schema: &Value, showing: Showing<'_>) -> Value {
-    let mut shown = Shown { root: schema, showing, left: MAX_SCHEMAS };
+    let mut shown = Shown {
+        root: schema,
+        showing,
+        left: MAX_SCHEMAS,
+    };
     let arguments = shown.object(schema, MAX_DEPTH);
-    if shown.left == 0 { json!({ "type": "object" }) } else { arguments }
+    if shown.left == 0 {
+        json!({ "type": "object" })
+    } else {
+        arguments
+    }
 }
 
 struct Shown<'a> {
@@ -65,7 +81,9 @@ impl Shown<'_> {
         };
         // Any text may be a reference already.
         let takes_any_text = plain.get("enum").is_none()
-            && plain.get("maxLength").is_none_or(|_| self.showing.limits.is_some())
+            && plain
+                .get("maxLength")
+                .is_none_or(|_| self.showing.limits.is_some())
             && matches!(plain.get("type"), None | Some(Value::String(_)))
             && plain.get("type").is_none_or(|kind| kind == "string")
             && plain.get("anyOf").is_none();
@@ -77,23 +95,41 @@ impl Shown<'_> {
 
     fn schema(&mut self, schema: &Value, depth: usize) -> Value {
         self.left = self.left.saturating_sub(1);
-        let Some(object) = schema.as_object() else { return json!({}) };
+        let Some(object) = schema.as_object() else {
+            return json!({});
+        };
         if self.left == 0 || depth == 0 {
             return unspecific(object);
         }
         if let Some(pointer) = object.get("$ref").and_then(Value::as_str) {
-            return match pointer.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)) {
+            return match pointer
+                .strip_prefix('#')
+                .and_then(|pointer| self.root.pointer(pointer))
+            {
                 // A schema that refers to itself ends with the depth.
                 Some(target) => self.schema(&target.clone(), depth - 1),
                 None => json!({}),
             };
         }
-        if let Some(choices) = object.get("anyOf").or_else(|| object.get("oneOf")).and_then(Value::as_array) {
-            let choices: Vec<Value> = choices.iter().map(|choice| self.schema(choice, depth - 1)).collect();
-            return self.described(object, Map::from_iter([("anyOf".to_owned(), Value::Array(choices))]));
+        if let Some(choices) = object
+            .get("anyOf")
+            .or_else(|| object.get("oneOf"))
+            .and_then(Value::as_array)
+        {
+            let choices: Vec<Value> = choices
+                .iter()
+                .map(|choice| self.schema(choice, depth - 1))
+                .collect();
+            return self.described(
+                object,
+                Map::from_iter([("anyOf".to_owned(), Value::Array(choices))]),
+            );
         }
         if let Some(values) = listed(object) {
-            return self.described(object, Map::from_iter([("enum".to_owned(), Value::Array(values))]));
+            return self.described(
+                object,
+                Map::from_iter([("enum".to_owned(), Value::Array(values))]),
+            );
         }
         match object.get("type").and_then(Value::as_str) {
             Some("object") => self.object(schema, depth),
@@ -119,7 +155,9 @@ impl Shown<'_> {
 
     /// `"type": ["string", "null"]` is a choice.
     fn several_types(&mut self, object: &Map<String, Value>, depth: usize) -> Value {
-        let Some(types) = object.get("type").and_then(Value::as_array) else { return json!({}) };
+        let Some(types) = object.get("type").and_then(Value::as_array) else {
+            return json!({});
+        };
         let choices = types.iter().take(8).map(|kind| {
             let mut one = object.clone();
             one.insert("type".to_owned(), kind.clone());
@@ -132,7 +170,9 @@ impl Shown<'_> {
     fn object(&mut self, schema: &Value, depth: usize) -> Value {
         let empty = Map::new();
         let schema = match schema.get("$ref").and_then(Value::as_str) {
-            Some(pointer) => pointer.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer)),
+            Some(pointer) => pointer
+                .strip_prefix('#')
+                .and_then(|pointer| self.root.pointer(pointer)),
             None => Some(schema),
         };
         let schema = schema.cloned().unwrap_or_default();
@@ -147,15 +187,23 @@ impl Shown<'_> {
             named.insert(name.clone(), value);
         }
         shown.insert("properties".to_owned(), Value::Object(named));
-        let required = object.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required = object
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let required: Vec<Value> = required
-            .filter(|name| name.as_str().is_some_and(|name| properties.contains_key(name)))
+            .filter(|name| {
+                name.as_str()
+                    .is_some_and(|name| properties.contains_key(name))
+            })
             .cloned()
             .collect();
         if !required.is_empty() {
             shown.insert("required".to_owned(), Value::Array(required));
         }
-        // Models make arguments up; what a tool takes beside the described ones is for people to use.
+        // Models make arguments up; what a tool takes beside the described ones is for people to
+        // use.
         shown.insert("additionalProperties".to_owned(), Value::Bool(false));
         self.described(object, shown)
     }
@@ -167,23 +215,41 @@ impl Shown<'_> {
             Some(_) | None => json!({ "type": "string" }),
         };
         shown.insert("items".to_owned(), items);
-        let count = |bound: &str| object.get(bound).and_then(Value::as_u64).filter(|&count| count <= 100);
+        let count = |bound: &str| {
+            object
+                .get(bound)
+                .and_then(Value::as_u64)
+                .filter(|&count| count <= 100)
+        };
         let least = count("minItems");
-        let most = lesser(count("maxItems"), self.showing.limits.map(|limits| limits.items));
+        let most = lesser(
+            count("maxItems"),
+            self.showing.limits.map(|limits| limits.items),
+        );
         if let Some(least) = least {
             shown.insert("minItems".to_owned(), json!(least));
         }
         if let Some(most) = most {
-            shown.insert("maxItems".to_owned(), json!(most.max(least.unwrap_or_default())));
+            shown.insert(
+                "maxItems".to_owned(),
+                json!(most.max(least.unwrap_or_default())),
+            );
         }
         self.described(object, shown)
     }
 
     fn text(&mut self, object: &Map<String, Value>) -> Value {
         let mut shown = Map::from_iter([("type".to_owned(), json!("string"))]);
-        let own = object.get("maxLength").and_then(Value::as_u64).filter(|&length| length <= 1_000);
+        let own = object
+            .get("maxLength")
+            .and_then(Value::as_u64)
+            .filter(|&length| length <= 1_000);
         let most = lesser(own, self.showing.limits.map(|limits| limits.text));
-        if let Some(least) = object.get("minLength").and_then(Value::as_u64).filter(|&least| least <= 100) {
+        if let Some(least) = object
+            .get("minLength")
+            .and_then(Value::as_u64)
+            .filter(|&least| least <= 100)
+        {
             shown.insert("minLength".to_owned(), json!(least));
         }
         if let Some(most) = most {
@@ -193,7 +259,10 @@ impl Shown<'_> {
     }
 
     fn described(&self, object: &Map<String, Value>, mut shown: Map<String, Value>) -> Value {
-        let description = object.get("description").and_then(Value::as_str).filter(|text| !text.is_empty());
+        let description = object
+            .get("description")
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty());
         if let Some(text) = description.filter(|_| self.showing.descriptions) {
             let quoted = quoted(text, MAX_DESCRIPTION);
             let plain = serde_json::from_str(&quoted).expect("what was quoted reads again");
@@ -217,7 +286,9 @@ fn listed(object: &Map<String, Value>) -> Option<Vec<Value>> {
         (None, Some(value)) => vec![value.clone()],
         _ => return None,
     };
-    let plain = values.iter().all(|value| !value.is_array() && !value.is_object());
+    let plain = values
+        .iter()
+        .all(|value| !value.is_array() && !value.is_object());
     (plain && !values.is_empty() && values.len() <= MAX_ENUM).then_some(values)
 }
 
@@ -237,6 +308,9 @@ pub(super) fn reference_schema(earlier: &[String]) -> Option<Value> {
     if earlier.is_empty() {
         return None;
     }
-    let pattern = format!(r"^\$\{{({})(\.[A-Za-z0-9_]{{1,40}}){{0,3}}\}}$", earlier.join("|"));
+    let pattern = format!(
+        r"^\$\{{({})(\.[A-Za-z0-9_]{{1,40}}){{0,3}}\}}$",
+        earlier.join("|")
+    );
     Some(json!({ "type": "string", "pattern": pattern }))
 }

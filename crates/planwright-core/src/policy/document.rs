@@ -86,7 +86,8 @@ pub enum Adjusting {
     /// A person.
     #[default]
     Ask,
-    /// Policy, if everything that is new, other or tried again only reads and is allowed; else a person.
+    /// Policy, if everything that is new, other or tried again only reads and is allowed; else a
+    /// person.
     Auto,
 }
 

@@ -31,7 +31,10 @@ impl Span {
             'd' => 24 * 60 * 60,
             _ => return None,
         };
-        number.checked_mul(seconds).filter(|&seconds| seconds > 0).map(Self)
+        number
+            .checked_mul(seconds)
+            .filter(|&seconds| seconds > 0)
+            .map(Self)
     }
 }
 
@@ -55,7 +58,9 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -65,11 +70,26 @@ mod tests {
 
     #[test]
     fn spans_are_read_with_their_unit() {
-        for (text, seconds) in [("45s", 45), ("30m", 1800), ("12h", 43_200), ("7d", 604_800), ("1 d", 86_400)]
-        {
+        for (text, seconds) in [
+            ("45s", 45),
+            ("30m", 1800),
+            ("12h", 43_200),
+            ("7d", 604_800),
+            ("1 d", 86_400),
+        ] {
             assert_eq!(Span::parse(text), Some(Span(seconds)), "{text}");
         }
-        for text in ["", "7", "d", "0s", "-1d", "7w", "99999999999999999999d", "9999999999999999d", "é"] {
+        for text in [
+            "",
+            "7",
+            "d",
+            "0s",
+            "-1d",
+            "7w",
+            "99999999999999999999d",
+            "9999999999999999d",
+            "é",
+        ] {
             assert_eq!(Span::parse(text), None, "{text}");
         }
     }

@@ -1,19 +1,20 @@
 //! Names that look alike, made the same.
 //!
-//! A rule that forbids `delete_file` must not be got around by a server that calls its tool `Delete-Fіle`. Names are
-//! folded before they are compared with what is forbidden, asked about or counted; never to allow anything, because
-//! folding makes different names equal.
+//! A rule that forbids `delete_file` must not be got around by a server that calls its tool
+//! `Delete-Fіle`. Names are folded before they are compared with what is forbidden, asked about or
+//! counted; never to allow anything, because folding makes different names equal.
 
 use crate::plan::is_invisible;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 use unicode_security::confusable_detection::skeleton;
 
-/// The form in which look-alikes are equal: without case, width, accents, invisible characters, spaces and
-/// separators, and with every letter replaced by the one it looks like.
+/// The form in which look-alikes are equal: without case, width, accents, invisible characters,
+/// spaces and separators, and with every letter replaced by the one it looks like.
 pub(crate) fn fold(name: &str) -> String {
     let mut folded = pass(name);
-    // One pass can make a letter that the next one replaces. The replacements only go one way, so few passes do.
+    // One pass can make a letter that the next one replaces. The replacements only go one way, so
+    // few passes do.
     for _ in 0..3 {
         let next = pass(&folded);
         if next == folded {
@@ -28,13 +29,17 @@ fn pass(name: &str) -> String {
     let seen = name.nfkd().filter(|&c| !is_dropped(c));
     let mut like = String::with_capacity(name.len());
     seen.for_each(|c| push_like(c, &mut like));
-    let small = like.nfkd().flat_map(char::to_lowercase).filter(|&c| !is_dropped(c));
+    let small = like
+        .nfkd()
+        .flat_map(char::to_lowercase)
+        .filter(|&c| !is_dropped(c));
     let letters: String = small.map(same_shape).collect();
     letters.replace("rn", "m").replace("vv", "w")
 }
 
-/// Pushes what a character looks like. Some look like a plain letter only as a capital, or only as a small one. The
-/// case is not folded before, because a capital I looks like an l and a small one does not.
+/// Pushes what a character looks like. Some look like a plain letter only as a capital, or only as
+/// a small one. The case is not folded before, because a capital I looks like an l and a small one
+/// does not.
 fn push_like(c: char, like: &mut String) {
     if c.is_ascii() {
         like.push(c);
@@ -42,14 +47,20 @@ fn push_like(c: char, like: &mut String) {
     }
     let plain = |text: &String| {
         !text.is_empty()
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '|' | '.' | '_' | '-'))
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '|' | '.' | '_' | '-'))
     };
     let itself = skeleton_of(&c.to_string());
     let found = if plain(&itself) {
         itself
     } else {
         let cased = [c.to_uppercase().to_string(), c.to_lowercase().to_string()];
-        cased.iter().map(|text| skeleton_of(text)).find(plain).unwrap_or(itself)
+        cased
+            .iter()
+            .map(|text| skeleton_of(text))
+            .find(plain)
+            .unwrap_or(itself)
     };
     like.push_str(&found);
 }

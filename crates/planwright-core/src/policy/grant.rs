@@ -10,7 +10,10 @@ pub const MAX_PRINCIPAL_NAME: usize = 64;
 /// Why access is not given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
-    #[error("{by} may not give or take access: that is for those who {}", Action::Administer)]
+    #[error(
+        "{by} may not give or take access: that is for those who {}",
+        Action::Administer
+    )]
     MayNot { by: Principal },
     #[error("{} never approves, so it cannot have the role {role}: only a person can agree", article(*kind))]
     NeverApproves { kind: PrincipalKind, role: Role },
@@ -32,17 +35,29 @@ fn article(kind: PrincipalKind) -> &'static str {
 }
 
 impl Roles {
-    /// Whether `by` may give `to` this role. What kind of principal it is comes first, as it does in [`Roles::may`].
-    pub fn may_grant(&self, by: &Principal, to: &Principal, role: Role) -> Result<(), GrantRefusal> {
+    /// Whether `by` may give `to` this role. What kind of principal it is comes first, as it does
+    /// in [`Roles::may`].
+    pub fn may_grant(
+        &self,
+        by: &Principal,
+        to: &Principal,
+        role: Role,
+    ) -> Result<(), GrantRefusal> {
         self.may_revoke(by)?;
         match (to.kind, role) {
             (PrincipalKind::Policy, _) => return Err(GrantRefusal::NotAPrincipal),
             (PrincipalKind::Agent | PrincipalKind::Service, Role::Approver) => {
-                return Err(GrantRefusal::NeverApproves { kind: to.kind, role });
+                return Err(GrantRefusal::NeverApproves {
+                    kind: to.kind,
+                    role,
+                });
             }
             (PrincipalKind::Agent, Role::Admin) => return Err(GrantRefusal::NeverAdministers),
             (PrincipalKind::Service, Role::Admin)
-            | (PrincipalKind::Agent | PrincipalKind::Service, Role::Viewer | Role::Author | Role::Operator)
+            | (
+                PrincipalKind::Agent | PrincipalKind::Service,
+                Role::Viewer | Role::Author | Role::Operator,
+            )
             | (PrincipalKind::Person, _) => {}
         }
         // The name is what approvals show: nothing in it may be hidden or pass for another one.
@@ -74,7 +89,10 @@ mod tests {
     fn only_people_are_given_the_right_to_approve() {
         let (roles, ada) = (Roles::default(), Principal::person("ada"));
         for role in Role::ALL {
-            assert_eq!(roles.may_grant(&ada, &Principal::person("bob"), role), Ok(()));
+            assert_eq!(
+                roles.may_grant(&ada, &Principal::person("bob"), role),
+                Ok(())
+            );
             let agent = roles.may_grant(&ada, &Principal::agent("bot"), role);
             assert_eq!(agent.is_ok(), role < Role::Approver, "agent as {role}");
             let service = roles.may_grant(&ada, &Principal::service("ci"), role);
@@ -93,19 +111,45 @@ mod tests {
                 Err(GrantRefusal::MayNot { .. })
             ));
         }
-        let table = RolesTable { admin: Some(vec!["person:ada".to_owned()]), ..RolesTable::default() };
+        let table = RolesTable {
+            admin: Some(vec!["person:ada".to_owned()]),
+            ..RolesTable::default()
+        };
         let roles = Roles::read(&table).unwrap();
-        assert_eq!(roles.may_grant(&Principal::person("ada"), &to, Role::Viewer), Ok(()));
-        assert!(roles.may_grant(&Principal::person("eve"), &to, Role::Viewer).is_err());
+        assert_eq!(
+            roles.may_grant(&Principal::person("ada"), &to, Role::Viewer),
+            Ok(())
+        );
+        assert!(
+            roles
+                .may_grant(&Principal::person("eve"), &to, Role::Viewer)
+                .is_err()
+        );
     }
 
     #[test]
     fn a_name_hides_nothing() {
         let (roles, ada) = (Roles::default(), Principal::person("ada"));
-        for name in ["", " ", " ada", "ada ", "a\u{200b}da", "a\nda", "\u{1b}[31m", &"x".repeat(65)] {
+        for name in [
+            "",
+            " ",
+            " ada",
+            "ada ",
+            "a\u{200b}da",
+            "a\nda",
+            "\u{1b}[31m",
+            &"x".repeat(65),
+        ] {
             let refused = roles.may_grant(&ada, &Principal::person(name), Role::Viewer);
-            assert_eq!(refused, Err(GrantRefusal::Name(name.to_owned())), "{name:?}");
+            assert_eq!(
+                refused,
+                Err(GrantRefusal::Name(name.to_owned())),
+                "{name:?}"
+            );
         }
-        assert_eq!(roles.may_grant(&ada, &Principal::person("Ada Größe"), Role::Viewer), Ok(()));
+        assert_eq!(
+            roles.may_grant(&ada, &Principal::person("Ada Größe"), Role::Viewer),
+            Ok(())
+        );
     }
 }

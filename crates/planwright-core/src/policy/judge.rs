@@ -9,7 +9,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The names a rule's `if` may use.
-pub(super) const NAMES: [&str; 7] = ["tool", "server", "args", "step", "plan", "labels", "capability"];
+pub(super) const NAMES: [&str; 7] = [
+    "tool",
+    "server",
+    "args",
+    "step",
+    "plan",
+    "labels",
+    "capability",
+];
 
 /// The call that is judged.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +66,9 @@ impl Judgement {
 
     /// The rules that were only to warn.
     pub fn warnings(&self) -> impl Iterator<Item = &Noticed> {
-        self.noticed.iter().filter(|noticed| noticed.mode == Mode::Warn)
+        self.noticed
+            .iter()
+            .filter(|noticed| noticed.mode == Mode::Warn)
     }
 }
 
@@ -82,21 +92,30 @@ impl Policy {
             noticed: Vec::new(),
             undecided: Vec::new(),
         };
-        let Some(tool) = subject.tool else { return judgement };
+        let Some(tool) = subject.tool else {
+            return judgement;
+        };
         let decided = self.first_rule(subject, tool, &mut judgement);
         (judgement.verdict, judgement.rule, judgement.reason) = match decided {
             Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
             None if tool.is_read_only() && subject.step.is_given_secrets() => {
                 (Verdict::Ask, None, "the step is given a secret".to_owned())
             }
-            None if tool.is_read_only() => (Verdict::Allow, None, "the tool is read-only".to_owned()),
+            None if tool.is_read_only() => {
+                (Verdict::Allow, None, "the tool is read-only".to_owned())
+            }
             None => (Verdict::Ask, None, "the tool is not read-only".to_owned()),
         };
         if judgement.verdict == Verdict::Allow {
-            let guarded = self.guarded.iter().find(|pattern| pattern.matches_alike(tool.folded()));
+            let guarded = self
+                .guarded
+                .iter()
+                .find(|pattern| pattern.matches_alike(tool.folded()));
             if let Some(pattern) = guarded {
-                let reason = format!("the tool is guarded ({pattern}): only a person lets it through");
-                (judgement.verdict, judgement.rule, judgement.reason) = (Verdict::Ask, None, reason);
+                let reason =
+                    format!("the tool is guarded ({pattern}): only a person lets it through");
+                (judgement.verdict, judgement.rule, judgement.reason) =
+                    (Verdict::Ask, None, reason);
             }
         }
         let by_default = judgement.verdict == Verdict::Ask && judgement.rule.is_none();
@@ -119,7 +138,8 @@ impl Policy {
                 Match::No => continue,
                 Match::Later => {
                     judgement.undecided.push(rule.label.clone());
-                    // What would be asked about is asked about now; what would be denied is denied by then.
+                    // What would be asked about is asked about now; what would be denied is denied
+                    // by then.
                     if rule.then != Verdict::Ask {
                         continue;
                     }
@@ -130,7 +150,8 @@ impl Policy {
             };
             if rule.mode == Mode::Enforce {
                 let reason = broken.or_else(|| rule.reason.clone());
-                let reason = reason.unwrap_or_else(|| format!("the policy says {}", rule.then.as_str()));
+                let reason =
+                    reason.unwrap_or_else(|| format!("the policy says {}", rule.then.as_str()));
                 return Some((rule.then, rule.label.clone(), reason));
             }
             judgement.noticed.push(Noticed {
@@ -149,12 +170,22 @@ impl Rule {
         // Only the exact name is allowed; what looks like a name that is not, is not either.
         let (exactly, name) = (self.then == Verdict::Allow, tool.folded());
         if let Some(tools) = &self.tools
-            && !tools.iter().any(|p| if exactly { p.matches_exactly(name) } else { p.matches_alike(name) })
+            && !tools.iter().any(|p| {
+                if exactly {
+                    p.matches_exactly(name)
+                } else {
+                    p.matches_alike(name)
+                }
+            })
         {
             return Match::No;
         }
         if let Some(server) = &self.server
-            && !(if exactly { server.matches_exactly(name) } else { server.matches_alike(name) })
+            && !(if exactly {
+                server.matches_exactly(name)
+            } else {
+                server.matches_alike(name)
+            })
         {
             return Match::No;
         }
@@ -169,16 +200,24 @@ impl Rule {
     }
 
     fn decide_condition(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
-        let Some(condition) = &self.condition else { return Match::Yes };
+        let Some(condition) = &self.condition else {
+            return Match::Yes;
+        };
         let later = match condition.arguments() {
             ArgumentUse::All => !subject.unknown.is_empty(),
-            ArgumentUse::Fields(fields) => fields.iter().any(|field| subject.unknown.contains(field)),
+            ArgumentUse::Fields(fields) => {
+                fields.iter().any(|field| subject.unknown.contains(field))
+            }
         };
         if later {
             return Match::Later;
         }
         let full_name = json!(tool.name.to_string());
-        let (server, step, plan) = (json!(tool.name.server), json!(subject.step_id), json!(subject.plan));
+        let (server, step, plan) = (
+            json!(tool.name.server),
+            json!(subject.step_id),
+            json!(subject.plan),
+        );
         let labels = json!(subject.step.labels);
         let capability = json!(subject.step.capability.as_deref().unwrap_or_default());
         let held = condition.holds([

@@ -1,4 +1,5 @@
-//! Arguments that are only known once other steps have answered, and what the approver says about them.
+//! Arguments that are only known once other steps have answered, and what the approver says about
+//! them.
 
 use crate::plan::{Condition, Plan, Root, StepIx, Template};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -27,7 +28,9 @@ impl FromStr for LateChoice {
         match text {
             "any" => Ok(Self::Any),
             "ask" => Ok(Self::Ask),
-            _ => Condition::parse(text).map(Self::Constraint).map_err(ParseLateChoiceError),
+            _ => Condition::parse(text)
+                .map(Self::Constraint)
+                .map_err(ParseLateChoiceError),
         }
     }
 }
@@ -61,19 +64,25 @@ impl Serialize for LateChoice {
 
 impl<'de> Deserialize<'de> for LateChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
-/// The arguments of a step that depend on what a tool returns, by name. Variables and secrets are known, and the
-/// elements of a list that is written out can be read.
+/// The arguments of a step that depend on what a tool returns, by name. Variables and secrets are
+/// known, and the elements of a list that is written out can be read.
 pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
-    let loops = plan.step(ix).for_each.as_ref().is_some_and(|list| list.to_string().contains("${"));
+    let loops = plan
+        .step(ix)
+        .for_each
+        .as_ref()
+        .is_some_and(|list| list.to_string().contains("${"));
     arguments(plan, ix, loops)
 }
 
-/// The arguments of a step that no rule can be decided on before it runs, by name: also those that differ from one
-/// element of a loop to the next.
+/// The arguments of a step that no rule can be decided on before it runs, by name: also those that
+/// differ from one element of a loop to the next.
 pub(super) fn unknown_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
     arguments(plan, ix, plan.step(ix).for_each.is_some())
 }
@@ -81,10 +90,14 @@ pub(super) fn unknown_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
 fn arguments(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
     match plan.args_template(ix).or_else(|| plan.inputs_template(ix)) {
         Some(Template::Object(fields)) => {
-            let late = fields.iter().filter(|(_, template)| is_late(plan, template, loops));
+            let late = fields
+                .iter()
+                .filter(|(_, template)| is_late(plan, template, loops));
             late.map(|(name, _)| name.clone()).collect()
         }
-        Some(Template::Literal(_) | Template::Reference(_) | Template::Text(_) | Template::List(_))
+        Some(
+            Template::Literal(_) | Template::Reference(_) | Template::Text(_) | Template::List(_),
+        )
         | None => Vec::new(),
     }
 }

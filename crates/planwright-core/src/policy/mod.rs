@@ -1,8 +1,10 @@
-//! What the operator decided: which calls may be made, which are asked about, who may say yes, and how often.
+//! What the operator decided: which calls may be made, which are asked about, who may say yes, and
+//! how often.
 //!
-//! [`Policy::judge`] says what the policy thinks of one call. It is asked when a plan is reviewed, about what is known
-//! by then, and again about every call on the arguments that are sent, in the transaction that records its start.
-//! The policy decides nothing about runs by itself: that is `decide`'s.
+//! [`Policy::judge`] says what the policy thinks of one call. It is asked when a plan is reviewed,
+//! about what is known by then, and again about every call on the arguments that are sent, in the
+//! transaction that records its start. The policy decides nothing about runs by itself: that is
+//! `decide`'s.
 
 mod document;
 mod duration;

@@ -4,8 +4,8 @@ use super::fold::fold;
 use crate::tool::ToolName;
 use std::fmt;
 
-/// A glob over tool names: `server.tool`, `mcp__server__tool`, or the bare name of a tool of any server. `*` stands
-/// for any text, `?` for one character.
+/// A glob over tool names: `server.tool`, `mcp__server__tool`, or the bare name of a tool of any
+/// server. `*` stands for any text, `?` for one character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPattern {
     source: String,
@@ -46,13 +46,19 @@ const MAX_PATTERN: usize = 256;
 
 impl FoldedName {
     pub fn new(name: &ToolName) -> Self {
-        Self { server: Folded::new(&name.server), tool: Folded::new(&name.tool) }
+        Self {
+            server: Folded::new(&name.server),
+            tool: Folded::new(&name.tool),
+        }
     }
 }
 
 impl Folded {
     fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), folded: fold(text) }
+        Self {
+            text: text.to_owned(),
+            folded: fold(text),
+        }
     }
 }
 
@@ -66,12 +72,22 @@ impl ToolPattern {
         }
         let (exact, folded) = match split(source) {
             Some((server, tool)) => (
-                Form::Full { server: server.to_owned(), tool: tool.to_owned() },
-                Form::Full { server: fold_glob(server), tool: fold_glob(tool) },
+                Form::Full {
+                    server: server.to_owned(),
+                    tool: tool.to_owned(),
+                },
+                Form::Full {
+                    server: fold_glob(server),
+                    tool: fold_glob(tool),
+                },
             ),
             None => (Form::Bare(source.to_owned()), Form::Bare(fold_glob(source))),
         };
-        Ok(Self { source: source.to_owned(), exact, folded })
+        Ok(Self {
+            source: source.to_owned(),
+            exact,
+            folded,
+        })
     }
 
     /// Whether exactly this name is meant. The only comparison that may allow something.
@@ -94,7 +110,10 @@ pub(super) struct ServerPattern {
 
 impl ServerPattern {
     pub(super) fn new(source: &str) -> Self {
-        Self { exact: source.to_owned(), folded: fold_glob(source) }
+        Self {
+            exact: source.to_owned(),
+            folded: fold_glob(source),
+        }
     }
 
     pub(super) fn matches_exactly(&self, name: &FoldedName) -> bool {
@@ -115,7 +134,10 @@ impl fmt::Display for ToolPattern {
 impl Form {
     fn matches(&self, server: &str, tool: &str) -> bool {
         match self {
-            Self::Full { server: servers, tool: tools } => glob(servers, server) && glob(tools, tool),
+            Self::Full {
+                server: servers,
+                tool: tools,
+            } => glob(servers, server) && glob(tools, tool),
             Self::Bare(tools) => glob(tools, tool),
         }
     }
@@ -142,7 +164,8 @@ fn fold_glob(glob: &str) -> String {
 
 /// Matches by going back to the last `*` only: never more than pattern × text comparisons.
 pub(crate) fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while read < text.len() {
@@ -181,21 +204,51 @@ mod tests {
 
     #[test]
     fn a_pattern_names_a_tool_in_full_bare_or_as_hosts_write_it() {
-        for text in
-            ["fs.write_file", "write_file", "mcp__fs__write_file", "fs.*", "*", "write_*", "?s.write*e"]
-        {
-            assert!(pattern(text).matches_exactly(&name("fs.write_file")), "{text}");
+        for text in [
+            "fs.write_file",
+            "write_file",
+            "mcp__fs__write_file",
+            "fs.*",
+            "*",
+            "write_*",
+            "?s.write*e",
+        ] {
+            assert!(
+                pattern(text).matches_exactly(&name("fs.write_file")),
+                "{text}"
+            );
         }
-        for text in ["fs", "fs.read_file", "git.*", "write", "mcp__fs__read", "*.read*"] {
-            assert!(!pattern(text).matches_alike(&name("fs.write_file")), "{text}");
+        for text in [
+            "fs",
+            "fs.read_file",
+            "git.*",
+            "write",
+            "mcp__fs__read",
+            "*.read*",
+        ] {
+            assert!(
+                !pattern(text).matches_alike(&name("fs.write_file")),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn look_alikes_are_never_exact() {
-        for text in ["fs.Write_File", "FS.write_file", "fs.writе_file", "fs.write-file"] {
-            assert!(!pattern("fs.write_file").matches_exactly(&name(text)), "{text}");
-            assert!(pattern("fs.write_file").matches_alike(&name(text)), "{text}");
+        for text in [
+            "fs.Write_File",
+            "FS.write_file",
+            "fs.writе_file",
+            "fs.write-file",
+        ] {
+            assert!(
+                !pattern("fs.write_file").matches_exactly(&name(text)),
+                "{text}"
+            );
+            assert!(
+                pattern("fs.write_file").matches_alike(&name(text)),
+                "{text}"
+            );
             assert!(pattern("write_*").matches_alike(&name(text)), "{text}");
         }
     }

@@ -4,13 +4,14 @@ use super::{Action, Policy};
 use crate::run::{Command, Refusal};
 
 impl Policy {
-    /// Refuses what this policy does not let its giver do. What the engine orders by itself has no giver.
+    /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
+    /// giver.
     pub fn permit(&self, command: &Command) -> Result<(), Refusal> {
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
-            Command::Resolve { by, .. } | Command::GiveInput { by, .. } | Command::LeaveOut { by, .. } => {
-                (by, Action::Resolve)
-            }
+            Command::Resolve { by, .. }
+            | Command::GiveInput { by, .. }
+            | Command::LeaveOut { by, .. } => (by, Action::Resolve),
             Command::Pause { by } | Command::Resume { by } => (by, Action::Run),
             Command::Cancel { by } | Command::GiveUp { by, .. } => (by, Action::Cancel),
             // Whoever takes a run back agrees to the calls that do it.
@@ -46,7 +47,10 @@ impl Policy {
             | Action::Cancel
             | Action::Resolve
             | Action::Comment
-            | Action::Administer => Err(Refusal::MayNot { by: by.clone(), action }),
+            | Action::Administer => Err(Refusal::MayNot {
+                by: by.clone(),
+                action,
+            }),
         }
     }
 }

@@ -42,7 +42,12 @@ pub struct MatchedRule {
 impl Policy {
     /// Judges every step on what is known now.
     pub fn judge_plan(&self, plan: &Plan, catalog: &Catalog) -> JudgedPlan {
-        JudgedPlan { steps: plan.indices().map(|ix| self.judge_step(plan, ix, catalog)).collect() }
+        JudgedPlan {
+            steps: plan
+                .indices()
+                .map(|ix| self.judge_step(plan, ix, catalog))
+                .collect(),
+        }
     }
 
     fn judge_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> JudgedStep {
@@ -57,7 +62,11 @@ impl Policy {
         let judgement = match step.action() {
             Some(Action::Tool { name, .. }) => {
                 // A large plan is not copied for a policy that looks at no arguments.
-                let args = if self.looks_at_args() { known_args(plan, ix) } else { Value::Null };
+                let args = if self.looks_at_args() {
+                    known_args(plan, ix)
+                } else {
+                    Value::Null
+                };
                 let unknown: BTreeSet<String> = unknown_arguments(plan, ix).into_iter().collect();
                 self.judge(&Subject {
                     tool: catalog.resolve(name).ok().map(|tool| &**tool),
@@ -98,8 +107,8 @@ impl Policy {
 }
 
 impl Policy {
-    /// A model that thinks calls nothing. An executor is as harmless as everything it may call; its calls are judged
-    /// again one by one.
+    /// A model that thinks calls nothing. An executor is as harmless as everything it may call; its
+    /// calls are judged again one by one.
     pub fn judge_model(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let step = plan.step(ix);
         if step.approval_required {
@@ -109,7 +118,10 @@ impl Policy {
             return simply(Verdict::Allow, "it asks a model and calls nothing");
         };
         if let Some(executor) = &agent.executor {
-            return simply(Verdict::Ask, &format!("the executor `{executor}` is a program of its own"));
+            return simply(
+                Verdict::Ask,
+                &format!("the executor `{executor}` is a program of its own"),
+            );
         }
         for name in plan.document().agent_tools() {
             let tool = catalog.resolve(name).ok();
@@ -126,73 +138,124 @@ impl Policy {
                 return simply(Verdict::Ask, &format!("the executor may call `{name}`"));
             }
         }
-        simply(Verdict::Allow, "everything the executor may call is allowed")
+        simply(
+            Verdict::Allow,
+            "everything the executor may call is allowed",
+        )
     }
 
     /// A step that runs another plan is as harmless as that plan is.
     pub fn judge_child(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let (verdict, rule, reason) = match plan.subplan_of(ix) {
-            None => (Verdict::Deny, None, "the plan it runs is not known".to_owned()),
+            None => (
+                Verdict::Deny,
+                None,
+                "the plan it runs is not known".to_owned(),
+            ),
             Some(child) => {
                 let judged = self.judge_plan(&child.plan, catalog);
-                let asked = judged.asked().next().map(|step| (step.step.clone(), step.judgement.because()));
+                let asked = judged
+                    .asked()
+                    .next()
+                    .map(|step| (step.step.clone(), step.judgement.because()));
                 match (judged.denied(), asked) {
                     (Some(denied), _) => {
                         let rule = format!("plan `{}`, step `{}`", child.plan.id(), denied.step);
                         (Verdict::Deny, Some(rule), denied.because)
                     }
                     (None, Some((step, because))) => {
-                        let reason = format!("plan `{}`, step `{step}`: {because}", child.plan.id());
+                        let reason =
+                            format!("plan `{}`, step `{step}`: {because}", child.plan.id());
                         (Verdict::Ask, None, reason)
                     }
-                    (None, None) if plan.step(ix).approval_required => {
-                        (Verdict::Ask, None, "the plan asks for approval of this step".to_owned())
-                    }
-                    (None, None) => {
-                        (Verdict::Allow, None, "everything in the plan it runs is allowed".to_owned())
-                    }
+                    (None, None) if plan.step(ix).approval_required => (
+                        Verdict::Ask,
+                        None,
+                        "the plan asks for approval of this step".to_owned(),
+                    ),
+                    (None, None) => (
+                        Verdict::Allow,
+                        None,
+                        "everything in the plan it runs is allowed".to_owned(),
+                    ),
                 }
             }
         };
-        Judgement { verdict, rule, reason, noticed: Vec::new(), undecided: Vec::new() }
+        Judgement {
+            verdict,
+            rule,
+            reason,
+            noticed: Vec::new(),
+            undecided: Vec::new(),
+        }
     }
 }
 
 /// What is said without a rule.
 fn simply(verdict: Verdict, reason: &str) -> Judgement {
-    Judgement { verdict, rule: None, reason: reason.to_owned(), noticed: Vec::new(), undecided: Vec::new() }
+    Judgement {
+        verdict,
+        rule: None,
+        reason: reason.to_owned(),
+        noticed: Vec::new(),
+        undecided: Vec::new(),
+    }
 }
 
 /// A step that is left out calls nothing and has nothing to take back.
 fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
     let judgement = simply(Verdict::Allow, "the step is left out");
     let tool = plan.step(ix).action_label().to_owned();
-    JudgedStep { step: plan.step_id(ix).clone(), tool, judgement, undo: None, late: Vec::new() }
+    JudgedStep {
+        step: plan.step_id(ix).clone(),
+        tool,
+        judgement,
+        undo: None,
+        late: Vec::new(),
+    }
 }
 
 /// A step that is skipped when its tool is missing calls nothing, so nothing of it is denied.
-fn optional_missing(optional: bool, catalog: &Catalog, name: &str, judgement: Judgement) -> Judgement {
+fn optional_missing(
+    optional: bool,
+    catalog: &Catalog,
+    name: &str,
+    judgement: Judgement,
+) -> Judgement {
     if optional && catalog.resolve(name).is_err() {
         let reason = "the tool is not there, so the step is skipped".to_owned();
-        return Judgement { verdict: Verdict::Allow, reason, ..judgement };
+        return Judgement {
+            verdict: Verdict::Allow,
+            reason,
+            ..judgement
+        };
     }
     judgement
 }
 
 impl JudgedPlan {
-    /// The first step that a rule forbids. An unknown tool is not a rule's doing; it is reported where tools are.
+    /// The first step that a rule forbids. An unknown tool is not a rule's doing; it is reported
+    /// where tools are.
     pub fn denied(&self) -> Option<MatchedRule> {
         let mut all = self.steps.iter().flat_map(|step| {
-            std::iter::once(&step.judgement).chain(&step.undo).map(move |judgement| (step, judgement))
+            std::iter::once(&step.judgement)
+                .chain(&step.undo)
+                .map(move |judgement| (step, judgement))
         });
-        let (step, judgement) =
-            all.find(|(_, judgement)| judgement.verdict == Verdict::Deny && judgement.rule.is_some())?;
-        Some(MatchedRule { step: step.step.to_string(), because: judgement.because() })
+        let (step, judgement) = all.find(|(_, judgement)| {
+            judgement.verdict == Verdict::Deny && judgement.rule.is_some()
+        })?;
+        Some(MatchedRule {
+            step: step.step.to_string(),
+            because: judgement.because(),
+        })
     }
 
     /// The steps that a person has to agree to.
     pub fn asked(&self) -> impl Iterator<Item = &JudgedStep> {
-        self.steps.iter().filter(|step| step.judgement.verdict != Verdict::Allow)
+        self.steps
+            .iter()
+            .filter(|step| step.judgement.verdict != Verdict::Allow)
     }
 
     /// Whether policy alone may approve it.
@@ -211,8 +274,8 @@ impl JudgedPlan {
             let name = step.step.to_string();
             let choice = match chosen.get(&name) {
                 Some(choice) => choice,
-                // What an executor wants is asked about unless the approver said otherwise, whatever the policy says of
-                // arguments that a plan has written down.
+                // What an executor wants is asked about unless the approver said otherwise,
+                // whatever the policy says of arguments that a plan has written down.
                 None if step.late == [AGENT_CALLS] => &LateChoice::Ask,
                 None if step.judgement.verdict == Verdict::Ask => default,
                 None => return None,
@@ -223,23 +286,37 @@ impl JudgedPlan {
         .collect()
     }
 
-    /// Whether every choice is about a step that has something to choose, and every constraint about its arguments.
-    pub fn check_choices(&self, plan: &Plan, chosen: &BTreeMap<String, LateChoice>) -> Result<(), String> {
+    /// Whether every choice is about a step that has something to choose, and every constraint
+    /// about its arguments.
+    pub fn check_choices(
+        &self,
+        plan: &Plan,
+        chosen: &BTreeMap<String, LateChoice>,
+    ) -> Result<(), String> {
         for (name, choice) in chosen {
-            let Some(ix) = plan.find(name) else { return Err(format!("there is no step `{name}`")) };
+            let Some(ix) = plan.find(name) else {
+                return Err(format!("there is no step `{name}`"));
+            };
             if self.steps[ix.index()].late.is_empty() {
-                return Err(format!("all arguments of step `{name}` are known: there is nothing to choose"));
+                return Err(format!(
+                    "all arguments of step `{name}` are known: there is nothing to choose"
+                ));
             }
-            let LateChoice::Constraint(condition) = choice else { continue };
+            let LateChoice::Constraint(condition) = choice else {
+                continue;
+            };
             let step = plan.step(ix);
             // Which tools it calls, and so which arguments there are, is known only then.
             if step.agent.is_some() {
                 continue;
             }
             let args = step.plan.as_ref().map_or(&step.args, |child| &child.inputs);
-            let known = |name: &String| name == "args" || args.contains_key(name) || is_type_name(name);
+            let known =
+                |name: &String| name == "args" || args.contains_key(name) || is_type_name(name);
             if let Some(other) = condition.names().iter().find(|name| !known(name)) {
-                return Err(format!("`{other}` in the constraint is no argument of step `{name}`"));
+                return Err(format!(
+                    "`{other}` in the constraint is no argument of step `{name}`"
+                ));
             }
         }
         Ok(())
@@ -248,10 +325,21 @@ impl JudgedPlan {
     /// Rules in mode `warn` that speak of a step, for whoever approves.
     pub fn warnings(&self) -> impl Iterator<Item = (&JudgedStep, String)> {
         self.steps.iter().flat_map(|step| {
-            step.judgement.noticed.iter().filter(|noticed| noticed.mode == Mode::Warn).map(move |noticed| {
-                let reason = noticed.reason.as_deref().unwrap_or("no reason given");
-                (step, format!("{} would {}: {reason}", noticed.rule, noticed.verdict.as_str()))
-            })
+            step.judgement
+                .noticed
+                .iter()
+                .filter(|noticed| noticed.mode == Mode::Warn)
+                .map(move |noticed| {
+                    let reason = noticed.reason.as_deref().unwrap_or("no reason given");
+                    (
+                        step,
+                        format!(
+                            "{} would {}: {reason}",
+                            noticed.rule,
+                            noticed.verdict.as_str()
+                        ),
+                    )
+                })
         })
     }
 }

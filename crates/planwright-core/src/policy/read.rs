@@ -2,7 +2,8 @@
 
 use super::pattern::ServerPattern;
 use super::{
-    Adjusting, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern, Verdict,
+    Adjusting, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern,
+    Verdict,
 };
 use crate::digest::Digest;
 use crate::plan::Condition;
@@ -64,11 +65,21 @@ impl Wanted {
         is(self.read_only, tool.is_read_only())
             && is(self.destructive, !believed || annotations.is_destructive())
             && is(self.idempotent, believed && annotations.is_idempotent())
-            && is(self.open_world, !believed || annotations.open_world_hint != Some(false))
+            && is(
+                self.open_world,
+                !believed || annotations.open_world_hint != Some(false),
+            )
     }
 
     fn names_any(&self) -> bool {
-        [self.read_only, self.destructive, self.idempotent, self.open_world].iter().any(Option::is_some)
+        [
+            self.read_only,
+            self.destructive,
+            self.idempotent,
+            self.open_world,
+        ]
+        .iter()
+        .any(Option::is_some)
     }
 }
 
@@ -100,13 +111,16 @@ impl Policy {
     pub fn read(document: &PolicyDocument) -> Result<Self, ReadPolicyError> {
         let mut mistakes = Mistakes::default();
         if document.rules.len() > MAX_RULES {
-            mistakes
-                .0
-                .push(format!("there are {} rules, at most {MAX_RULES} are read", document.rules.len()));
+            mistakes.0.push(format!(
+                "there are {} rules, at most {MAX_RULES} are read",
+                document.rules.len()
+            ));
         }
         let mode = document.mode.unwrap_or(Mode::Enforce);
         let rules = document.rules.iter().take(MAX_RULES).enumerate();
-        let rules = rules.filter_map(|(index, rule)| mistakes.rule(index, rule, mode)).collect();
+        let rules = rules
+            .filter_map(|(index, rule)| mistakes.rule(index, rule, mode))
+            .collect();
         let guarded = mistakes.patterns("guarded_tools", &document.guarded_tools);
         let caps = document.caps.iter().filter_map(|(pattern, &limit)| {
             let pattern = mistakes.pattern(&format!("caps.\"{pattern}\""), pattern)?;
@@ -115,10 +129,14 @@ impl Policy {
         let caps = caps.collect();
         mistakes.approval(&document.approval);
         if document.same_call == Some(0) {
-            mistakes.0.push("same_call: 0 would stop every call".to_owned());
+            mistakes
+                .0
+                .push("same_call: 0 would stop every call".to_owned());
         }
         if matches!(document.late_bound, Some(LateChoice::Constraint(_))) {
-            mistakes.0.push("late_bound: `any` or `ask`; a constraint belongs to one step".to_owned());
+            mistakes
+                .0
+                .push("late_bound: `any` or `ask`; a constraint belongs to one step".to_owned());
         }
         let roles = match &document.roles {
             Some(table) => Roles::read(table).unwrap_or_else(|error| {
@@ -145,7 +163,8 @@ impl Policy {
         })
     }
 
-    /// The name of what is written in it; nothing if it is the built-in policy. It is part of every digest.
+    /// The name of what is written in it; nothing if it is the built-in policy. It is part of every
+    /// digest.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
@@ -161,14 +180,21 @@ impl Policy {
             None => Principal::read_only_policy(),
             Some(version) => {
                 let name = version.chars().take("policy-".len() + 12).collect();
-                Principal { kind: PrincipalKind::Policy, name }
+                Principal {
+                    kind: PrincipalKind::Policy,
+                    name,
+                }
             }
         }
     }
 
     /// The caps that a tool falls under. A look-alike falls under them too.
     pub fn caps_of(&self, tool: &KnownTool) -> Vec<Cap> {
-        self.caps.iter().filter(|cap| cap.pattern.matches_alike(tool.folded())).cloned().collect()
+        self.caps
+            .iter()
+            .filter(|cap| cap.pattern.matches_alike(tool.folded()))
+            .cloned()
+            .collect()
     }
 }
 
@@ -178,11 +204,16 @@ struct Mistakes(Vec<String>);
 
 impl Mistakes {
     fn pattern(&mut self, place: &str, pattern: &str) -> Option<ToolPattern> {
-        ToolPattern::parse(pattern).map_err(|error| self.0.push(format!("{place}: {error}"))).ok()
+        ToolPattern::parse(pattern)
+            .map_err(|error| self.0.push(format!("{place}: {error}")))
+            .ok()
     }
 
     fn patterns(&mut self, place: &str, patterns: &[String]) -> Vec<ToolPattern> {
-        patterns.iter().filter_map(|pattern| self.pattern(place, pattern)).collect()
+        patterns
+            .iter()
+            .filter_map(|pattern| self.pattern(place, pattern))
+            .collect()
     }
 
     fn rule(&mut self, index: usize, rule: &RuleDocument, mode: Mode) -> Option<Rule> {
@@ -202,9 +233,13 @@ impl Mistakes {
             None => None,
         };
         let before = self.0.len();
-        let tools = rule.tool.as_ref().map(|tools| self.patterns(&place, tools.all()));
+        let tools = rule
+            .tool
+            .as_ref()
+            .map(|tools| self.patterns(&place, tools.all()));
         if tools.as_ref().is_some_and(Vec::is_empty) && before == self.0.len() {
-            self.0.push(format!("{place} ({label}): `tool` names nothing"));
+            self.0
+                .push(format!("{place} ({label}): `tool` names nothing"));
         }
         let server = rule.server.as_deref().map(ServerPattern::new);
         let annotations = Wanted {
@@ -220,8 +255,9 @@ impl Mistakes {
             && condition.is_none()
             && !annotations.names_any();
         if unbounded && rule.then == Verdict::Allow {
-            self.0
-                .push(format!("{place} ({label}): it would allow everything; write tool = \"*\" to mean it"));
+            self.0.push(format!(
+                "{place} ({label}): it would allow everything; write tool = \"*\" to mean it"
+            ));
         }
         Some(Rule {
             label,
@@ -242,21 +278,26 @@ impl Mistakes {
         let known = super::judge::NAMES;
         for name in condition.names() {
             if !known.contains(&name.as_str()) && !crate::plan::is_type_name(&name) {
-                self.0
-                    .push(format!("{place}: `{name}` is not known in `if`; there are {}", known.join(", ")));
+                self.0.push(format!(
+                    "{place}: `{name}` is not known in `if`; there are {}",
+                    known.join(", ")
+                ));
             }
         }
     }
 
     fn approval(&mut self, rules: &ApprovalRules) {
         if rules.required == Some(0) || rules.required.is_some_and(|n| n > 100) {
-            self.0.push("approval.required: between 1 and 100 people".to_owned());
+            self.0
+                .push("approval.required: between 1 and 100 people".to_owned());
         }
         if rules.uses == Some(0) {
-            self.0.push("approval.uses: 0 would make every approval void".to_owned());
+            self.0
+                .push("approval.uses: 0 would make every approval void".to_owned());
         }
         if rules.uses() > 1 && rules.expires_after.is_none() {
-            self.0.push("approval.uses: more than one use needs `expires_after`".to_owned());
+            self.0
+                .push("approval.uses: more than one use needs `expires_after`".to_owned());
         }
     }
 }

@@ -52,7 +52,13 @@ impl fmt::Display for Action {
 }
 
 impl Role {
-    pub const ALL: [Self; 5] = [Self::Viewer, Self::Author, Self::Operator, Self::Approver, Self::Admin];
+    pub const ALL: [Self; 5] = [
+        Self::Viewer,
+        Self::Author,
+        Self::Operator,
+        Self::Approver,
+        Self::Admin,
+    ];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,8 +74,12 @@ impl Role {
     pub fn includes(self, action: Action) -> bool {
         match (self, action) {
             (Self::Admin, _) | (_, Action::Read) => true,
-            (Self::Author, Action::Propose | Action::Delete | Action::Cancel | Action::Comment) => true,
-            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve | Action::Comment) => true,
+            (Self::Author, Action::Propose | Action::Delete | Action::Cancel | Action::Comment) => {
+                true
+            }
+            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve | Action::Comment) => {
+                true
+            }
             (Self::Approver, Action::Approve | Action::Cancel | Action::Comment) => true,
             (Self::Viewer | Self::Author | Self::Operator | Self::Approver, _) => false,
         }
@@ -100,8 +110,8 @@ impl FromStr for Role {
 /// Kind and name of everybody who has a role.
 type Holders = BTreeSet<(String, String)>;
 
-/// Who has which role. A role nobody is named for is every person's; `admin` is nobody's then, unless there is no
-/// table at all.
+/// Who has which role. A role nobody is named for is every person's; `admin` is nobody's then,
+/// unless there is no table at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles {
     /// Absent: every person has every role.
@@ -114,7 +124,13 @@ pub struct ParsePrincipalError(String);
 
 impl Roles {
     pub(super) fn read(table: &RolesTable) -> Result<Self, ParsePrincipalError> {
-        let RolesTable { viewer, author, operator, approver, admin } = table;
+        let RolesTable {
+            viewer,
+            author,
+            operator,
+            approver,
+            admin,
+        } = table;
         let rows = [
             (Role::Viewer, viewer),
             (Role::Author, author),
@@ -125,7 +141,12 @@ impl Roles {
         let mut read = Vec::new();
         for (role, names) in rows {
             let names = match names {
-                Some(names) => Some(names.iter().map(|name| parse(name)).collect::<Result<_, _>>()?),
+                Some(names) => Some(
+                    names
+                        .iter()
+                        .map(|name| parse(name))
+                        .collect::<Result<_, _>>()?,
+                ),
                 None => None,
             };
             read.push((role, names));
@@ -133,11 +154,13 @@ impl Roles {
         Ok(Self { table: Some(read) })
     }
 
-    /// Whether `principal` may do this. What kind of principal it is comes first: no role lets an agent or a service
-    /// approve, or speak for a person.
+    /// Whether `principal` may do this. What kind of principal it is comes first: no role lets an
+    /// agent or a service approve, or speak for a person.
     pub fn may(&self, principal: &Principal, action: Action) -> bool {
         match (principal.kind, action) {
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Approve | Action::Resolve) => false,
+            (PrincipalKind::Agent | PrincipalKind::Service, Action::Approve | Action::Resolve) => {
+                false
+            }
             (PrincipalKind::Agent, Action::Administer) => false,
             (
                 PrincipalKind::Agent | PrincipalKind::Service,
@@ -155,13 +178,19 @@ impl Roles {
             (PrincipalKind::Agent | PrincipalKind::Service, Action::Delete) => {
                 self.table.is_some() && self.has_role_for(principal, action, false)
             }
-            (PrincipalKind::Person, _) => self.table.is_none() || self.has_role_for(principal, action, true),
+            (PrincipalKind::Person, _) => {
+                self.table.is_none() || self.has_role_for(principal, action, true)
+            }
         }
     }
 
     fn has_role_for(&self, principal: &Principal, action: Action, unlisted: bool) -> bool {
         let key = (principal.kind.as_str().to_owned(), principal.name.clone());
-        let rows = self.table.iter().flatten().filter(|(role, _)| role.includes(action));
+        let rows = self
+            .table
+            .iter()
+            .flatten()
+            .filter(|(role, _)| role.includes(action));
         rows.into_iter().any(|(role, names)| match names {
             Some(names) => names.contains(&key),
             None => unlisted && *role != Role::Admin && is_own(*role, action),
@@ -169,7 +198,8 @@ impl Roles {
     }
 }
 
-/// A role that nobody is named for gives everybody what it is there for, and not what it includes besides.
+/// A role that nobody is named for gives everybody what it is there for, and not what it includes
+/// besides.
 fn is_own(role: Role, action: Action) -> bool {
     match action {
         Action::Read => true,
@@ -214,7 +244,10 @@ mod tests {
     #[test]
     fn without_a_table_people_do_everything() {
         let roles = Roles::default();
-        assert!(ALL.iter().all(|&action| roles.may(&Principal::person("ada"), action)));
+        assert!(
+            ALL.iter()
+                .all(|&action| roles.may(&Principal::person("ada"), action))
+        );
     }
 
     #[test]
@@ -239,19 +272,32 @@ mod tests {
 
     #[test]
     fn a_named_role_is_only_theirs() {
-        let table = RolesTable { approver: names(&["person:ada"]), ..RolesTable::default() };
+        let table = RolesTable {
+            approver: names(&["person:ada"]),
+            ..RolesTable::default()
+        };
         let roles = Roles::read(&table).unwrap();
         assert!(roles.may(&Principal::person("ada"), Action::Approve));
         assert!(!roles.may(&Principal::person("bob"), Action::Approve));
         assert!(roles.may(&Principal::person("bob"), Action::Run));
-        let table = RolesTable { admin: names(&["person:eve"]), ..table };
-        assert!(Roles::read(&table).unwrap().may(&Principal::person("eve"), Action::Approve));
+        let table = RolesTable {
+            admin: names(&["person:eve"]),
+            ..table
+        };
+        assert!(
+            Roles::read(&table)
+                .unwrap()
+                .may(&Principal::person("eve"), Action::Approve)
+        );
     }
 
     #[test]
     fn a_name_without_a_kind_is_refused() {
         for name in ["ada", "root:ada", "policy:x", "person:"] {
-            let table = RolesTable { admin: names(&[name]), ..RolesTable::default() };
+            let table = RolesTable {
+                admin: names(&[name]),
+                ..RolesTable::default()
+            };
             assert!(Roles::read(&table).is_err(), "{name}");
         }
     }

@@ -1,4 +1,5 @@
-//! What was agreed to before an edit, so that people are asked about the change and not about everything again.
+//! What was agreed to before an edit, so that people are asked about the change and not about
+//! everything again.
 
 use super::{Approval, BuildsOn, Review, are_enough, one_each};
 use crate::id::StepId;
@@ -9,7 +10,8 @@ use crate::time::Timestamp;
 use std::collections::BTreeSet;
 
 impl Review {
-    /// The version whose approval an edit voided before it was used, if nothing was agreed to since.
+    /// The version whose approval an edit voided before it was used, if nothing was agreed to
+    /// since.
     pub fn agreed_before(&self, now: Timestamp) -> Option<BuildsOn> {
         let last = self.approvals.last()?;
         let counts = |approval: &&Approval| {
@@ -17,23 +19,32 @@ impl Review {
             void && (approval.version, approval.digest) == (last.version, last.digest)
         };
         let given = one_each(self.approvals.iter().rev().filter(counts));
-        are_enough(&given).then_some(BuildsOn { version: last.version, digest: last.digest })
+        are_enough(&given).then_some(BuildsOn {
+            version: last.version,
+            digest: last.digest,
+        })
     }
 }
 
-/// The steps of `after` that are just as they were agreed to: the same call with the same known arguments, after the
-/// same steps, with the same verdict, and with no other tools for its executor. Tools and policy have to be those of the
-/// agreement; the caller has checked that.
+/// The steps of `after` that are just as they were agreed to: the same call with the same known
+/// arguments, after the same steps, with the same verdict, and with no other tools for its
+/// executor. Tools and policy have to be those of the agreement; the caller has checked that.
 pub fn already_agreed(
     (before, judged_before): (&Plan, &JudgedPlan),
     (after, judged_after): (&Plan, &JudgedPlan),
 ) -> Vec<StepId> {
     let is_same = |ix: &StepIx| {
         let id = after.step_id(*ix);
-        let Some(was) = before.find(id.as_str()) else { return false };
+        let Some(was) = before.find(id.as_str()) else {
+            return false;
+        };
         let verdict = |judged: &JudgedPlan, ix: StepIx| {
             let step = &judged.steps[ix.index()];
-            (step.judgement.verdict, step.undo.as_ref().map(|undo| undo.verdict), step.late.clone())
+            (
+                step.judgement.verdict,
+                step.undo.as_ref().map(|undo| undo.verdict),
+                step.late.clone(),
+            )
         };
         executed(before.step(was)) == executed(after.step(*ix))
             && dependencies(before, was) == dependencies(after, *ix)
@@ -41,20 +52,39 @@ pub fn already_agreed(
             && executor_tools(after, *ix).is_subset(&executor_tools(before, was))
             && verdict(judged_before, was) == verdict(judged_after, *ix)
     };
-    after.indices().filter(is_same).map(|ix| after.step_id(ix).clone()).collect()
+    after
+        .indices()
+        .filter(is_same)
+        .map(|ix| after.step_id(ix).clone())
+        .collect()
 }
 
-/// What an executor of the step may call. Steps that are added can bring tools into the scope of others.
+/// What an executor of the step may call. Steps that are added can bring tools into the scope of
+/// others.
 fn executor_tools(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {
     let works = plan.step(ix).agent.is_some();
-    plan.document().agent_tools().into_iter().filter(|_| works).collect()
+    plan.document()
+        .agent_tools()
+        .into_iter()
+        .filter(|_| works)
+        .collect()
 }
 
 /// The step without its words. Dependencies are compared as edges.
 fn executed(step: &Step) -> Step {
-    Step { title: None, labels: Vec::new(), capability_label: None, depends_on: Vec::new(), ..step.clone() }
+    Step {
+        title: None,
+        labels: Vec::new(),
+        capability_label: None,
+        depends_on: Vec::new(),
+        ..step.clone()
+    }
 }
 
 fn dependencies(plan: &Plan, ix: StepIx) -> BTreeSet<&str> {
-    plan.graph().dependencies(ix).iter().map(|&dependency| plan.step_id(dependency).as_str()).collect()
+    plan.graph()
+        .dependencies(ix)
+        .iter()
+        .map(|&dependency| plan.step_id(dependency).as_str())
+        .collect()
 }

@@ -1,7 +1,8 @@
 //! Noting what happened to a plan.
 
 use super::{
-    Approval, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent, ReviewState, Revoked, Version,
+    Approval, Comment, OpenedRun, Rejection, Resolved, Review, ReviewEvent, ReviewState, Revoked,
+    Version,
 };
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
@@ -12,7 +13,9 @@ use crate::time::Timestamp;
 impl Review {
     /// Begins a plan's life from its first entry.
     pub fn open(id: PlanId, first: &Entry<ReviewEvent>) -> Result<Self, Corrupt> {
-        let ReviewEvent::PlanProposed { version: 1, .. } = &first.event else { return Err(Corrupt::NoStart) };
+        let ReviewEvent::PlanProposed { version: 1, .. } = &first.event else {
+            return Err(Corrupt::NoStart);
+        };
         let mut review = Self {
             id,
             seq: first.seq - 1,
@@ -33,7 +36,10 @@ impl Review {
     /// Notes one entry. An entry that cannot follow leaves the plan as it was.
     pub fn apply(&mut self, entry: &Entry<ReviewEvent>) -> Result<(), Corrupt> {
         if entry.seq != self.seq + 1 {
-            return Err(Corrupt::Gap { last: self.seq, found: entry.seq });
+            return Err(Corrupt::Gap {
+                last: self.seq,
+                found: entry.seq,
+            });
         }
         let cannot_follow = |event, state: ReviewState| Corrupt::RunTransition {
             seq: entry.seq,
@@ -81,16 +87,28 @@ impl Review {
                 }
                 self.state = ReviewState::Proposed;
             }
-            ReviewEvent::PlanApproved { version, digest, by, assurance, terms } => {
+            ReviewEvent::PlanApproved {
+                version,
+                digest,
+                by,
+                assurance,
+                terms,
+            } => {
                 let decidable = match self.state {
-                    ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => true,
+                    ReviewState::Proposed | ReviewState::Approved | ReviewState::NeedsReview => {
+                        true
+                    }
                     ReviewState::Draft
                     | ReviewState::Rejected
                     | ReviewState::ChangesRequested
                     | ReviewState::Expired
                     | ReviewState::Deleted => false,
                 };
-                if !decidable || self.archived || *version != self.current().number || !by.may_approve() {
+                if !decidable
+                    || self.archived
+                    || *version != self.current().number
+                    || !by.may_approve()
+                {
                     return Err(cannot_follow("plan_approved", self.state));
                 }
                 self.approvals.push(Approval {
@@ -110,17 +128,34 @@ impl Review {
                     self.state = ReviewState::Approved;
                 }
             }
-            ReviewEvent::PlanRejected { version, by, reason } => {
+            ReviewEvent::PlanRejected {
+                version,
+                by,
+                reason,
+            } => {
                 if !self.may_run() || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("plan_rejected", self.state));
                 }
                 self.take_back();
                 let (by, reason) = (by.clone(), reason.clone());
-                self.rejections.push(Rejection { version: *version, by, reason, at: entry.at });
+                self.rejections.push(Rejection {
+                    version: *version,
+                    by,
+                    reason,
+                    at: entry.at,
+                });
                 let too_often = self.rejections.len() >= Self::MAX_REJECTIONS;
-                self.state = if too_often { ReviewState::NeedsReview } else { ReviewState::Rejected };
+                self.state = if too_often {
+                    ReviewState::NeedsReview
+                } else {
+                    ReviewState::Rejected
+                };
             }
-            ReviewEvent::RunOpened { run, version, digest } => {
+            ReviewEvent::RunOpened {
+                run,
+                version,
+                digest,
+            } => {
                 let (current, state) = (self.current().number, self.state);
                 if *version != current || !self.may_run() || !self.spend(run, digest, entry.at) {
                     return Err(cannot_follow("run_opened", state));
@@ -131,9 +166,14 @@ impl Review {
                     digest: *digest,
                     at: entry.at,
                 });
-                // Usually the consent is used up; whether the plan is executing is the run's to say.
+                // Usually the consent is used up; whether the plan is executing is the run's to
+                // say.
                 let again = self.usable_approvals(digest, entry.at).is_some();
-                self.state = if again { ReviewState::Approved } else { ReviewState::Proposed };
+                self.state = if again {
+                    ReviewState::Approved
+                } else {
+                    ReviewState::Proposed
+                };
             }
             ReviewEvent::PlanDeleted { .. } if self.state == ReviewState::Deleted => {
                 return Err(cannot_follow("plan_deleted", self.state));
@@ -143,13 +183,22 @@ impl Review {
                 self.take_back();
                 self.state = ReviewState::Deleted;
             }
-            ReviewEvent::ChangesRequested { version, by, reason } => {
+            ReviewEvent::ChangesRequested {
+                version,
+                by,
+                reason,
+            } => {
                 if !self.may_run() || *version != self.current().number || !by.may_approve() {
                     return Err(cannot_follow("changes_requested", self.state));
                 }
                 self.take_back();
                 let (by, reason) = (by.clone(), reason.clone());
-                self.change_requests.push(Rejection { version: *version, by, reason, at: entry.at });
+                self.change_requests.push(Rejection {
+                    version: *version,
+                    by,
+                    reason,
+                    at: entry.at,
+                });
                 self.state = ReviewState::ChangesRequested;
             }
             ReviewEvent::PlanExpired { version, .. } => {
@@ -162,8 +211,18 @@ impl Review {
                     return Err(cannot_follow("approval_expired", self.state));
                 }
             }
-            ReviewEvent::ApprovalRevoked { version, of, by, given, reason } => {
-                let revoked = Revoked { by: by.clone(), reason: reason.clone(), at: entry.at };
+            ReviewEvent::ApprovalRevoked {
+                version,
+                of,
+                by,
+                given,
+                reason,
+            } => {
+                let revoked = Revoked {
+                    by: by.clone(),
+                    reason: reason.clone(),
+                    at: entry.at,
+                };
                 if !self.note_revoked(*version, of, *given, &revoked) {
                     return Err(cannot_follow("approval_revoked", self.state));
                 }
@@ -178,15 +237,34 @@ impl Review {
                     return Err(cannot_follow("plan_unarchived", self.state));
                 }
             }
-            ReviewEvent::CommentAdded { comment, on, version, reply_to, by, text } => {
+            ReviewEvent::CommentAdded {
+                comment,
+                on,
+                version,
+                reply_to,
+                by,
+                text,
+            } => {
                 let (id, by, text) = (comment.clone(), by.clone(), text.clone());
-                let said = Comment { id, by, text, version: *version, at: entry.at };
+                let said = Comment {
+                    id,
+                    by,
+                    text,
+                    version: *version,
+                    at: entry.at,
+                };
                 if !self.note_comment(said, on.as_ref(), reply_to.as_ref()) {
                     return Err(cannot_follow("comment_added", self.state));
                 }
             }
             ReviewEvent::CommentResolved { comment, by } => {
-                if !self.note_settled(comment, Some(Resolved { by: by.clone(), at: entry.at })) {
+                if !self.note_settled(
+                    comment,
+                    Some(Resolved {
+                        by: by.clone(),
+                        at: entry.at,
+                    }),
+                ) {
                     return Err(cannot_follow("comment_resolved", self.state));
                 }
             }
@@ -216,14 +294,23 @@ impl Review {
 
     /// Voids every approval that nobody has used.
     pub(super) fn take_back(&mut self) {
-        for approval in self.approvals.iter_mut().filter(|approval| approval.is_open()) {
+        for approval in self
+            .approvals
+            .iter_mut()
+            .filter(|approval| approval.is_open())
+        {
             approval.taken_back = true;
         }
     }
 
-    /// Voids the approvals of anything but what the next version does: consent is bound to a digest, not to words.
+    /// Voids the approvals of anything but what the next version does: consent is bound to a
+    /// digest, not to words.
     fn supersede(&mut self, digest: &Digest, draft: bool) {
-        for approval in self.approvals.iter_mut().filter(|approval| draft || approval.digest != *digest) {
+        for approval in self
+            .approvals
+            .iter_mut()
+            .filter(|approval| draft || approval.digest != *digest)
+        {
             approval.superseded = true;
         }
     }

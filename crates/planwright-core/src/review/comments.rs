@@ -22,7 +22,8 @@ pub struct Comment {
 /// A comment and the answers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The step it is about; the plan as a whole when absent. It stays, also when a later version has no such step.
+    /// The step it is about; the plan as a whole when absent. It stays, also when a later version
+    /// has no such step.
     pub on: Option<StepId>,
     pub first: Comment,
     pub replies: Vec<Comment>,
@@ -40,7 +41,13 @@ pub struct Resolved {
 #[derive(Debug, Clone, PartialEq)]
 pub enum CommentCommand {
     /// Say something: about the plan, about a step, or in answer to another comment.
-    Add { comment: CommentId, on: Option<String>, reply_to: Option<String>, by: Principal, text: String },
+    Add {
+        comment: CommentId,
+        on: Option<String>,
+        reply_to: Option<String>,
+        by: Principal,
+        text: String,
+    },
     /// Nothing is left to discuss in the thread of this comment.
     Resolve { comment: String, by: Principal },
     /// Something is left after all.
@@ -52,7 +59,10 @@ pub enum CommentCommand {
 pub enum CommentRefusal {
     #[error("a comment must not be empty")]
     Empty,
-    #[error("a comment has at most {} bytes, this one has {bytes}", Review::MAX_COMMENT_BYTES)]
+    #[error(
+        "a comment has at most {} bytes, this one has {bytes}",
+        Review::MAX_COMMENT_BYTES
+    )]
     TooLong { bytes: usize },
     #[error("a plan has at most {} comments", Review::MAX_COMMENTS)]
     TooMany,
@@ -86,7 +96,9 @@ impl Thread {
 
     /// The step it is about is not in this document any more.
     pub fn is_outdated(&self, document: &Document) -> bool {
-        self.on.as_ref().is_some_and(|step| !has_step(document, step.as_str()))
+        self.on
+            .as_ref()
+            .is_some_and(|step| !has_step(document, step.as_str()))
     }
 
     fn has(&self, comment: &str) -> bool {
@@ -95,10 +107,14 @@ impl Thread {
 }
 
 fn has_step(document: &Document, id: &str) -> bool {
-    document.steps.iter().zip(1_usize..).any(|(step, number)| match &step.id {
-        Some(step) => step.as_str() == id,
-        None => id == number.to_string(),
-    })
+    document
+        .steps
+        .iter()
+        .zip(1_usize..)
+        .any(|(step, number)| match &step.id {
+            Some(step) => step.as_str() == id,
+            None => id == number.to_string(),
+        })
 }
 
 impl Review {
@@ -111,7 +127,8 @@ impl Review {
         &self.threads
     }
 
-    /// The threads in which something is left to discuss, oldest first. Whoever plans the next version is told them.
+    /// The threads in which something is left to discuss, oldest first. Whoever plans the next
+    /// version is told them.
     pub fn open_threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads.iter().filter(|thread| thread.is_open())
     }
@@ -129,22 +146,32 @@ impl Review {
             return Err(super::Refusal::Deleted);
         }
         let event = match command {
-            CommentCommand::Add { comment, on, reply_to, by, text } => {
-                self.decide_add(comment, on.as_deref(), reply_to.as_deref(), by, text)?
-            }
+            CommentCommand::Add {
+                comment,
+                on,
+                reply_to,
+                by,
+                text,
+            } => self.decide_add(comment, on.as_deref(), reply_to.as_deref(), by, text)?,
             CommentCommand::Resolve { comment, by } => {
                 let thread = self.thread_to_settle(comment, by)?;
                 if !thread.is_open() {
                     return Err(CommentRefusal::Already("resolved").into());
                 }
-                ReviewEvent::CommentResolved { comment: thread.id().clone(), by: by.clone() }
+                ReviewEvent::CommentResolved {
+                    comment: thread.id().clone(),
+                    by: by.clone(),
+                }
             }
             CommentCommand::Reopen { comment, by } => {
                 let thread = self.thread_to_settle(comment, by)?;
                 if thread.is_open() {
                     return Err(CommentRefusal::Already("open").into());
                 }
-                ReviewEvent::CommentReopened { comment: thread.id().clone(), by: by.clone() }
+                ReviewEvent::CommentReopened {
+                    comment: thread.id().clone(),
+                    by: by.clone(),
+                }
             }
         };
         Ok(vec![event])
@@ -181,17 +208,29 @@ impl Review {
             None => None,
         };
         let (version, by, text) = (self.current().number, by.clone(), text.to_owned());
-        Ok(ReviewEvent::CommentAdded { comment: comment.clone(), on, version, reply_to, by, text })
+        Ok(ReviewEvent::CommentAdded {
+            comment: comment.clone(),
+            on,
+            version,
+            reply_to,
+            by,
+            text,
+        })
     }
 
     fn known_step(&self, step: &str) -> Result<StepId, CommentRefusal> {
         let unknown = || CommentRefusal::NoSuchStep(step.to_owned());
         let id: StepId = step.parse().map_err(|_| unknown())?;
-        if has_step(&self.current().document, id.as_str()) { Ok(id) } else { Err(unknown()) }
+        if has_step(&self.current().document, id.as_str()) {
+            Ok(id)
+        } else {
+            Err(unknown())
+        }
     }
 
     fn known_thread(&self, comment: &str) -> Result<&Thread, CommentRefusal> {
-        self.thread_of(comment).ok_or_else(|| CommentRefusal::NoSuchComment(comment.to_owned()))
+        self.thread_of(comment)
+            .ok_or_else(|| CommentRefusal::NoSuchComment(comment.to_owned()))
     }
 
     fn thread_to_settle(&self, comment: &str, by: &Principal) -> Result<&Thread, CommentRefusal> {
@@ -203,7 +242,10 @@ impl Review {
     }
 
     fn comment_count(&self) -> usize {
-        self.threads.iter().map(|thread| 1 + thread.replies.len()).sum()
+        self.threads
+            .iter()
+            .map(|thread| 1 + thread.replies.len())
+            .sum()
     }
 
     /// Notes a comment. Returns whether the thread it answers is there.
@@ -220,7 +262,12 @@ impl Review {
             },
             None => {
                 let (on, replies) = (on.cloned(), Vec::new());
-                self.threads.push(Thread { on, first: comment, replies, resolved: None });
+                self.threads.push(Thread {
+                    on,
+                    first: comment,
+                    replies,
+                    resolved: None,
+                });
             }
         }
         true
@@ -228,7 +275,9 @@ impl Review {
 
     /// Notes that a thread was settled, or is open again. Returns whether that can be.
     pub(super) fn note_settled(&mut self, root: &CommentId, resolved: Option<Resolved>) -> bool {
-        let Some(thread) = self.thread_mut(root) else { return false };
+        let Some(thread) = self.thread_mut(root) else {
+            return false;
+        };
         if thread.resolved.is_some() == resolved.is_some() {
             return false;
         }
@@ -237,6 +286,8 @@ impl Review {
     }
 
     fn thread_mut(&mut self, root: &CommentId) -> Option<&mut Thread> {
-        self.threads.iter_mut().find(|thread| thread.first.id == *root)
+        self.threads
+            .iter_mut()
+            .find(|thread| thread.first.id == *root)
     }
 }

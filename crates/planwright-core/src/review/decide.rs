@@ -1,8 +1,8 @@
 //! What may happen to a plan.
 
 use super::{
-    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision, Revocation,
-    Terms,
+    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision,
+    Revocation, Terms,
 };
 use crate::digest::Digest;
 use crate::id::CommentId;
@@ -125,7 +125,9 @@ pub enum Refusal {
     NotADraft(&'static str),
     #[error("the draft has no steps yet")]
     NoSteps,
-    #[error("the draft was put together without a model: a person has to look at it and propose it")]
+    #[error(
+        "the draft was put together without a model: a person has to look at it and propose it"
+    )]
     Fallback,
     #[error("the plan has no version {0}")]
     NoSuchVersion(u32),
@@ -157,25 +159,54 @@ impl Review {
     /// Says what happens if `command` is given now.
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
-            Command::Propose { document, digest, by } => self.decide_propose(document, *digest, by),
-            Command::Draft { document, digest, by } => self.decide_draft(document, *digest, by),
+            Command::Propose {
+                document,
+                digest,
+                by,
+            } => self.decide_propose(document, *digest, by),
+            Command::Draft {
+                document,
+                digest,
+                by,
+            } => self.decide_draft(document, *digest, by),
             Command::ProposeDraft { by } => self.decide_propose_draft(by),
             Command::Edit(revision) => self.decide_edit(revision),
-            Command::Approve { shown, digest, by, assurance, offer } => {
+            Command::Approve {
+                shown,
+                digest,
+                by,
+                assurance,
+                offer,
+            } => {
                 let terms = self.decide_approve(*shown, *digest, by, offer, now)?;
                 let version = self.current().number;
                 let (by, assurance) = (by.clone(), *assurance);
-                Ok(vec![ReviewEvent::PlanApproved { version, digest: *digest, by, assurance, terms }])
+                Ok(vec![ReviewEvent::PlanApproved {
+                    version,
+                    digest: *digest,
+                    by,
+                    assurance,
+                    terms,
+                }])
             }
-            Command::Reject { shown, digest, by, reason } => self.decide_reject(*shown, *digest, by, reason),
+            Command::Reject {
+                shown,
+                digest,
+                by,
+                reason,
+            } => self.decide_reject(*shown, *digest, by, reason),
             Command::OpenRun { run, digest } => self.decide_open_run(run, *digest, now),
             Command::Delete { by, executing } => self.decide_delete(by, *executing),
-            Command::RequestChanges { shown, digest, by, reason } => {
-                self.decide_request_changes(*shown, *digest, by, reason)
-            }
-            Command::Expire { after_days, latest_run } => {
-                Ok(self.decide_expire(*after_days, latest_run.as_deref(), now))
-            }
+            Command::RequestChanges {
+                shown,
+                digest,
+                by,
+                reason,
+            } => self.decide_request_changes(*shown, *digest, by, reason),
+            Command::Expire {
+                after_days,
+                latest_run,
+            } => Ok(self.decide_expire(*after_days, latest_run.as_deref(), now)),
             Command::ExpireApprovals => Ok(self.decide_expire_approvals(now)),
             Command::RevokeApprovals(revocation) => self.decide_revoke(revocation, now),
             Command::Archive { by, latest_run } => self.decide_archive(by, latest_run.as_deref()),
@@ -198,7 +229,8 @@ impl Review {
         match self.state {
             _ if self.archived => return Err(Refusal::Archived),
             ReviewState::Proposed | ReviewState::NeedsReview => {}
-            // Approving again is void, unless what would run has changed since or the approval has expired.
+            // Approving again is void, unless what would run has changed since or the approval has
+            // expired.
             ReviewState::Approved if self.usable_approvals(&digest, now).is_some() => {
                 return Err(Refusal::NothingToDecide("approved already"));
             }
@@ -209,10 +241,19 @@ impl Review {
             ReviewState::Expired => return Err(Refusal::PlanExpired),
             ReviewState::Deleted => return Err(Refusal::Deleted),
         }
-        if self.given_approvals(&digest, now).iter().any(|approval| approval.by == *by) {
-            return Err(Refusal::NothingToDecide("approved by you already, and waits for others"));
+        if self
+            .given_approvals(&digest, now)
+            .iter()
+            .any(|approval| approval.by == *by)
+        {
+            return Err(Refusal::NothingToDecide(
+                "approved by you already, and waits for others",
+            ));
         }
-        Ok(Terms { builds_on: self.agreed_before(now), ..offer.terms(now) })
+        Ok(Terms {
+            builds_on: self.agreed_before(now),
+            ..offer.terms(now)
+        })
     }
 
     /// Whether this principal may say yes to what is offered.
@@ -237,7 +278,10 @@ impl Review {
         }
         let mut open = self.open_threads();
         match open.next() {
-            Some(first) => Err(Refusal::OpenThreads { first: first.id().clone(), count: 1 + open.count() }),
+            Some(first) => Err(Refusal::OpenThreads {
+                first: first.id().clone(),
+                count: 1 + open.count(),
+            }),
             None => Ok(()),
         }
     }
@@ -250,7 +294,11 @@ impl Review {
         reason: &str,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
         let version = self.check_sent_back(shown, digest, by)?;
-        Ok(vec![ReviewEvent::PlanRejected { version, by: by.clone(), reason: reason.to_owned() }])
+        Ok(vec![ReviewEvent::PlanRejected {
+            version,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        }])
     }
 
     fn decide_request_changes(
@@ -261,11 +309,20 @@ impl Review {
         reason: &str,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
         let version = self.check_sent_back(shown, digest, by)?;
-        Ok(vec![ReviewEvent::ChangesRequested { version, by: by.clone(), reason: reason.to_owned() }])
+        Ok(vec![ReviewEvent::ChangesRequested {
+            version,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        }])
     }
 
     /// Whether this principal may send back what was shown. Returns its version.
-    fn check_sent_back(&self, shown: Shown, digest: Digest, by: &Principal) -> Result<u32, Refusal> {
+    fn check_sent_back(
+        &self,
+        shown: Shown,
+        digest: Digest,
+        by: &Principal,
+    ) -> Result<u32, Refusal> {
         if !by.may_approve() {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
@@ -276,8 +333,12 @@ impl Review {
             ReviewState::Proposed | ReviewState::Approved => Ok(version),
             ReviewState::Draft => Err(Refusal::Draft),
             ReviewState::Rejected => Err(Refusal::NothingToDecide("rejected already")),
-            ReviewState::NeedsReview => Err(Refusal::NothingToDecide("rejected already, for the third time")),
-            ReviewState::ChangesRequested => Err(Refusal::NothingToDecide("sent back for changes already")),
+            ReviewState::NeedsReview => Err(Refusal::NothingToDecide(
+                "rejected already, for the third time",
+            )),
+            ReviewState::ChangesRequested => {
+                Err(Refusal::NothingToDecide("sent back for changes already"))
+            }
             ReviewState::Expired => Err(Refusal::PlanExpired),
             ReviewState::Deleted => Err(Refusal::Deleted),
         }
@@ -300,7 +361,11 @@ impl Review {
             ReviewState::Proposed | ReviewState::Approved => {}
         }
         if self.usable_approvals(&digest, now).is_some() {
-            return Ok(vec![ReviewEvent::RunOpened { run: run.clone(), version, digest }]);
+            return Ok(vec![ReviewEvent::RunOpened {
+                run: run.clone(),
+                version,
+                digest,
+            }]);
         }
         Err(self.why_not_approved(digest, now))
     }
@@ -309,17 +374,33 @@ impl Review {
     fn why_not_approved(&self, digest: Digest, now: Timestamp) -> Refusal {
         let given = self.given_approvals(&digest, now);
         if let Some(required) = given.iter().map(|approval| approval.terms.required()).max() {
-            return Refusal::NotEnough { given: given.len(), required };
+            return Refusal::NotEnough {
+                given: given.len(),
+                required,
+            };
         }
         if let Some((of, by)) = self.last_revoked(digest) {
-            return Refusal::Revoked { of: of.clone(), by: by.clone() };
+            return Refusal::Revoked {
+                of: of.clone(),
+                by: by.clone(),
+            };
         }
-        let open: Vec<&Approval> =
-            self.approvals.iter().rev().filter(|approval| approval.is_open()).collect();
+        let open: Vec<&Approval> = self
+            .approvals
+            .iter()
+            .rev()
+            .filter(|approval| approval.is_open())
+            .collect();
         let expired = open.iter().find(|approval| approval.digest == digest);
-        match (expired.and_then(|approval| approval.terms.expires_at), open.first()) {
+        match (
+            expired.and_then(|approval| approval.terms.expires_at),
+            open.first(),
+        ) {
             (Some(at), _) => Refusal::Expired { at },
-            (None, Some(approval)) => Refusal::Changed { approved: approval.digest, current: digest },
+            (None, Some(approval)) => Refusal::Changed {
+                approved: approval.digest,
+                current: digest,
+            },
             (None, None) => Refusal::NotApproved,
         }
     }

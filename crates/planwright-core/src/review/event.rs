@@ -80,7 +80,8 @@ pub enum ReviewEvent {
         version: u32,
         digest: Digest,
     },
-    /// What somebody agreed to and nobody used counts no more: they took it back, or their access was taken away.
+    /// What somebody agreed to and nobody used counts no more: they took it back, or their access
+    /// was taken away.
     ApprovalRevoked {
         version: u32,
         /// Whose approvals.

@@ -11,8 +11,9 @@ impl Review {
         self.archived
     }
 
-    /// The word that is kept beside the journal, so that lists need not fold it. `opened`: a run of the current version
-    /// was opened and used the consent up, so that the run says where the plan stands, and nobody waits for the plan.
+    /// The word that is kept beside the journal, so that lists need not fold it. `opened`: a run of
+    /// the current version was opened and used the consent up, so that the run says where the plan
+    /// stands, and nobody waits for the plan.
     pub fn word(&self) -> &'static str {
         if self.archived && self.state != ReviewState::Deleted {
             "archived"
@@ -26,11 +27,14 @@ impl Review {
     /// Whether nothing was decided since the latest run began: no new version, and no new consent.
     pub(super) fn is_up_to_its_run(&self) -> bool {
         self.state == ReviewState::Proposed
-            && self.runs.last().is_some_and(|run| run.version == self.current().number)
+            && self
+                .runs
+                .last()
+                .is_some_and(|run| run.version == self.current().number)
     }
 
-    /// A plan that waits for somebody and was not touched for so many days is not waited for any more. Templates wait
-    /// for nobody.
+    /// A plan that waits for somebody and was not touched for so many days is not waited for any
+    /// more. Templates wait for nobody.
     pub(super) fn decide_expire(
         &self,
         after_days: u32,
@@ -38,16 +42,20 @@ impl Review {
         now: Timestamp,
     ) -> Vec<ReviewEvent> {
         let status = self.status(latest_run);
-        let waits =
-            matches!(status.as_str(), "proposed" | "approved") && !self.current().document.is_template();
+        let waits = matches!(status.as_str(), "proposed" | "approved")
+            && !self.current().document.is_template();
         let due = self.updated_at.plus(days(after_days)) <= now;
         if after_days == 0 || !waits || !due || self.archived {
             return Vec::new();
         }
-        vec![ReviewEvent::PlanExpired { version: self.current().number, after_days }]
+        vec![ReviewEvent::PlanExpired {
+            version: self.current().number,
+            after_days,
+        }]
     }
 
-    /// Writes down that an approval was not used in time. It is void from that moment on, written down or not.
+    /// Writes down that an approval was not used in time. It is void from that moment on, written
+    /// down or not.
     pub(super) fn decide_expire_approvals(&self, now: Timestamp) -> Vec<ReviewEvent> {
         if self.state != ReviewState::Approved {
             return Vec::new();
@@ -57,8 +65,13 @@ impl Review {
         if open().any(|approval| !approval.has_expired(now)) {
             return Vec::new();
         }
-        let digest = open().next_back().map(|approval: &Approval| approval.digest);
-        digest.map(|digest| ReviewEvent::ApprovalExpired { version, digest }).into_iter().collect()
+        let digest = open()
+            .next_back()
+            .map(|approval: &Approval| approval.digest);
+        digest
+            .map(|digest| ReviewEvent::ApprovalExpired { version, digest })
+            .into_iter()
+            .collect()
     }
 
     /// When the last of the approvals that count runs out, if all of them do.

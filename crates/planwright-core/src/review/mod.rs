@@ -1,7 +1,7 @@
 //! The life of a plan: versions, approvals, rejections, the runs it was opened for.
 //!
-//! Consent lives here: [`Review::decide`] opens a run only against an approval of exactly the digest that is about
-//! to run, and spends it in the same entry.
+//! Consent lives here: [`Review::decide`] opens a run only against an approval of exactly the
+//! digest that is about to run, and spends it in the same entry.
 
 mod agreed;
 mod apply;
@@ -118,7 +118,9 @@ impl Approval {
 
     /// Whether it was not used in time.
     pub fn has_expired(&self, now: Timestamp) -> bool {
-        self.terms.expires_at.is_some_and(|expires_at| expires_at <= now)
+        self.terms
+            .expires_at
+            .is_some_and(|expires_at| expires_at <= now)
     }
 }
 
@@ -157,11 +159,15 @@ impl Review {
 
     /// The version that is current.
     pub fn current(&self) -> &Version {
-        self.versions.last().expect("a plan's journal begins with its first version")
+        self.versions
+            .last()
+            .expect("a plan's journal begins with its first version")
     }
 
     pub fn version(&self, number: u32) -> Option<&Version> {
-        self.versions.iter().find(|version| version.number == number)
+        self.versions
+            .iter()
+            .find(|version| version.number == number)
     }
 
     pub fn versions(&self) -> &[Version] {
@@ -186,15 +192,17 @@ impl Review {
     }
 
     pub fn created_at(&self) -> Timestamp {
-        self.versions.first().map_or(self.updated_at, |version| version.at)
+        self.versions
+            .first()
+            .map_or(self.updated_at, |version| version.at)
     }
 
     pub fn updated_at(&self) -> Timestamp {
         self.updated_at
     }
 
-    /// The approvals a run of exactly this digest may spend together, if they are enough: policy's, or those of as
-    /// many different people as have to agree.
+    /// The approvals a run of exactly this digest may spend together, if they are enough: policy's,
+    /// or those of as many different people as have to agree.
     pub fn usable_approvals(&self, digest: &Digest, now: Timestamp) -> Option<Vec<&Approval>> {
         let given = self.given_approvals(digest, now);
         are_enough(&given).then_some(given)
@@ -203,7 +211,13 @@ impl Review {
     /// The open approvals of exactly this digest, one for each who gave one.
     pub fn given_approvals(&self, digest: &Digest, now: Timestamp) -> Vec<&Approval> {
         let counts = |approval: &&Approval| approval.is_open() && approval.digest == *digest;
-        one_each(self.approvals.iter().rev().filter(counts).filter(|approval| !approval.has_expired(now)))
+        one_each(
+            self.approvals
+                .iter()
+                .rev()
+                .filter(counts)
+                .filter(|approval| !approval.has_expired(now)),
+        )
     }
 }
 
@@ -221,6 +235,8 @@ fn one_each<'a>(approvals: impl Iterator<Item = &'a Approval>) -> Vec<&'a Approv
 /// Whether policy, or as many people as have to, agreed.
 fn are_enough(given: &[&Approval]) -> bool {
     let required = given.iter().map(|approval| approval.terms.required()).max();
-    let by_policy = given.iter().any(|approval| approval.by.kind == PrincipalKind::Policy);
+    let by_policy = given
+        .iter()
+        .any(|approval| approval.by.kind == PrincipalKind::Policy);
     required.is_some_and(|required| by_policy || given.len() >= required as usize)
 }

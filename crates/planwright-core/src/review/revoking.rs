@@ -1,4 +1,5 @@
-//! Approvals that are void before they are used: taken back by whoever gave them, or lost with their access.
+//! Approvals that are void before they are used: taken back by whoever gave them, or lost with
+//! their access.
 
 use super::{Approval, Refusal, Review, ReviewEvent, ReviewState};
 use crate::digest::Digest;
@@ -43,12 +44,16 @@ impl Access {
     }
 }
 
-/// Whether an approval that somebody gave with a token still counts. They had access when they gave it, and it was not
-/// taken away since: after each later revocation another token of theirs was open. So a token that is replaced or that
-/// merely expires takes nothing with it, and access that is given again brings nothing back.
+/// Whether an approval that somebody gave with a token still counts. They had access when they gave
+/// it, and it was not taken away since: after each later revocation another token of theirs was
+/// open. So a token that is replaced or that merely expires takes nothing with it, and access that
+/// is given again brings nothing back.
 pub fn access_holds(tokens: &[Access], given_at: Timestamp) -> bool {
     let is_open = |at| tokens.iter().any(|token| token.is_open(at));
-    let mut revoked = tokens.iter().filter_map(|token| token.revoked_at).filter(|&at| at >= given_at);
+    let mut revoked = tokens
+        .iter()
+        .filter_map(|token| token.revoked_at)
+        .filter(|&at| at >= given_at);
     is_open(given_at) && revoked.all(is_open)
 }
 
@@ -61,7 +66,8 @@ impl Revocation {
         }
     }
 
-    /// Whoever agreed may think again, an admin may say so for them, and so may a rule, which nobody can act as.
+    /// Whoever agreed may think again, an admin may say so for them, and so may a rule, which
+    /// nobody can act as.
     fn is_allowed(&self) -> bool {
         let Self { of, by, policy, .. } = self;
         by == of || by.kind == PrincipalKind::Policy || policy.roles.may(by, Action::Administer)
@@ -69,11 +75,18 @@ impl Revocation {
 }
 
 impl Review {
-    /// The approvals given like this that a revocation would void. An approval that an edit voided is one of them:
-    /// nothing is to build on it either.
-    pub fn revocable(&self, given: Option<Assurance>, now: Timestamp) -> impl Iterator<Item = &Approval> {
-        let counts = move |approval: &&Approval| approval.is_given(given) && !approval.has_expired(now);
-        self.approvals.iter().filter(move |approval| approval.is_unspent() && counts(approval))
+    /// The approvals given like this that a revocation would void. An approval that an edit voided
+    /// is one of them: nothing is to build on it either.
+    pub fn revocable(
+        &self,
+        given: Option<Assurance>,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &Approval> {
+        let counts =
+            move |approval: &&Approval| approval.is_given(given) && !approval.has_expired(now);
+        self.approvals
+            .iter()
+            .filter(move |approval| approval.is_unspent() && counts(approval))
     }
 
     /// Nothing to void is nothing to write down.
@@ -82,20 +95,48 @@ impl Review {
         revocation: &Revocation,
         now: Timestamp,
     ) -> Result<Vec<ReviewEvent>, Refusal> {
-        let Revocation { of, by, given, reason, policy: _ } = revocation;
+        let Revocation {
+            of,
+            by,
+            given,
+            reason,
+            policy: _,
+        } = revocation;
         if !revocation.is_allowed() {
-            return Err(Refusal::MayNotRevoke { of: of.clone(), by: by.clone() });
+            return Err(Refusal::MayNotRevoke {
+                of: of.clone(),
+                by: by.clone(),
+            });
         }
-        if let Some(length) = reason.as_ref().map(String::len).filter(|&length| length > Self::MAX_REASON) {
+        if let Some(length) = reason
+            .as_ref()
+            .map(String::len)
+            .filter(|&length| length > Self::MAX_REASON)
+        {
             return Err(Refusal::ReasonTooLong(length));
         }
         // What was deleted comes back without any consent.
         let is_deleted = self.state == ReviewState::Deleted;
-        if is_deleted || !self.revocable(*given, now).any(|approval| approval.by == *of) {
+        if is_deleted
+            || !self
+                .revocable(*given, now)
+                .any(|approval| approval.by == *of)
+        {
             return Ok(Vec::new());
         }
-        let (version, of, by, reason) = (self.current().number, of.clone(), by.clone(), reason.clone());
-        Ok(vec![ReviewEvent::ApprovalRevoked { version, of, by, given: *given, reason }])
+        let (version, of, by, reason) = (
+            self.current().number,
+            of.clone(),
+            by.clone(),
+            reason.clone(),
+        );
+        Ok(vec![ReviewEvent::ApprovalRevoked {
+            version,
+            of,
+            by,
+            given: *given,
+            reason,
+        }])
     }
 
     /// Notes that these approvals count no more. Returns whether that can be.
@@ -106,14 +147,19 @@ impl Review {
         given: Option<Assurance>,
         revoked: &Revoked,
     ) -> bool {
-        let theirs =
-            |approval: &Approval| approval.by == *of && approval.is_given(given) && approval.is_unspent();
+        let theirs = |approval: &Approval| {
+            approval.by == *of && approval.is_given(given) && approval.is_unspent()
+        };
         let is_current = version == self.current().number && self.state != ReviewState::Deleted;
         let may = is_current && revoked.by.kind != PrincipalKind::Agent;
         if !may || !self.approvals.iter().any(theirs) {
             return false;
         }
-        for approval in self.approvals.iter_mut().filter(|approval| theirs(approval)) {
+        for approval in self
+            .approvals
+            .iter_mut()
+            .filter(|approval| theirs(approval))
+        {
             approval.revoked = Some(revoked.clone());
         }
         if self.state == ReviewState::Approved && !self.is_agreed(revoked.at) {

@@ -42,13 +42,15 @@ impl PlanStatus {
 }
 
 impl Review {
-    /// The plan's status, given the status of its latest run. A decision or a new version that came after that run
-    /// began says more than the run does, except that a run which goes on is always shown.
+    /// The plan's status, given the status of its latest run. A decision or a new version that came
+    /// after that run began says more than the run does, except that a run which goes on is always
+    /// shown.
     pub fn status(&self, latest_run: Option<&str>) -> PlanStatus {
         let of_run = latest_run.filter(|status| {
             // What was adjusted goes on once somebody agreed: the plan is proposed again.
             !self.runs.is_empty()
-                && (PlanStatus::means_executing(status) || self.is_up_to_its_run() && *status != "adjusted")
+                && (PlanStatus::means_executing(status)
+                    || self.is_up_to_its_run() && *status != "adjusted")
         });
         PlanStatus(of_run.unwrap_or(self.state.as_str()).to_owned())
     }

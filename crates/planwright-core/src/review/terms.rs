@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// On which terms an approval was given. All of it was on the screen, or follows from the policy in the digest.
+/// On which terms an approval was given. All of it was on the screen, or follows from the policy in
+/// the digest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Terms {
@@ -50,7 +51,8 @@ pub struct Pin {
     pub definition: Option<ArtifactRef>,
 }
 
-/// What is offered for approval, besides the digest: what the policy says about it, and what the approver chose.
+/// What is offered for approval, besides the digest: what the policy says about it, and what the
+/// approver chose.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Offer {
     pub policy: Arc<Policy>,
@@ -58,7 +60,8 @@ pub struct Offer {
     pub asks_about: Option<String>,
     pub pins: BTreeMap<String, Pin>,
     pub late: BTreeMap<String, LateChoice>,
-    /// It is about what changed since a run, so it is good for the run that goes on from that one, and for no other.
+    /// It is about what changed since a run, so it is good for the run that goes on from that one,
+    /// and for no other.
     pub only_to_go_on: bool,
 }
 
@@ -83,7 +86,9 @@ impl Offer {
         Terms {
             pins: self.pins.clone(),
             late: self.late.clone(),
-            expires_at: rules.expires_after.map(|after| now.plus(after.as_duration())),
+            expires_at: rules
+                .expires_after
+                .map(|after| now.plus(after.as_duration())),
             required: rules.required.filter(|&required| required > 1),
             uses: rules.uses.filter(|&uses| uses > 1 && !self.only_to_go_on),
             builds_on: None,

@@ -9,9 +9,12 @@ use crate::trace::TraceId;
 use std::sync::Arc;
 
 impl Version {
-    /// Whether no model and nobody wrote it: a draft that was put together from the words of its goal.
+    /// Whether no model and nobody wrote it: a draft that was put together from the words of its
+    /// goal.
     pub fn is_fallback(&self) -> bool {
-        self.planning.as_ref().is_some_and(|planning| planning.fallback)
+        self.planning
+            .as_ref()
+            .is_some_and(|planning| planning.fallback)
     }
 }
 
@@ -71,11 +74,14 @@ impl Review {
     /// What differs between two versions.
     pub fn diff(&self, from: u32, to: u32) -> Result<PlanDiff, Refusal> {
         let version = |number| self.version(number).ok_or(Refusal::NoSuchVersion(number));
-        Ok(PlanDiff::between(&version(from)?.document, &version(to)?.document))
+        Ok(PlanDiff::between(
+            &version(from)?.document,
+            &version(to)?.document,
+        ))
     }
 
-    /// The same content again is the same version, unless the plan was deleted, expired or put away in between. A draft
-    /// of that content is put forward.
+    /// The same content again is the same version, unless the plan was deleted, expired or put away
+    /// in between. A draft of that content is put forward.
     pub(super) fn decide_propose(
         &self,
         document: &Arc<Document>,
@@ -113,7 +119,9 @@ impl Review {
     ) -> Result<Vec<ReviewEvent>, Refusal> {
         match self.state {
             ReviewState::Draft if *self.current().document == **document => Ok(Vec::new()),
-            ReviewState::Draft | ReviewState::Deleted => self.next_version(document, digest, by, true),
+            ReviewState::Draft | ReviewState::Deleted => {
+                self.next_version(document, digest, by, true)
+            }
             ReviewState::Proposed
             | ReviewState::Approved
             | ReviewState::Rejected
@@ -132,9 +140,10 @@ impl Review {
             ReviewState::Draft if current.is_fallback() && by.kind != PrincipalKind::Person => {
                 Err(Refusal::Fallback)
             }
-            ReviewState::Draft => {
-                Ok(vec![ReviewEvent::DraftProposed { version: current.number, by: by.clone() }])
-            }
+            ReviewState::Draft => Ok(vec![ReviewEvent::DraftProposed {
+                version: current.number,
+                by: by.clone(),
+            }]),
             ReviewState::Expired => self.next_version(&current.document, current.digest, by, false),
             ReviewState::Deleted => Err(Refusal::Deleted),
             ReviewState::Proposed
@@ -147,15 +156,30 @@ impl Review {
 
     /// A draft that is edited stays a draft; everything else is proposed by being edited.
     pub(super) fn decide_edit(&self, revision: &Revision) -> Result<Vec<ReviewEvent>, Refusal> {
-        let Revision { based_on, document, digest, by, reason, restored_from, planning } = revision;
+        let Revision {
+            based_on,
+            document,
+            digest,
+            by,
+            reason,
+            restored_from,
+            planning,
+        } = revision;
         let current = self.current();
         if self.state == ReviewState::Deleted {
             return Err(Refusal::Deleted);
         }
         if *based_on != current.number {
-            return Err(Refusal::Conflict { based_on: *based_on, current: current.number });
+            return Err(Refusal::Conflict {
+                based_on: *based_on,
+                current: current.number,
+            });
         }
-        if let Some(length) = reason.as_ref().map(String::len).filter(|&length| length > Self::MAX_REASON) {
+        if let Some(length) = reason
+            .as_ref()
+            .map(String::len)
+            .filter(|&length| length > Self::MAX_REASON)
+        {
             return Err(Refusal::ReasonTooLong(length));
         }
         if *current.document == **document {
@@ -164,11 +188,19 @@ impl Review {
         let draft = self.state == ReviewState::Draft;
         let mut events = self.next_version(document, *digest, by, draft)?;
         for event in &mut events {
-            if let ReviewEvent::PlanProposed { reason: why, restored_from: earlier, .. } = event {
+            if let ReviewEvent::PlanProposed {
+                reason: why,
+                restored_from: earlier,
+                ..
+            } = event
+            {
                 (*why, *earlier) = (reason.clone(), *restored_from);
             }
         }
-        let events = events.into_iter().map(|event| event.planned(planning.clone())).collect();
+        let events = events
+            .into_iter()
+            .map(|event| event.planned(planning.clone()))
+            .collect();
         Ok(events)
     }
 

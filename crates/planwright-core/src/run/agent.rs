@@ -103,18 +103,27 @@ impl AgentWork {
 
 /// The name under which a `think` step is journaled.
 pub fn think_tool() -> ToolName {
-    ToolName { server: "planwright".into(), tool: "think".into() }
+    ToolName {
+        server: "planwright".into(),
+        tool: "think".into(),
+    }
 }
 
 /// The name under which an `agent` step is journaled.
 pub fn agent_tool() -> ToolName {
-    ToolName { server: "planwright".into(), tool: "agent".into() }
+    ToolName {
+        server: "planwright".into(),
+        tool: "agent".into(),
+    }
 }
 
 impl Run {
     /// Whether the step is worked on by a model or an executor, and calls nothing itself.
     pub fn is_models(&self, ix: StepIx) -> bool {
-        matches!(self.definition(ix).action(), Some(Action::Think(_) | Action::Agent(_)))
+        matches!(
+            self.definition(ix).action(),
+            Some(Action::Think(_) | Action::Agent(_))
+        )
     }
 
     /// What the executor of an agent step said and did so far.
@@ -124,15 +133,22 @@ impl Run {
 
     /// The place of the run that makes a call of an agent step.
     pub fn call_place(&self, ix: StepIx, call: u32) -> Parent {
-        Parent { call: Some(call), ..self.child_place(ix) }
+        Parent {
+            call: Some(call),
+            ..self.child_place(ix)
+        }
     }
 
     /// Whether this run is one call of an agent step.
     pub fn is_agent_call(&self) -> bool {
-        self.start.parent.as_ref().is_some_and(|parent| parent.call.is_some())
+        self.start
+            .parent
+            .as_ref()
+            .is_some_and(|parent| parent.call.is_some())
     }
 
-    /// The child run that a step is doing or did last, whether it runs a plan or calls of an executor.
+    /// The child run that a step is doing or did last, whether it runs a plan or calls of an
+    /// executor.
     pub fn child_of(&self, ix: StepIx) -> Option<RunId> {
         if let StepState::AwaitingPlan { run, .. } = self.step(ix) {
             return Some(run.clone());
@@ -145,11 +161,18 @@ impl Run {
 
     /// The runs of the calls that a step's executor made, in order.
     pub fn calls_of_agent(&self, ix: StepIx) -> impl Iterator<Item = &RunId> + '_ {
-        let turns = self.agents.get(&ix).map(|work| work.turns.as_slice()).unwrap_or_default();
-        turns.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.fate {
-            CallFate::Run(run) => Some(run),
-            CallFate::Refused(_) => None,
-        })
+        let turns = self
+            .agents
+            .get(&ix)
+            .map(|work| work.turns.as_slice())
+            .unwrap_or_default();
+        turns
+            .iter()
+            .flat_map(|turn| &turn.calls)
+            .filter_map(|call| match &call.fate {
+                CallFate::Run(run) => Some(run),
+                CallFate::Refused(_) => None,
+            })
     }
 
     pub(super) fn note_turn(
@@ -160,14 +183,15 @@ impl Run {
         said: AgentTurn,
     ) -> Result<(), Corrupt> {
         let ix = self.locate(entry.seq, step)?;
-        let current =
-            matches!(self.step(ix), StepState::Running { tally, .. } if tally.attempts == said.attempt);
+        let current = matches!(self.step(ix), StepState::Running { tally, .. } if tally.attempts == said.attempt);
         let next = self.agents.get(&ix).map_or(0, |work| work.turns.len()) + 1;
         if !current || self.definition(ix).agent.is_none() || next != turn as usize {
             return Err(self.impossible(entry, ix, "agent_turn"));
         }
         let work = self.agents.entry(ix).or_default();
-        work.calls = work.calls.saturating_add(u32::try_from(said.calls.len()).unwrap_or(u32::MAX));
+        work.calls = work
+            .calls
+            .saturating_add(u32::try_from(said.calls.len()).unwrap_or(u32::MAX));
         work.turns.push(said);
         Ok(())
     }

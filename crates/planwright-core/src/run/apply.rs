@@ -2,8 +2,8 @@
 
 use super::state::RunSignal;
 use super::{
-    AgentTurn, Answered, Corrupt, Index, LookedAt, Loops, Reply, Resolution, Run, RunEvent, RunState, Start,
-    StepEvent, StepState, StoredValue, Tally,
+    AgentTurn, Answered, Corrupt, Index, LookedAt, Loops, Reply, Resolution, Run, RunEvent,
+    RunState, Start, StepEvent, StepState, StoredValue, Tally,
 };
 use crate::id::{AttemptNo, RunId, StepId};
 use crate::journal::Entry;
@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Run {
-    /// Begins a run from its first entry. `priority` orders ready steps; it is not part of the state.
+    /// Begins a run from its first entry. `priority` orders ready steps; it is not part of the
+    /// state.
     pub fn open(
         id: RunId,
         plan: Arc<Plan>,
@@ -40,7 +41,10 @@ impl Run {
             return Err(Corrupt::NoStart);
         };
         if first.seq != 1 {
-            return Err(Corrupt::Gap { last: 0, found: first.seq });
+            return Err(Corrupt::Gap {
+                last: 0,
+                found: first.seq,
+            });
         }
         let start = Start {
             at: first.at,
@@ -66,7 +70,10 @@ impl Run {
             seq: 1,
             updated_at: first.at,
             ended_at: None,
-            index: Index { priority, ..Index::default() },
+            index: Index {
+                priority,
+                ..Index::default()
+            },
             usage: super::Usage::after(reflection.as_deref().map(|reflection| &reflection.spent)),
             denied: None,
             undos: Vec::new(),
@@ -91,7 +98,10 @@ impl Run {
     /// Notes one entry. An entry that cannot follow leaves the run as it was.
     pub fn apply(&mut self, entry: &Entry<RunEvent>) -> Result<(), Corrupt> {
         if entry.seq != self.seq + 1 {
-            return Err(Corrupt::Gap { last: self.seq, found: entry.seq });
+            return Err(Corrupt::Gap {
+                last: self.seq,
+                found: entry.seq,
+            });
         }
         self.index.changed.clear();
         self.apply_event(entry)?;
@@ -112,18 +122,55 @@ impl Run {
                 self.reused.insert(self.locate(entry.seq, step)?);
                 Ok(())
             }
-            E::AttemptStarted { step, attempt, class, .. } => {
+            E::AttemptStarted {
+                step,
+                attempt,
+                class,
+                ..
+            } => {
                 let ix = self.locate(entry.seq, step)?;
-                let deadline = self.definition(ix).timeout().map(|timeout| at.plus(timeout));
-                self.note(entry, step, &S::AttemptStarted { attempt: *attempt, class: *class, at, deadline })
+                let deadline = self
+                    .definition(ix)
+                    .timeout()
+                    .map(|timeout| at.plus(timeout));
+                self.note(
+                    entry,
+                    step,
+                    &S::AttemptStarted {
+                        attempt: *attempt,
+                        class: *class,
+                        at,
+                        deadline,
+                    },
+                )
             }
-            E::AttemptSucceeded { step, attempt, value } => {
-                self.note(entry, step, &S::AttemptSucceeded { attempt: *attempt, value, at })
-            }
-            E::AttemptFailed { step, attempt, error, retry_at } => self.note(
+            E::AttemptSucceeded {
+                step,
+                attempt,
+                value,
+            } => self.note(
                 entry,
                 step,
-                &S::AttemptFailed { attempt: *attempt, error, retry_at: *retry_at, at },
+                &S::AttemptSucceeded {
+                    attempt: *attempt,
+                    value,
+                    at,
+                },
+            ),
+            E::AttemptFailed {
+                step,
+                attempt,
+                error,
+                retry_at,
+            } => self.note(
+                entry,
+                step,
+                &S::AttemptFailed {
+                    attempt: *attempt,
+                    error,
+                    retry_at: *retry_at,
+                    at,
+                },
             ),
             E::AttemptInterrupted { step, attempt, .. } => {
                 self.note(entry, step, &S::AttemptInterrupted { attempt: *attempt })
@@ -131,23 +178,53 @@ impl Run {
             E::AttemptCancelled { step, attempt } => {
                 self.note(entry, step, &S::AttemptCancelled { attempt: *attempt })
             }
-            E::OutcomeLost { step, attempt, reason } => {
-                self.note(entry, step, &S::OutcomeLost { attempt: *attempt, reason })
-            }
-            E::OutcomeResolved { step, resolution, .. } => match resolution {
+            E::OutcomeLost {
+                step,
+                attempt,
+                reason,
+            } => self.note(
+                entry,
+                step,
+                &S::OutcomeLost {
+                    attempt: *attempt,
+                    reason,
+                },
+            ),
+            E::OutcomeResolved {
+                step, resolution, ..
+            } => match resolution {
                 Resolution::Happened { value } => self.note(entry, step, &S::Happened { value }),
                 Resolution::RunAgain => self.note(entry, step, &S::RunAgain),
                 Resolution::DidNotHappen => self.note(entry, step, &S::DidNotHappen),
             },
-            E::ChildParked { step, attempt, run } => {
-                self.note(entry, step, &S::ChildParked { attempt: *attempt, run })
-            }
+            E::ChildParked { step, attempt, run } => self.note(
+                entry,
+                step,
+                &S::ChildParked {
+                    attempt: *attempt,
+                    run,
+                },
+            ),
             E::ChildResumed { step } => self.note(entry, step, &S::ChildResumed),
-            E::StepFailed { step, error } => self.note(entry, step, &S::FailedWithoutCall { error }),
+            E::StepFailed { step, error } => {
+                self.note(entry, step, &S::FailedWithoutCall { error })
+            }
             E::StepSkipped { step, reason, .. } => self.note(entry, step, &S::Skipped { reason }),
-            E::ApprovalRequested { step, call, expires_at } => {
+            E::ApprovalRequested {
+                step,
+                call,
+                expires_at,
+            } => {
                 let (call, expires_at) = (call.as_deref(), *expires_at);
-                self.note(entry, step, &S::ApprovalRequested { at, call, expires_at })
+                self.note(
+                    entry,
+                    step,
+                    &S::ApprovalRequested {
+                        at,
+                        call,
+                        expires_at,
+                    },
+                )
             }
             E::ApprovalGranted { step, call, .. } => {
                 self.note(entry, step, &S::ApprovalGranted { call: *call })?;
@@ -157,8 +234,12 @@ impl Run {
                 }
                 Ok(())
             }
-            E::ApprovalDenied { step, reason, .. } => self.note(entry, step, &S::ApprovalDenied { reason }),
-            E::LoopOpened { step, items, count } => self.note_loop_opened(entry, step, items, *count),
+            E::ApprovalDenied { step, reason, .. } => {
+                self.note(entry, step, &S::ApprovalDenied { reason })
+            }
+            E::LoopOpened { step, items, count } => {
+                self.note_loop_opened(entry, step, items, *count)
+            }
             E::LoopClosed { step, value } => {
                 let ix = self.locate(entry.seq, step)?;
                 if !self.is_closable(ix) {
@@ -166,37 +247,88 @@ impl Run {
                 }
                 self.note(entry, step, &S::LoopClosed { value, at })
             }
-            E::InputRequested { step, attempt, asked } => {
-                self.note(entry, step, &S::InputRequested { attempt: *attempt, asked, at })
-            }
-            E::InputGiven { step, attempt, replies, by } => {
-                self.note_input(entry, step, *attempt, replies, &format!("{by} declined to answer"))
-            }
+            E::InputRequested {
+                step,
+                attempt,
+                asked,
+            } => self.note(
+                entry,
+                step,
+                &S::InputRequested {
+                    attempt: *attempt,
+                    asked,
+                    at,
+                },
+            ),
+            E::InputGiven {
+                step,
+                attempt,
+                replies,
+                by,
+            } => self.note_input(
+                entry,
+                step,
+                *attempt,
+                replies,
+                &format!("{by} declined to answer"),
+            ),
             E::RunPaused { .. } => self.signal(entry, "run_paused", RunSignal::Paused),
             E::RunResumed { .. } => self.signal(entry, "run_resumed", RunSignal::Resumed),
-            E::RunStalled { since } => self.signal(entry, "run_stalled", RunSignal::Stalled(*since)),
-            E::RunGivenUp { reason, steps_digest, .. } => {
+            E::RunStalled { since } => {
+                self.signal(entry, "run_stalled", RunSignal::Stalled(*since))
+            }
+            E::RunGivenUp {
+                reason,
+                steps_digest,
+                ..
+            } => {
                 self.end(entry, "run_given_up", RunSignal::GivenUp, *steps_digest)?;
                 self.given_up = Some(reason.clone()).filter(|reason| !reason.is_empty());
                 Ok(())
             }
-            E::CancelRequested { .. } => self.signal(entry, "cancel_requested", RunSignal::CancelRequested),
+            E::CancelRequested { .. } => {
+                self.signal(entry, "cancel_requested", RunSignal::CancelRequested)
+            }
             E::RunCompleted { steps_digest } => {
                 self.end(entry, "run_completed", RunSignal::Completed, *steps_digest)
             }
             E::RunFailed { steps_digest } => {
-                let failed = self.failed_step().ok_or_else(|| self.cannot_follow(entry, "run_failed"))?;
-                self.end(entry, "run_failed", RunSignal::Failed(failed), *steps_digest)
+                let failed = self
+                    .failed_step()
+                    .ok_or_else(|| self.cannot_follow(entry, "run_failed"))?;
+                self.end(
+                    entry,
+                    "run_failed",
+                    RunSignal::Failed(failed),
+                    *steps_digest,
+                )
             }
             E::RunCancelled { steps_digest } => {
                 self.end(entry, "run_cancelled", RunSignal::Cancelled, *steps_digest)
             }
-            E::ModelUsed { step, used } => self.note_model(entry, step.as_ref(), used.usage.total()),
-            E::AgentTurn { step, attempt, turn, text, calls } => {
-                let said = AgentTurn { attempt: *attempt, text: text.clone(), calls: calls.clone() };
+            E::ModelUsed { step, used } => {
+                self.note_model(entry, step.as_ref(), used.usage.total())
+            }
+            E::AgentTurn {
+                step,
+                attempt,
+                turn,
+                text,
+                calls,
+            } => {
+                let said = AgentTurn {
+                    attempt: *attempt,
+                    text: text.clone(),
+                    calls: calls.clone(),
+                };
                 self.note_turn(entry, step, *turn, said)
             }
-            E::RunReflected { cycle, assessment, reasoning, adjustments } => {
+            E::RunReflected {
+                cycle,
+                assessment,
+                reasoning,
+                adjustments,
+            } => {
                 let found = LookedAt {
                     cycle: *cycle,
                     assessment: *assessment,
@@ -205,8 +337,17 @@ impl Run {
                 };
                 self.note_reflected(entry, found)
             }
-            E::RunAdjusted { version, replanned, steps_digest } => {
-                self.end(entry, "run_adjusted", RunSignal::Adjusted(*version), *steps_digest)?;
+            E::RunAdjusted {
+                version,
+                replanned,
+                steps_digest,
+            } => {
+                self.end(
+                    entry,
+                    "run_adjusted",
+                    RunSignal::Adjusted(*version),
+                    *steps_digest,
+                )?;
                 self.replanned = *replanned;
                 Ok(())
             }
@@ -225,16 +366,34 @@ impl Run {
 
     /// The step because of which the run cannot succeed, if there is one.
     pub(super) fn failed_step(&self) -> Option<StepIx> {
-        if let RunState::Stopping { failed } = self.state { Some(failed) } else { self.denied }
+        if let RunState::Stopping { failed } = self.state {
+            Some(failed)
+        } else {
+            self.denied
+        }
     }
 
     pub(super) fn locate(&self, seq: u64, step: &StepId) -> Result<StepIx, Corrupt> {
-        self.find(step.as_str()).ok_or_else(|| Corrupt::UnknownStep { seq, step: step.to_string() })
+        self.find(step.as_str())
+            .ok_or_else(|| Corrupt::UnknownStep {
+                seq,
+                step: step.to_string(),
+            })
     }
 
-    pub(super) fn impossible(&self, entry: &Entry<RunEvent>, ix: StepIx, event: &'static str) -> Corrupt {
+    pub(super) fn impossible(
+        &self,
+        entry: &Entry<RunEvent>,
+        ix: StepIx,
+        event: &'static str,
+    ) -> Corrupt {
         let (step, state) = (self.step_id(ix).to_string(), self.step(ix).name());
-        Corrupt::StepTransition { seq: entry.seq, event, step, state }
+        Corrupt::StepTransition {
+            seq: entry.seq,
+            event,
+            step,
+            state,
+        }
     }
 
     fn note_loop_opened(
@@ -249,7 +408,14 @@ impl Run {
         if !fits || !self.loops(ix) {
             return Err(self.impossible(entry, ix, "loop_opened"));
         }
-        self.note(entry, step, &StepEvent::LoopOpened { count, at: entry.at })?;
+        self.note(
+            entry,
+            step,
+            &StepEvent::LoopOpened {
+                count,
+                at: entry.at,
+            },
+        )?;
         self.enter_loop(ix, items, count);
         Ok(())
     }
@@ -267,7 +433,14 @@ impl Run {
             return match self.input_value(ix, replies) {
                 Some(value) => {
                     let value = StoredValue::Inline(Arc::new(value));
-                    self.note(entry, step, &StepEvent::InputGiven { value: &value, at: entry.at })
+                    self.note(
+                        entry,
+                        step,
+                        &StepEvent::InputGiven {
+                            value: &value,
+                            at: entry.at,
+                        },
+                    )
                 }
                 None => self.note(entry, step, &StepEvent::InputDeclined { reason: declined }),
             };
@@ -279,17 +452,29 @@ impl Run {
         };
         self.note(entry, step, &StepEvent::QuestionAnswered { attempt })?;
         if let Some(asked) = asked {
-            self.answered.entry(ix).or_default().push(Answered { asked, replies: replies.to_vec() });
+            self.answered.entry(ix).or_default().push(Answered {
+                asked,
+                replies: replies.to_vec(),
+            });
         }
         Ok(())
     }
 
     pub(super) fn cannot_follow(&self, entry: &Entry<RunEvent>, event: &'static str) -> Corrupt {
-        Corrupt::RunTransition { seq: entry.seq, event, status: self.status() }
+        Corrupt::RunTransition {
+            seq: entry.seq,
+            event,
+            status: self.status(),
+        }
     }
 
     /// Moves a step and everything that follows from it.
-    fn note(&mut self, entry: &Entry<RunEvent>, step: &StepId, event: &StepEvent<'_>) -> Result<(), Corrupt> {
+    fn note(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        step: &StepId,
+        event: &StepEvent<'_>,
+    ) -> Result<(), Corrupt> {
         if self.state.is_terminal() {
             return Err(self.cannot_follow(entry, event_name(event)));
         }
@@ -347,7 +532,9 @@ impl Run {
         while let Some(from) = reached.pop() {
             for &dependant in plan.graph().dependants(from) {
                 let was_blocked = matches!(self.step(dependant), StepState::Blocked { .. });
-                let Some(next) = self.step(dependant).after(&consequence) else { continue };
+                let Some(next) = self.step(dependant).after(&consequence) else {
+                    continue;
+                };
                 self.replace(dependant, next);
                 // Only a failure travels further, and only once.
                 if !was_blocked && matches!(self.step(dependant), StepState::Blocked { .. }) {
@@ -363,7 +550,10 @@ impl Run {
         name: &'static str,
         signal: RunSignal,
     ) -> Result<(), Corrupt> {
-        self.state = self.state.after(signal).ok_or_else(|| self.cannot_follow(entry, name))?;
+        self.state = self
+            .state
+            .after(signal)
+            .ok_or_else(|| self.cannot_follow(entry, name))?;
         Ok(())
     }
 
@@ -379,7 +569,11 @@ impl Run {
         let next = next.ok_or_else(|| self.cannot_follow(entry, name))?;
         let folded = self.steps_digest();
         if folded != recorded {
-            return Err(Corrupt::StateMismatch { seq: entry.seq, recorded, folded });
+            return Err(Corrupt::StateMismatch {
+                seq: entry.seq,
+                recorded,
+                folded,
+            });
         }
         let reason = match signal {
             RunSignal::Failed(failed) => {
@@ -395,21 +589,24 @@ impl Run {
             | RunSignal::Completed
             | RunSignal::Stalled(_)
             | RunSignal::GivenUp
-            | RunSignal::Cancelled => {
-                given_up(&entry.event).unwrap_or_else(|| "not run: the run was cancelled".to_owned())
-            }
+            | RunSignal::Cancelled => given_up(&entry.event)
+                .unwrap_or_else(|| "not run: the run was cancelled".to_owned()),
         };
         self.state = next;
         self.ended_at = Some(entry.at);
         for ix in self.indices() {
-            if let Some(next) = self.step(ix).after(&StepEvent::RunEnded { reason: &reason }) {
+            if let Some(next) = self
+                .step(ix)
+                .after(&StepEvent::RunEnded { reason: &reason })
+            {
                 self.replace(ix, next);
             }
         }
         Ok(())
     }
 
-    /// A run ends with no call in flight, and completes only if nothing is open and nothing critical was denied.
+    /// A run ends with no call in flight, and completes only if nothing is open and nothing
+    /// critical was denied.
     fn may_end(&self, signal: RunSignal) -> bool {
         let idle = self.index.running.is_empty();
         match signal {
@@ -437,7 +634,9 @@ impl Run {
 
 /// Why what had not ended never will, if that is what this event says.
 fn given_up(event: &RunEvent) -> Option<String> {
-    let RunEvent::RunGivenUp { by, reason, .. } = event else { return None };
+    let RunEvent::RunGivenUp { by, reason, .. } = event else {
+        return None;
+    };
     Some(if reason.is_empty() {
         format!("not run: {by} gave the run up")
     } else {
@@ -446,8 +645,13 @@ fn given_up(event: &RunEvent) -> Option<String> {
 }
 
 fn initial_state(plan: &Plan, ix: StepIx) -> StepState {
-    match u32::try_from(plan.graph().dependencies(ix).len()).expect("edges are bounded below u32::MAX") {
-        0 => StepState::Ready { tally: Tally::default(), approved: false },
+    match u32::try_from(plan.graph().dependencies(ix).len())
+        .expect("edges are bounded below u32::MAX")
+    {
+        0 => StepState::Ready {
+            tally: Tally::default(),
+            approved: false,
+        },
         waits_for => StepState::Pending { waits_for },
     }
 }

@@ -11,7 +11,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What was agreed to when the run began. Written into its first entry, so that the run carries its own consent.
+/// What was agreed to when the run began. Written into its first entry, so that the run carries its
+/// own consent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Consent {
@@ -31,8 +32,8 @@ pub struct Consent {
     /// The same call made more often is a runaway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// Steps that people agreed to in the run that this one goes on from, and that are just as they were. What policy
-    /// agreed to since is only the change.
+    /// Steps that people agreed to in the run that this one goes on from, and that are just as they
+    /// were. What policy agreed to since is only the change.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub agreed: BTreeSet<String>,
 }
@@ -48,7 +49,10 @@ impl Consent {
             }
         }
         // They are all of one digest, which covers the definitions: the pins are the same in each.
-        let pins = approvals.iter().flat_map(|approval| approval.terms.pins.clone()).collect();
+        let pins = approvals
+            .iter()
+            .flat_map(|approval| approval.terms.pins.clone())
+            .collect();
         Self {
             approved_by: counting(approvals),
             pins,
@@ -67,34 +71,57 @@ impl Consent {
 
     /// The consent of whoever was shown every call with its arguments.
     pub fn to_shown_calls(by: Principal, pins: BTreeMap<String, Pin>, policy: &Policy) -> Self {
-        Self { approved_by: vec![by], pins, same_call: policy.same_call, ..Self::default() }
+        Self {
+            approved_by: vec![by],
+            pins,
+            same_call: policy.same_call,
+            ..Self::default()
+        }
     }
 
-    /// What this consent means for a plan that one of the steps runs: the same people, the same tools, and its own
-    /// choices for arguments that are known only later.
+    /// What this consent means for a plan that one of the steps runs: the same people, the same
+    /// tools, and its own choices for arguments that are known only later.
     #[must_use]
     pub fn for_child(&self, late: BTreeMap<String, LateChoice>) -> Self {
-        let late = late.into_iter().map(|(step, choice)| (step, vec![choice])).collect();
-        // Other plans have steps of their own: what was agreed to before is said of no step of theirs.
-        Self { late, agreed: BTreeSet::new(), ..self.clone() }
+        let late = late
+            .into_iter()
+            .map(|(step, choice)| (step, vec![choice]))
+            .collect();
+        // Other plans have steps of their own: what was agreed to before is said of no step of
+        // theirs.
+        Self {
+            late,
+            agreed: BTreeSet::new(),
+            ..self.clone()
+        }
     }
 
     /// Whether a person agreed, and not only policy.
     pub fn is_a_persons(&self) -> bool {
-        self.approved_by.iter().any(|by| by.kind == PrincipalKind::Person)
+        self.approved_by
+            .iter()
+            .any(|by| by.kind == PrincipalKind::Person)
     }
 }
 
-/// Those whose yes counts: where policy agreed and not as many people as have to, it is policy's alone.
+/// Those whose yes counts: where policy agreed and not as many people as have to, it is policy's
+/// alone.
 fn counting(approvals: &[&Approval]) -> Vec<Principal> {
-    let required = approvals.iter().map(|approval| approval.terms.required()).max().unwrap_or(1);
+    let required = approvals
+        .iter()
+        .map(|approval| approval.terms.required())
+        .max()
+        .unwrap_or(1);
     let is_person = |approval: &&&Approval| approval.by.kind == PrincipalKind::Person;
     let enough = approvals.iter().filter(is_person).count() >= required as usize;
-    let counted = approvals.iter().filter(|approval| enough || !is_person(approval));
+    let counted = approvals
+        .iter()
+        .filter(|approval| enough || !is_person(approval));
     counted.map(|approval| approval.by.clone()).collect()
 }
 
-/// What decides about one call besides the plan and the journal, looked up right before the call is made.
+/// What decides about one call besides the plan and the journal, looked up right before the call is
+/// made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallFacts {
     /// The definition that would be called now.
@@ -135,12 +162,28 @@ impl CallFacts {
 impl CallFacts {
     /// What decides about a step that a model or an executor works on.
     pub fn of_model(call: Digest, args: Arc<Value>, judgement: Judgement) -> Self {
-        Self { definition: call, changed: None, args, shown: None, late: false, judgement, caps: Vec::new() }
+        Self {
+            definition: call,
+            changed: None,
+            args,
+            shown: None,
+            late: false,
+            judgement,
+            caps: Vec::new(),
+        }
     }
 
     /// What decides about a step that runs another plan, as that plan is now.
     pub fn of_child(plan: Digest, args: Arc<Value>, late: bool, judgement: Judgement) -> Self {
-        Self { definition: plan, changed: None, args, shown: None, late, judgement, caps: Vec::new() }
+        Self {
+            definition: plan,
+            changed: None,
+            args,
+            shown: None,
+            late,
+            judgement,
+            caps: Vec::new(),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the outside has to do, derived from the state: after a crash and in normal life it is the same question.
+//! What the outside has to do, derived from the state: after a crash and in normal life it is the
+//! same question.
 
 use super::{Run, RunState};
 use crate::digest::Digest;
@@ -20,13 +21,23 @@ impl Run {
         let cancelling = self.state == RunState::Cancelling;
         self.running().map(move |step| {
             let attempt = self.step(step).tally().attempts;
-            if cancelling { Effect::CancelCall { step, attempt } } else { Effect::CallTool { step, attempt } }
+            if cancelling {
+                Effect::CancelCall { step, attempt }
+            } else {
+                Effect::CallTool { step, attempt }
+            }
         })
     }
 }
 
-/// The key under which a tool may recognise a repeated call: the same for every attempt of a step in a run.
+/// The key under which a tool may recognise a repeated call: the same for every attempt of a step
+/// in a run.
 pub fn idempotency_key(run: &RunId, digest: &Digest, step: &StepId) -> String {
-    Digest::of_parts(&[run.as_str().as_bytes(), digest.as_bytes(), step.as_str().as_bytes()]).hex()[..32]
+    Digest::of_parts(&[
+        run.as_str().as_bytes(),
+        digest.as_bytes(),
+        step.as_str().as_bytes(),
+    ])
+    .hex()[..32]
         .to_owned()
 }

@@ -124,7 +124,8 @@ pub enum RunEvent {
     },
     ApprovalRequested {
         step: StepId,
-        /// The concrete call that is asked about; absent when the plan asks for the step as it is written.
+        /// The concrete call that is asked about; absent when the plan asks for the step as it is
+        /// written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<Box<AskedCall>>,
         /// The step fails if nobody agreed by then.
@@ -244,7 +245,8 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         used: Vec<ModelUse>,
     },
-    /// After the end: a person ordered that the run is taken back, and agreed to exactly these calls.
+    /// After the end: a person ordered that the run is taken back, and agreed to exactly these
+    /// calls.
     UndoOpened {
         run: RunId,
         /// Of the undo as it was shown.
@@ -271,24 +273,42 @@ pub struct Parent {
     /// The call of an `agent` step, counted from 0 over everything its executor wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<u32>,
-    /// The call is outside the plan's scope and was only noted as such: a person is asked, whatever policy says.
+    /// The call is outside the plan's scope and was only noted as such: a person is asked, whatever
+    /// policy says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
 }
 
 impl Parent {
-    /// The id of the child run: always the same, so that whoever takes the parent over finds it again.
+    /// The id of the child run: always the same, so that whoever takes the parent over finds it
+    /// again.
     pub fn child(&self) -> RunId {
-        let index = self.index.map_or_else(String::new, |index| index.to_string());
-        let parts = [b"child".as_slice(), self.run.as_str().as_bytes(), self.step.as_str().as_bytes()];
+        let index = self
+            .index
+            .map_or_else(String::new, |index| index.to_string());
+        let parts = [
+            b"child".as_slice(),
+            self.run.as_str().as_bytes(),
+            self.step.as_str().as_bytes(),
+        ];
         let digest = match self.call {
             None => Digest::of_parts(&[parts[0], parts[1], parts[2], index.as_bytes()]),
             Some(call) => {
                 let call = call.to_string();
-                Digest::of_parts(&[parts[0], parts[1], parts[2], index.as_bytes(), call.as_bytes()])
+                Digest::of_parts(&[
+                    parts[0],
+                    parts[1],
+                    parts[2],
+                    index.as_bytes(),
+                    call.as_bytes(),
+                ])
             }
         };
-        let entropy = digest.as_bytes().iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        let entropy = digest
+            .as_bytes()
+            .iter()
+            .take(8)
+            .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
         RunId::mint(entropy)
     }
 }
@@ -316,7 +336,11 @@ pub struct StepError {
 
 impl StepError {
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), retryable: false }
+        Self {
+            code: code.into(),
+            message: message.into(),
+            retryable: false,
+        }
     }
 
     #[must_use]
@@ -339,8 +363,9 @@ pub enum Resolution {
 }
 
 impl Journaled for RunEvent {
-    /// A step starts each attempt once and ends once; a run starts once and ends once. Ends that a person may still
-    /// reverse (an unknown outcome) carry no key. The step comes first, so that the keys of one commit lie side by side.
+    /// A step starts each attempt once and ends once; a run starts once and ends once. Ends that a
+    /// person may still reverse (an unknown outcome) carry no key. The step comes first, so that
+    /// the keys of one commit lie side by side.
     fn unique_key(&self) -> Option<String> {
         match self {
             Self::RunStarted { .. } => Some("start".into()),
@@ -348,16 +373,26 @@ impl Journaled for RunEvent {
             Self::LoopOpened { step, .. } => Some(format!("{step} open")),
             Self::ResultReused { step, .. }
             | Self::AttemptSucceeded { step, .. }
-            | Self::AttemptFailed { step, retry_at: None, .. }
+            | Self::AttemptFailed {
+                step,
+                retry_at: None,
+                ..
+            }
             | Self::StepFailed { step, .. }
             | Self::StepSkipped { step, .. }
             | Self::AttemptCancelled { step, .. }
             | Self::ApprovalDenied { step, .. }
             | Self::LoopClosed { step, .. }
-            | Self::InputGiven { step, attempt: None, .. }
-            | Self::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
-                Some(format!("{step} end"))
+            | Self::InputGiven {
+                step,
+                attempt: None,
+                ..
             }
+            | Self::OutcomeResolved {
+                step,
+                resolution: Resolution::Happened { .. },
+                ..
+            } => Some(format!("{step} end")),
             Self::RunCompleted { .. }
             | Self::RunFailed { .. }
             | Self::RunGivenUp { .. }
@@ -367,7 +402,9 @@ impl Journaled for RunEvent {
             Self::AgentTurn { step, turn, .. } => Some(format!("{step} turn {turn}")),
             Self::StepUndone { step, .. } => Some(format!("{step} undone")),
             Self::UndoOpened { run, .. } => Some(format!("undo {run}")),
-            Self::AttemptFailed { retry_at: Some(_), .. }
+            Self::AttemptFailed {
+                retry_at: Some(_), ..
+            }
             | Self::AttemptInterrupted { .. }
             | Self::OutcomeLost { .. }
             | Self::OutcomeResolved { .. }
@@ -376,7 +413,9 @@ impl Journaled for RunEvent {
             | Self::ApprovalRequested { .. }
             | Self::ApprovalGranted { .. }
             | Self::InputRequested { .. }
-            | Self::InputGiven { attempt: Some(_), .. }
+            | Self::InputGiven {
+                attempt: Some(_), ..
+            }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::RunStalled { .. }

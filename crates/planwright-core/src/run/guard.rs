@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     calls: u64,
-    /// Calls of each tool. Counted also without guards: the operator's caps hold whatever the caller says.
+    /// Calls of each tool. Counted also without guards: the operator's caps hold whatever the
+    /// caller says.
     per_tool: BTreeMap<ToolName, CallsOf>,
     /// Counted only when something bounds repeated calls.
     same_call: BTreeMap<Digest, u64>,
@@ -52,11 +53,19 @@ pub enum GuardBlock {
 impl Usage {
     /// What a run has spent when it begins: that of the runs it goes on from.
     pub(super) fn after(spent: Option<&Spent>) -> Self {
-        let Some(spent) = spent else { return Self::default() };
+        let Some(spent) = spent else {
+            return Self::default();
+        };
         let named = |(name, &calls): (&String, &u64)| {
             let tool = ToolName::try_from(name.clone()).ok()?;
             let folded = FoldedName::new(&tool);
-            Some((tool, CallsOf { calls, name: folded }))
+            Some((
+                tool,
+                CallsOf {
+                    calls,
+                    name: folded,
+                },
+            ))
         };
         Self {
             calls: spent.calls,
@@ -74,7 +83,11 @@ impl Usage {
             calls: self.calls,
             tokens: self.tokens,
             millis: self.millis_before.saturating_add(millis),
-            per_tool: self.per_tool.iter().map(|(tool, spent)| (tool.to_string(), spent.calls)).collect(),
+            per_tool: self
+                .per_tool
+                .iter()
+                .map(|(tool, spent)| (tool.to_string(), spent.calls))
+                .collect(),
             same_call: self.same_call.clone(),
         }
     }
@@ -93,7 +106,13 @@ impl Usage {
         match self.per_tool.get_mut(tool) {
             Some(spent) => spent.calls += 1,
             None => {
-                self.per_tool.insert(tool.clone(), CallsOf { calls: 1, name: FoldedName::new(tool) });
+                self.per_tool.insert(
+                    tool.clone(),
+                    CallsOf {
+                        calls: 1,
+                        name: FoldedName::new(tool),
+                    },
+                );
             }
         }
         let operators = run.consent.as_deref().and_then(|consent| consent.same_call);
@@ -104,7 +123,10 @@ impl Usage {
 
     /// Calls of all tools that a pattern names, look-alikes included.
     fn of(&self, pattern: &ToolPattern) -> u64 {
-        let matching = self.per_tool.values().filter(|spent| pattern.matches_alike(&spent.name));
+        let matching = self
+            .per_tool
+            .values()
+            .filter(|spent| pattern.matches_alike(&spent.name));
         matching.map(|spent| spent.calls).sum()
     }
 
@@ -118,18 +140,24 @@ impl Usage {
 }
 
 impl Run {
-    /// Charges what an entry spends. Steps that are worked on by models call nothing themselves; what their executors
-    /// call is charged when it is decided on.
+    /// Charges what an entry spends. Steps that are worked on by models call nothing themselves;
+    /// what their executors call is charged when it is decided on.
     pub(super) fn note_usage(&mut self, event: &RunEvent) {
         let budget = &self.plan.document().limits.budget;
-        if let RunEvent::AttemptStarted { step, tool, call, .. } = event
-            && !self.find(step.as_str()).is_some_and(|ix| self.is_models(ix))
+        if let RunEvent::AttemptStarted {
+            step, tool, call, ..
+        } = event
+            && !self
+                .find(step.as_str())
+                .is_some_and(|ix| self.is_models(ix))
         {
             self.usage.note(tool, call, &self.start, budget);
         }
         if let RunEvent::AgentTurn { calls, .. } = event {
             for call in calls {
-                if let (CallFate::Run(_), Some(tool), Some(digest)) = (&call.fate, &call.name, &call.digest) {
+                if let (CallFate::Run(_), Some(tool), Some(digest)) =
+                    (&call.fate, &call.name, &call.digest)
+                {
                     self.usage.note(tool, digest, &self.start, budget);
                 }
             }
@@ -146,15 +174,21 @@ impl Run {
 
     /// Whether a model may be asked once more, after `more` tokens that are not in the journal yet.
     pub(super) fn check_tokens(&self, more: u64) -> Result<(), GuardBlock> {
-        let limit = self.plan.document().limits.budget.tokens.filter(|_| self.start.guards);
+        let limit = self
+            .plan
+            .document()
+            .limits
+            .budget
+            .tokens
+            .filter(|_| self.start.guards);
         match limit.filter(|&limit| self.usage.tokens.saturating_add(more) >= limit) {
             Some(limit) => Err(GuardBlock::Tokens { limit }),
             None => Ok(()),
         }
     }
 
-    /// Whether the guards let one more call leave. Retries count like first calls. The plan's own budget can be
-    /// switched off by whoever runs it; what the operator capped cannot.
+    /// Whether the guards let one more call leave. Retries count like first calls. The plan's own
+    /// budget can be switched off by whoever runs it; what the operator capped cannot.
     pub(super) fn check_guards(
         &self,
         tool: &ToolName,
@@ -176,12 +210,23 @@ impl Run {
     ) -> Result<(), GuardBlock> {
         for cap in caps {
             if usage.of(&cap.pattern) >= cap.limit {
-                return Err(GuardBlock::Cap { pattern: cap.pattern.to_string(), limit: cap.limit });
+                return Err(GuardBlock::Cap {
+                    pattern: cap.pattern.to_string(),
+                    limit: cap.limit,
+                });
             }
         }
-        let operators = self.start.consent.as_deref().and_then(|consent| consent.same_call);
+        let operators = self
+            .start
+            .consent
+            .as_deref()
+            .and_then(|consent| consent.same_call);
         usage.check_repeated(call, operators)?;
-        if self.start.guards { self.check_budget(usage, tool, call, now) } else { Ok(()) }
+        if self.start.guards {
+            self.check_budget(usage, tool, call, now)
+        } else {
+            Ok(())
+        }
     }
 
     fn check_budget(
@@ -204,16 +249,25 @@ impl Run {
 
     /// Whether the run may begin anything more.
     pub(super) fn check_seconds(&self, now: Timestamp) -> Result<(), GuardBlock> {
-        let seconds = self.plan.document().limits.budget.seconds.filter(|_| self.start.guards);
+        let seconds = self
+            .plan
+            .document()
+            .limits
+            .budget
+            .seconds
+            .filter(|_| self.start.guards);
         let before = std::time::Duration::from_millis(self.usage.millis_before);
         let executed = now.since(self.start.at).saturating_add(before);
         if let Some(seconds) = seconds.filter(|&s| executed.as_secs_f64() >= s) {
-            return Err(GuardBlock::Seconds { limit: seconds.to_string() });
+            return Err(GuardBlock::Seconds {
+                limit: seconds.to_string(),
+            });
         }
         Ok(())
     }
 
-    /// A budget may name the tool in full, bare, or as hosts write it. One that cannot be read allows nothing.
+    /// A budget may name the tool in full, bare, or as hosts write it. One that cannot be read
+    /// allows nothing.
     fn check_per_tool(&self, usage: &Usage, tool: &ToolName) -> Result<(), GuardBlock> {
         let folded = FoldedName::new(tool);
         for (name, &limit) in &self.plan.document().limits.budget.per_tool {
@@ -222,7 +276,10 @@ impl Run {
                 Err(_) => true,
             };
             if blocked {
-                return Err(GuardBlock::PerTool { tool: name.clone(), limit });
+                return Err(GuardBlock::PerTool {
+                    tool: name.clone(),
+                    limit,
+                });
             }
         }
         Ok(())

@@ -115,6 +115,10 @@ impl Run {
     }
 
     fn priority(&self, ix: StepIx) -> u64 {
-        self.index.priority.get(self.plan_step(ix).index()).copied().unwrap_or_default()
+        self.index
+            .priority
+            .get(self.plan_step(ix).index())
+            .copied()
+            .unwrap_or_default()
     }
 }

@@ -1,8 +1,9 @@
 //! Steps that run once per element: the instances that a run adds to the steps of its plan.
 //!
-//! An instance is a step like any other, with attempts, retries, approval and everything else; its index comes after
-//! those of the plan. What the step that loops comes to follows from its instances: it fails with the first of them
-//! that fails for good, and is closed with the list of their values when the last one is done.
+//! An instance is a step like any other, with attempts, retries, approval and everything else; its
+//! index comes after those of the plan. What the step that loops comes to follows from its
+//! instances: it fails with the first of them that fails for good, and is closed with the list of
+//! their values when the last one is done.
 
 use super::{Run, StepEvent, StepState, StoredValue};
 use crate::id::{StepId, split_instance};
@@ -62,7 +63,9 @@ impl Run {
 
     /// The element's turn that `ix` is, if it is not a step of the plan itself.
     pub fn instance(&self, ix: StepIx) -> Option<&Instance> {
-        self.loops.instances.get(ix.index().checked_sub(self.plan.len())?)
+        self.loops
+            .instances
+            .get(ix.index().checked_sub(self.plan.len())?)
     }
 
     /// The loop that `ix` has opened.
@@ -86,7 +89,8 @@ impl Run {
     }
 
     pub fn step_id(&self, ix: StepIx) -> &StepId {
-        self.instance(ix).map_or_else(|| self.plan.step_id(ix), |instance| &instance.id)
+        self.instance(ix)
+            .map_or_else(|| self.plan.step_id(ix), |instance| &instance.id)
     }
 
     /// The step or instance of this name.
@@ -113,7 +117,8 @@ impl Run {
         self.instance(ix).is_none() && self.plan.step(ix).for_each.is_some()
     }
 
-    /// Whether a person is asked before anything of this step is called. A loop asks for each element.
+    /// Whether a person is asked before anything of this step is called. A loop asks for each
+    /// element.
     pub fn needs_approval(&self, ix: StepIx) -> bool {
         self.definition(ix).approval_required && !self.loops(ix) && !self.is_left_out(ix)
     }
@@ -130,7 +135,9 @@ impl Run {
 
     /// Whether a sibling of this instance failed for good.
     pub(super) fn is_stopped(&self, ix: StepIx) -> bool {
-        let opened = self.instance(ix).and_then(|instance| self.loops.by_step.get(&instance.step));
+        let opened = self
+            .instance(ix)
+            .and_then(|instance| self.loops.by_step.get(&instance.step));
         opened.is_some_and(|opened| opened.stopped)
     }
 
@@ -139,11 +146,22 @@ impl Run {
         let first = StepIx::new(self.steps.len());
         let id = self.plan.step_id(ix).clone();
         for index in 0..count {
-            self.loops.instances.push(Instance { step: ix, index, id: id.instance(index) });
+            self.loops.instances.push(Instance {
+                step: ix,
+                index,
+                id: id.instance(index),
+            });
             self.steps.push(StepState::Pending { waits_for: 1 });
             self.enter_index(StepIx::new(first.index() + index as usize));
         }
-        let opened = Loop { items: items.clone(), count, first, next: 0, open: count, stopped: false };
+        let opened = Loop {
+            items: items.clone(),
+            count,
+            first,
+            next: 0,
+            open: count,
+            stopped: false,
+        };
         self.loops.by_step.insert(ix, opened);
         let at_once = self.plan.step(ix).max_parallel.unwrap_or(u32::MAX).max(1);
         for _ in 0..count.min(at_once) {
@@ -156,7 +174,9 @@ impl Run {
 
     /// Lets the next element begin.
     fn begin_next(&mut self, step: StepIx) {
-        let Some(opened) = self.loops.by_step.get_mut(&step) else { return };
+        let Some(opened) = self.loops.by_step.get_mut(&step) else {
+            return;
+        };
         if opened.next == opened.count {
             return;
         }
@@ -169,7 +189,9 @@ impl Run {
 
     /// What follows for a loop from something that happened to one of its instances.
     pub(super) fn settle_instance(&mut self, ix: StepIx) {
-        let Some(Instance { step, index, .. }) = self.instance(ix).cloned() else { return };
+        let Some(Instance { step, index, .. }) = self.instance(ix).cloned() else {
+            return;
+        };
         if self.is_stopped(ix) {
             self.stop_instance(ix, step);
             return;
@@ -177,17 +199,31 @@ impl Run {
         match self.step(ix).clone() {
             StepState::Completed { .. } | StepState::Skipped { .. } => {
                 self.begin_next(step);
-                let Some(opened) = self.loops.by_step.get_mut(&step) else { return };
+                let Some(opened) = self.loops.by_step.get_mut(&step) else {
+                    return;
+                };
                 opened.open -= 1;
                 if opened.open == 0 {
                     self.index.closable.insert(step);
                 }
             }
             StepState::Failed { error, .. } => {
-                self.stop_loop(step, &StepEvent::ElementFailed { index, error: &error });
+                self.stop_loop(
+                    step,
+                    &StepEvent::ElementFailed {
+                        index,
+                        error: &error,
+                    },
+                );
             }
             StepState::Denied { reason } => {
-                self.stop_loop(step, &StepEvent::ElementDenied { index, reason: &reason });
+                self.stop_loop(
+                    step,
+                    &StepEvent::ElementDenied {
+                        index,
+                        reason: &reason,
+                    },
+                );
             }
             StepState::Pending { .. }
             | StepState::Blocked { .. }
@@ -206,7 +242,9 @@ impl Run {
 
     /// Ends a loop with what happened to one element: calls in flight finish, nothing else begins.
     fn stop_loop(&mut self, step: StepIx, event: &StepEvent<'_>) {
-        let Some(opened) = self.loops.by_step.get_mut(&step) else { return };
+        let Some(opened) = self.loops.by_step.get_mut(&step) else {
+            return;
+        };
         opened.stopped = true;
         for ix in opened.instances() {
             self.stop_instance(ix, step);
@@ -218,9 +256,14 @@ impl Run {
     }
 
     fn stop_instance(&mut self, ix: StepIx, step: StepIx) {
-        let reason =
-            format!("not run: another element of step `{}` did not succeed", self.plan.step_id(step));
-        if let Some(next) = self.step(ix).after(&StepEvent::LoopStopped { reason: &reason }) {
+        let reason = format!(
+            "not run: another element of step `{}` did not succeed",
+            self.plan.step_id(step)
+        );
+        if let Some(next) = self
+            .step(ix)
+            .after(&StepEvent::LoopStopped { reason: &reason })
+        {
             self.replace(ix, next);
         }
     }

@@ -1,4 +1,5 @@
-//! Looking at a run before it ends: when that is due, what was said, and what it means for going on.
+//! Looking at a run before it ends: when that is due, what was said, and what it means for going
+//! on.
 
 use super::{Corrupt, CriterionCheck, Reflection, Run, RunEvent, RunState, StepState};
 use crate::adjust::{Adjustable, Adjustment, Assessment, Standing};
@@ -83,7 +84,9 @@ impl Run {
         let failed = self.failed_step().is_some();
         match &self.looked_at {
             None if self.may_reflect(reflection, failed) => Some(Look::Reflect),
-            Some(looked) if looked.assessment.asks_for_change() && !looked.adjustments.is_empty() => {
+            Some(looked)
+                if looked.assessment.asks_for_change() && !looked.adjustments.is_empty() =>
+            {
                 Some(Look::Adjust)
             }
             None if failed && self.may_replan() => Some(Look::Replan),
@@ -94,8 +97,9 @@ impl Run {
         }
     }
 
-    /// A failure is looked at as long as there are cycles left. What went well is looked at once, at the end of the
-    /// first run: otherwise what completed after an adjustment would be looked at for ever.
+    /// A failure is looked at as long as there are cycles left. What went well is looked at once,
+    /// at the end of the first run: otherwise what completed after an adjustment would be looked at
+    /// for ever.
     fn may_reflect(&self, reflection: &Reflection, failed: bool) -> bool {
         let worth_it = failed || (!reflection.failures_only && reflection.cycles == 0);
         worth_it && reflection.cycles < reflection.max_cycles && self.tokens_left() != Some(0)
@@ -111,13 +115,27 @@ impl Run {
 
     /// How many tokens models may still use; absent where nothing bounds them.
     pub fn tokens_left(&self) -> Option<u64> {
-        let own = self.start.reflection.as_ref().and_then(|reflection| reflection.max_tokens);
-        let budget = self.plan.document().limits.budget.tokens.filter(|_| self.start.guards);
+        let own = self
+            .start
+            .reflection
+            .as_ref()
+            .and_then(|reflection| reflection.max_tokens);
+        let budget = self
+            .plan
+            .document()
+            .limits
+            .budget
+            .tokens
+            .filter(|_| self.start.guards);
         let limit = own.into_iter().chain(budget).min()?;
         Some(limit.saturating_sub(self.tokens()))
     }
 
-    pub(super) fn note_reflected(&mut self, entry: &Entry<RunEvent>, found: LookedAt) -> Result<(), Corrupt> {
+    pub(super) fn note_reflected(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        found: LookedAt,
+    ) -> Result<(), Corrupt> {
         if self.state.is_terminal() || self.looked_at.is_some() || self.start.reflection.is_none() {
             return Err(self.cannot_follow(entry, "run_reflected"));
         }
@@ -127,20 +145,31 @@ impl Run {
 
     /// Where every step stands, as far as changing it is concerned.
     pub fn adjustable(&self) -> Adjustable {
-        self.plan.indices().map(|ix| (self.step_id(ix).clone(), self.standing(ix))).collect()
+        self.plan
+            .indices()
+            .map(|ix| (self.step_id(ix).clone(), self.standing(ix)))
+            .collect()
     }
 
     fn standing(&self, ix: StepIx) -> Standing {
-        let elements = || self.open_loop(ix).into_iter().flat_map(super::Loop::instances);
+        let elements = || {
+            self.open_loop(ix)
+                .into_iter()
+                .flat_map(super::Loop::instances)
+        };
         let any = |is: fn(&StepState) -> bool| elements().any(|instance| is(self.step(instance)));
         if any(|state| matches!(state, StepState::OutcomeUnknown { .. })) {
             return Standing::Unknown;
         }
         let partly_done = any(|state| matches!(state, StepState::Completed { .. }));
-        // Other plans and executors do things of their own, and so do agents once one of their calls was made.
+        // Other plans and executors do things of their own, and so do agents once one of their
+        // calls was made.
         let written = self.definition(ix);
         let called = self.agent_work(ix).is_some_and(|work| work.calls() > 0);
-        let executor = written.agent.as_ref().is_some_and(|agent| agent.executor.is_some());
+        let executor = written
+            .agent
+            .as_ref()
+            .is_some_and(|agent| agent.executor.is_some());
         let works_by_itself = written.plan.is_some() || executor || called;
         let state = self.step(ix);
         match state {
@@ -157,7 +186,9 @@ impl Run {
                 Standing::Partial
             }
             StepState::Failed { .. } | StepState::RetryDue { .. } => Standing::Failed,
-            StepState::Ready { tally, .. } | StepState::Cancelled { tally, .. } if tally.attempts > 0 => {
+            StepState::Ready { tally, .. } | StepState::Cancelled { tally, .. }
+                if tally.attempts > 0 =>
+            {
                 Standing::Failed
             }
             StepState::Pending { .. }
@@ -195,7 +226,9 @@ impl Run {
 
     /// How the work goes on after this run was adjusted: the bounds, less what was used up.
     pub fn continuation(&self) -> Option<Reflection> {
-        let RunState::Adjusted { .. } = self.state else { return None };
+        let RunState::Adjusted { .. } = self.state else {
+            return None;
+        };
         let before = self.start.reflection.clone()?;
         let looked = self.looked_at.as_ref();
         let mut tried = before.tried.clone();

@@ -1,8 +1,8 @@
 //! The life of a run: [`Run::decide`] says what may happen, [`Run::apply`] notes what happened, and
 //! [`Run::effects`] says what the outside has to do about it.
 //!
-//! `decide` changes nothing and `apply` is the only mutation, so that a live run and one read back from its
-//! journal go through the same code. All costs are per event, never per step of the plan.
+//! `decide` changes nothing and `apply` is the only mutation, so that a live run and one read back
+//! from its journal go through the same code. All costs are per event, never per step of the plan.
 
 mod agent;
 mod apply;
@@ -26,7 +26,9 @@ mod undo;
 mod value;
 
 pub use crate::policy::Verdict;
-pub use agent::{AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool};
+pub use agent::{
+    AgentCall, AgentTurn, AgentWork, CallFate, Wanted, WantedCallFacts, agent_tool, think_tool,
+};
 pub use consent::{AskedCall, CallFacts, Consent};
 pub use decide::{Answer, Command};
 pub use effect::{Effect, idempotency_key};
@@ -82,7 +84,8 @@ pub struct Run {
     loops: Loops,
     /// What people answered to the tools of steps, oldest first.
     answered: BTreeMap<StepIx, Vec<Answered>>,
-    /// The one call of a step that a person agreed to. Kept beside the states, because it outlives retries.
+    /// The one call of a step that a person agreed to. Kept beside the states, because it outlives
+    /// retries.
     approved_calls: BTreeMap<StepIx, Digest>,
     scope: scope::Scope,
     /// What was said when somebody looked at the run before its end.
@@ -120,8 +123,8 @@ pub struct Start {
     pub reflection: Option<Reflection>,
 }
 
-/// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision has to look
-/// at every step.
+/// Sets of steps by what can happen to them next. Derived from the states; kept so that no decision
+/// has to look at every step.
 #[derive(Debug, Clone, Default)]
 struct Index {
     /// Longest remaining path first, then plan order.
@@ -162,8 +165,8 @@ impl Run {
         &self.plan
     }
 
-    /// Tells the run which sub-plans its plan stands for now. They are not part of its journal: each child run has its
-    /// own, and the digest that was approved covers them.
+    /// Tells the run which sub-plans its plan stands for now. They are not part of its journal:
+    /// each child run has its own, and the digest that was approved covers them.
     pub fn know_subplans(&mut self, subplans: Subplans) {
         if *self.plan.subplans() != subplans {
             Arc::make_mut(&mut self.plan).know_subplans(subplans);
@@ -186,13 +189,24 @@ impl Run {
         &self.steps[ix.index()]
     }
 
-    /// Steps that may start now: retries that are due, then the most urgent. The caller takes as many as
-    /// [`Run::free_slots`] and its own limits allow; it may pass over some, so all are offered.
+    /// Steps that may start now: retries that are due, then the most urgent. The caller takes as
+    /// many as [`Run::free_slots`] and its own limits allow; it may pass over some, so all are
+    /// offered.
     pub fn startable(&self, now: Timestamp) -> impl Iterator<Item = StepIx> + '_ {
-        let offered = if self.free_slots() == 0 { 0 } else { usize::MAX };
-        let due = self.index.timers.iter().take_while(move |&&(at, _)| at <= now).map(|&(_, ix)| ix);
+        let offered = if self.free_slots() == 0 {
+            0
+        } else {
+            usize::MAX
+        };
+        let due = self
+            .index
+            .timers
+            .iter()
+            .take_while(move |&&(at, _)| at <= now)
+            .map(|&(_, ix)| ix);
         let due = due.filter(|&ix| matches!(self.step(ix), StepState::RetryDue { .. }));
-        due.chain(self.index.ready.iter().map(|&(_, ix)| ix)).take(offered)
+        due.chain(self.index.ready.iter().map(|&(_, ix)| ix))
+            .take(offered)
     }
 
     /// How many more steps may start now.
@@ -234,7 +248,8 @@ impl Run {
         &self.index.finished
     }
 
-    /// The steps whose state the last entry changed: the one it is about first, then those it has consequences for.
+    /// The steps whose state the last entry changed: the one it is about first, then those it has
+    /// consequences for.
     pub fn changed(&self) -> &[StepIx] {
         &self.index.changed
     }
@@ -263,12 +278,19 @@ impl Run {
     pub fn next_timer(&self, now: Timestamp) -> Option<Timestamp> {
         let later = now.plus(Duration::from_millis(1));
         let next = |timers: &BTreeSet<(Timestamp, StepIx)>| {
-            timers.range((later, StepIx::new(0))..).next().map(|&(at, _)| at)
+            timers
+                .range((later, StepIx::new(0))..)
+                .next()
+                .map(|&(at, _)| at)
         };
-        next(&self.index.timers).into_iter().chain(next(&self.index.expiries)).min()
+        next(&self.index.timers)
+            .into_iter()
+            .chain(next(&self.index.expiries))
+            .min()
     }
 
-    /// Nothing is in flight and nothing can start without a person: approval, input, an unknown outcome, a resume.
+    /// Nothing is in flight and nothing can start without a person: approval, input, an unknown
+    /// outcome, a resume.
     pub fn is_parked(&self) -> bool {
         if self.state.is_terminal() || !self.index.running.is_empty() {
             return false;
@@ -309,7 +331,12 @@ impl Run {
         let (mut steps, mut line) = (DigestWriter::default(), Vec::new());
         for ix in self.indices() {
             let state = self.step(ix);
-            let fields = (self.step_id(ix), state.name(), state.tally().attempts, state.value());
+            let fields = (
+                self.step_id(ix),
+                state.name(),
+                state.tally().attempts,
+                state.value(),
+            );
             line.clear();
             serde_json::to_writer(&mut line, &fields).expect("writing JSON to memory cannot fail");
             steps.part(&line);
@@ -324,10 +351,14 @@ impl Run {
     }
 }
 
-/// The priority of each step: the longest time from its start to the end of the plan, in microseconds.
+/// The priority of each step: the longest time from its start to the end of the plan, in
+/// microseconds.
 pub fn priorities(plan: &Plan, estimate: impl Fn(StepIx) -> Duration) -> Arc<[u64]> {
     let remaining = plan.graph().remaining(estimate);
-    remaining.into_iter().map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)).collect()
+    remaining
+        .into_iter()
+        .map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+        .collect()
 }
 
 /// Every step takes equally long: the estimate when nothing is known.
@@ -340,5 +371,10 @@ pub fn estimates_by_tool<'a>(
     plan: &'a Plan,
     history: &'a BTreeMap<String, Duration>,
 ) -> impl Fn(StepIx) -> Duration + 'a {
-    move |ix| history.get(plan.step(ix).action_label()).copied().unwrap_or(Duration::from_secs(1))
+    move |ix| {
+        history
+            .get(plan.step(ix).action_label())
+            .copied()
+            .unwrap_or(Duration::from_secs(1))
+    }
 }

@@ -1,4 +1,5 @@
-//! A run on paper: what every step would send, and what consent and the guards would say. Nothing is called.
+//! A run on paper: what every step would send, and what consent and the guards would say. Nothing
+//! is called.
 
 use crate::digest::Digest;
 use crate::plan::{Plan, Reference, Root, Segment, StepIx, Template};
@@ -23,7 +24,8 @@ pub struct Preview {
 pub struct PreviewStep {
     /// As they would be sent; what is not known yet is [`PLACEHOLDER`].
     pub args: Value,
-    /// The arguments for each element of a step that runs once per element, the first ones, if the list is known.
+    /// The arguments for each element of a step that runs once per element, the first ones, if the
+    /// list is known.
     pub items: Option<Vec<Value>>,
     pub verdict: Verdict,
     pub reason: String,
@@ -42,21 +44,33 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
     for &ix in plan.graph().order() {
         if plan.step(ix).skip {
             let (verdict, reason) = (Verdict::Allow, "the step is left out".to_owned());
-            steps[ix.index()] =
-                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            steps[ix.index()] = Some(PreviewStep {
+                args: known_args(plan, ix),
+                items: None,
+                verdict,
+                reason,
+            });
             continue;
         }
         if plan.step(ix).think.is_some() || plan.step(ix).agent.is_some() {
             let judgement = &judged.steps[ix.index()].judgement;
             let (verdict, reason) = (judgement.verdict, judgement.because());
-            steps[ix.index()] =
-                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            steps[ix.index()] = Some(PreviewStep {
+                args: known_args(plan, ix),
+                items: None,
+                verdict,
+                reason,
+            });
             continue;
         }
         if plan.step(ix).input.is_some() {
             let (verdict, reason) = (Verdict::Ask, "a person is asked for values".to_owned());
-            steps[ix.index()] =
-                Some(PreviewStep { args: known_args(plan, ix), items: None, verdict, reason });
+            steps[ix.index()] = Some(PreviewStep {
+                args: known_args(plan, ix),
+                items: None,
+                verdict,
+                reason,
+            });
             continue;
         }
         let list = elements(plan, ix);
@@ -72,13 +86,20 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
         };
         let spent = |name: &String| per_tool.get(name).copied().unwrap_or_default();
         if budget.calls.is_some_and(|limit| calls + times > limit) {
-            (verdict, reason) = (Verdict::Deny, "the plan's budget of calls is used up by then".to_owned());
-        } else if names
-            .iter()
-            .any(|name| budget.per_tool.get(name).is_some_and(|&limit| spent(name) + times > limit))
-        {
-            (verdict, reason) =
-                (Verdict::Deny, "the plan's budget for this tool is used up by then".to_owned());
+            (verdict, reason) = (
+                Verdict::Deny,
+                "the plan's budget of calls is used up by then".to_owned(),
+            );
+        } else if names.iter().any(|name| {
+            budget
+                .per_tool
+                .get(name)
+                .is_some_and(|&limit| spent(name) + times > limit)
+        }) {
+            (verdict, reason) = (
+                Verdict::Deny,
+                "the plan's budget for this tool is used up by then".to_owned(),
+            );
         } else {
             calls += times;
             for name in names {
@@ -86,7 +107,12 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
             }
         }
         let items = list.map(|list| element_args(plan, ix, &list));
-        steps[ix.index()] = Some(PreviewStep { args: known_args(plan, ix), items, verdict, reason });
+        steps[ix.index()] = Some(PreviewStep {
+            args: known_args(plan, ix),
+            items,
+            verdict,
+            reason,
+        });
     }
     Preview {
         digest: plan.digest(catalog, policy_version),
@@ -97,9 +123,20 @@ pub fn preview(plan: &Plan, catalog: &Catalog, policy: &Policy, policy_version: 
 
 /// What the step runs over, if that is known before anything runs.
 fn elements(plan: &Plan, ix: StepIx) -> Option<Vec<Value>> {
-    match plan.resolve_for_each(ix, &Variables { plan, element: None })?.ok()? {
+    match plan
+        .resolve_for_each(
+            ix,
+            &Variables {
+                plan,
+                element: None,
+            },
+        )?
+        .ok()?
+    {
         Value::Array(list) => Some(list),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            None
+        }
     }
 }
 
@@ -109,7 +146,10 @@ fn element_args(plan: &Plan, ix: StepIx, list: &[Value]) -> Vec<Value> {
         .map(|(item, index)| match plan.args_template(ix) {
             None => Value::Object(plan.step(ix).args.clone()),
             Some(template) => {
-                let values = Variables { plan, element: Some((item, Value::from(index))) };
+                let values = Variables {
+                    plan,
+                    element: Some((item, Value::from(index))),
+                };
                 fill(&values, template)
             }
         })
@@ -128,7 +168,13 @@ pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
     };
     match template {
         None => Value::Object(written.clone()),
-        Some(template) => fill(&Variables { plan, element: None }, template),
+        Some(template) => fill(
+            &Variables {
+                plan,
+                element: None,
+            },
+            template,
+        ),
     }
 }
 
@@ -136,13 +182,21 @@ pub fn known_args(plan: &Plan, ix: StepIx) -> Value {
 fn known_work(plan: &Plan, ix: StepIx) -> Value {
     let step = plan.step(ix);
     let told = |written: &str| match plan.prompt_template(ix) {
-        Some(template) => fill(&Variables { plan, element: None }, template),
+        Some(template) => fill(
+            &Variables {
+                plan,
+                element: None,
+            },
+            template,
+        ),
         None => Value::String(written.to_owned()),
     };
     if let Some(think) = step.think.as_deref() {
         return json!({"prompt": told(&think.prompt)});
     }
-    let Some(agent) = step.agent.as_deref() else { return Value::Null };
+    let Some(agent) = step.agent.as_deref() else {
+        return Value::Null;
+    };
     let mut work = json!({
         "instruction": told(&agent.instruction),
         "tools": plan.document().agent_tools(),
@@ -166,9 +220,11 @@ fn fill(values: &Variables<'_>, template: &Template) -> Value {
             known(values, template).unwrap_or_else(|| Value::String(PLACEHOLDER.into()))
         }
         // What is sent is never shown; what is shown says which secret it is.
-        Template::Reference(Reference { root: Root::Secret(_), source, .. }) => {
-            Value::String(format!("${{{source}}}"))
-        }
+        Template::Reference(Reference {
+            root: Root::Secret(_),
+            source,
+            ..
+        }) => Value::String(format!("${{{source}}}")),
         Template::Reference(_) => Value::String(PLACEHOLDER.into()),
         Template::Text(segments) => {
             let known_text = segments.iter().all(|segment| match segment {
@@ -178,11 +234,20 @@ fn fill(values: &Variables<'_>, template: &Template) -> Value {
             if known_text && let Some(value) = known(values, template) {
                 return value;
             }
-            Value::String(segments.iter().map(|segment| segment_text(values, segment)).collect())
+            Value::String(
+                segments
+                    .iter()
+                    .map(|segment| segment_text(values, segment))
+                    .collect(),
+            )
         }
-        Template::List(items) => Value::Array(items.iter().map(|item| fill(values, item)).collect()),
+        Template::List(items) => {
+            Value::Array(items.iter().map(|item| fill(values, item)).collect())
+        }
         Template::Object(fields) => {
-            let fields = fields.iter().map(|(key, field)| (key.clone(), fill(values, field)));
+            let fields = fields
+                .iter()
+                .map(|(key, field)| (key.clone(), fill(values, field)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
     }
@@ -191,13 +256,16 @@ fn fill(values: &Variables<'_>, template: &Template) -> Value {
 fn segment_text(values: &Variables<'_>, segment: &Segment) -> String {
     match segment {
         Segment::Text(text) => text.clone(),
-        Segment::Reference(reference) => match fill(values, &Template::Reference(reference.clone())) {
-            Value::String(text) => text,
-            other
-            @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                other.to_string()
+        Segment::Reference(reference) => {
+            match fill(values, &Template::Reference(reference.clone())) {
+                Value::String(text) => text,
+                other @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_)) => other.to_string(),
             }
-        },
+        }
     }
 }
 

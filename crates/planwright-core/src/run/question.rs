@@ -29,7 +29,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What an answer is bound to: an answer to one question is never taken for an answer to the next.
+    /// What an answer is bound to: an answer to one question is never taken for an answer to the
+    /// next.
     pub fn digest(&self) -> Digest {
         Digest::of_json(&serde_json::to_value(self).expect("questions have only string keys"))
     }
@@ -45,7 +46,8 @@ pub enum Reply {
     Decline,
 }
 
-/// The questions of one call with a person's replies, in the same order: handed to the next attempt.
+/// The questions of one call with a person's replies, in the same order: handed to the next
+/// attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {

@@ -7,7 +7,8 @@ use crate::plan::Limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The bounds of reflecting and adjusting, and how much of them is used up. Carried from run to run.
+/// The bounds of reflecting and adjusting, and how much of them is used up. Carried from run to
+/// run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reflection {
@@ -27,7 +28,8 @@ pub struct Reflection {
     /// No model is asked any more once so many tokens were used, over all runs of the same work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The rest was planned anew before. A plan of that kind that fails is not planned anew once more.
+    /// The rest was planned anew before. A plan of that kind that fails is not planned anew once
+    /// more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replanned: bool,
     /// What failed how, and what was tried then: the same again is no progress.
@@ -78,8 +80,13 @@ pub struct ReflectionWish {
 impl ReflectionWish {
     /// The roles whose models will be asked.
     pub fn roles(&self) -> impl Iterator<Item = ModelRole> {
-        let roles = [(self.reflect, ModelRole::Reflector), (self.replan, ModelRole::Planner)];
-        roles.into_iter().filter_map(|(wanted, role)| wanted.then_some(role))
+        let roles = [
+            (self.reflect, ModelRole::Reflector),
+            (self.replan, ModelRole::Planner),
+        ];
+        roles
+            .into_iter()
+            .filter_map(|(wanted, role)| wanted.then_some(role))
     }
 
     /// The bounds that follow, with those of the plan where nothing else was said.
@@ -87,11 +94,22 @@ impl ReflectionWish {
         if !self.reflect && !self.replan {
             return None;
         }
-        let cycles = self.max_cycles.or(limits.max_cycles).unwrap_or(Reflection::DEFAULT_MAX_CYCLES);
+        let cycles = self
+            .max_cycles
+            .or(limits.max_cycles)
+            .unwrap_or(Reflection::DEFAULT_MAX_CYCLES);
         let replans = self.max_replans.or(limits.max_replans).unwrap_or(1);
         Some(Reflection {
-            max_cycles: if self.reflect { cycles.min(Reflection::MAX_CYCLES) } else { 0 },
-            max_replans: if self.replan { replans.min(Reflection::MAX_CYCLES) } else { 0 },
+            max_cycles: if self.reflect {
+                cycles.min(Reflection::MAX_CYCLES)
+            } else {
+                0
+            },
+            max_replans: if self.replan {
+                replans.min(Reflection::MAX_CYCLES)
+            } else {
+                0
+            },
             max_tokens: self.max_tokens,
             ..Reflection::default()
         })

@@ -1,4 +1,5 @@
-//! The two ways the core says no: a refusal (you may not do this now) and corruption (the journal cannot say this).
+//! The two ways the core says no: a refusal (you may not do this now) and corruption (the journal
+//! cannot say this).
 
 use crate::digest::Digest;
 use crate::id::RunId;
@@ -72,7 +73,14 @@ impl Shown {
             Self::Version(_) => Self::Version(version),
             Self::Digest(_) => Self::Digest(digest),
         };
-        if self == current { Ok(()) } else { Err(Refusal::Stale { shown: self, current }) }
+        if self == current {
+            Ok(())
+        } else {
+            Err(Refusal::Stale {
+                shown: self,
+                current,
+            })
+        }
     }
 }
 
@@ -95,9 +103,22 @@ pub enum Corrupt {
     #[error("entry {seq} names step `{step}`, which the plan does not have")]
     UnknownStep { seq: u64, step: String },
     #[error("entry {seq} ({event}) cannot follow: step `{step}` is {state}")]
-    StepTransition { seq: u64, event: &'static str, step: String, state: &'static str },
+    StepTransition {
+        seq: u64,
+        event: &'static str,
+        step: String,
+        state: &'static str,
+    },
     #[error("entry {seq} ({event}) cannot follow: the run is {status}")]
-    RunTransition { seq: u64, event: &'static str, status: &'static str },
+    RunTransition {
+        seq: u64,
+        event: &'static str,
+        status: &'static str,
+    },
     #[error("entry {seq} records the state {recorded}, but the journal folds to {folded}")]
-    StateMismatch { seq: u64, recorded: Digest, folded: Digest },
+    StateMismatch {
+        seq: u64,
+        recorded: Digest,
+        folded: Digest,
+    },
 }

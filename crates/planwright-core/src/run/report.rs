@@ -58,7 +58,11 @@ impl Run {
             status: self.status(),
             success: self.state == RunState::Completed,
             duration: self.ended_at.unwrap_or(now).since(self.start.at),
-            steps: self.plan.indices().map(|ix| self.step_report(ix, now)).collect(),
+            steps: self
+                .plan
+                .indices()
+                .map(|ix| self.step_report(ix, now))
+                .collect(),
         }
     }
 
@@ -73,10 +77,16 @@ impl Run {
             duration: duration(state, now),
             value: state.value().cloned(),
             error: self.explain(state),
-            waits_for: if let StepState::AwaitingPlan { run, .. } = state { Some(run.clone()) } else { None },
+            waits_for: if let StepState::AwaitingPlan { run, .. } = state {
+                Some(run.clone())
+            } else {
+                None
+            },
             items: self.open_loop(ix).map(|opened| {
                 let items = opened.instances().zip(0..);
-                items.map(|(ix, index)| self.item_report(ix, index, now)).collect()
+                items
+                    .map(|(ix, index)| self.item_report(ix, index, now))
+                    .collect()
             }),
         }
     }
@@ -99,16 +109,22 @@ impl Run {
             StepState::Failed { error, .. } => Some((**error).clone()),
             StepState::Blocked { by } => {
                 let step = self.step_id(*by);
-                let message = format!("step `{step}` {}, so this step cannot run", self.step(*by).name());
+                let message = format!(
+                    "step `{step}` {}, so this step cannot run",
+                    self.step(*by).name()
+                );
                 Some(StepError::new(format!("dependency_failed:{step}"), message))
             }
             StepState::Denied { reason } => Some(StepError::new("denied", &**reason)),
             StepState::Skipped { reason } => Some(StepError::new("skipped", &**reason)),
             StepState::Cancelled { reason, .. } => Some(StepError::new("cancelled", &**reason)),
-            StepState::OutcomeUnknown { reason, .. } => Some(StepError::new("outcome_unknown", &**reason)),
-            StepState::AwaitingPlan { run, .. } => {
-                Some(StepError::new("awaiting_plan", format!("{run} waits for a person")))
+            StepState::OutcomeUnknown { reason, .. } => {
+                Some(StepError::new("outcome_unknown", &**reason))
             }
+            StepState::AwaitingPlan { run, .. } => Some(StepError::new(
+                "awaiting_plan",
+                format!("{run} waits for a person"),
+            )),
             StepState::Pending { .. }
             | StepState::Ready { .. }
             | StepState::AwaitingApproval { .. }
@@ -125,9 +141,12 @@ impl Run {
 fn duration(state: &StepState, now: Timestamp) -> Duration {
     match state {
         StepState::Completed { took, .. } | StepState::Failed { took, .. } => *took,
-        StepState::Running { started_at: since, .. } | StepState::Looping { opened_at: since, .. } => {
-            now.since(*since)
+        StepState::Running {
+            started_at: since, ..
         }
+        | StepState::Looping {
+            opened_at: since, ..
+        } => now.since(*since),
         StepState::Pending { .. }
         | StepState::Blocked { .. }
         | StepState::Ready { .. }

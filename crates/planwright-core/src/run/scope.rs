@@ -22,7 +22,11 @@ impl Scope {
 
     fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let exact: BTreeSet<String> = names.into_iter().map(full).collect();
-        let bare = exact.iter().filter_map(|name| bare_name(name)).map(str::to_owned).collect();
+        let bare = exact
+            .iter()
+            .filter_map(|name| bare_name(name))
+            .map(str::to_owned)
+            .collect();
         Self { exact, bare }
     }
 
@@ -36,7 +40,10 @@ impl Scope {
 
 /// `mcp__server__tool` as `server.tool`.
 fn full(name: &str) -> String {
-    match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+    match name
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"))
+    {
         Some((server, tool)) => format!("{server}.{tool}"),
         None => name.to_owned(),
     }

@@ -1,4 +1,5 @@
-//! Where a run and its steps stand: one enum each, and one table each that says what may follow what.
+//! Where a run and its steps stand: one enum each, and one table each that says what may follow
+//! what.
 
 use super::{Asked, AskedCall, StepError, StoredValue};
 use crate::digest::Digest;
@@ -14,7 +15,8 @@ pub enum RunState {
     Running,
     /// In-flight calls finish; nothing starts until somebody resumes it.
     Paused,
-    /// It was being executed, and then nobody executed it for too long. A person says how it goes on.
+    /// It was being executed, and then nobody executed it for too long. A person says how it goes
+    /// on.
     Stalled {
         since: Timestamp,
     },
@@ -79,14 +81,18 @@ impl RunState {
                 Self::Running | Self::Paused | Self::Stalled { .. } | Self::Stopping { .. },
                 S::CancelRequested,
             ) => Self::Cancelling,
-            (Self::Running | Self::Paused | Self::Stalled { .. }, S::CriticalStepFailed(failed)) => {
-                Self::Stopping { failed }
-            }
-            (Self::Running | Self::Paused | Self::Stalled { .. } | Self::Stopping { .. }, S::GivenUp) => {
-                Self::GivenUp
-            }
+            (
+                Self::Running | Self::Paused | Self::Stalled { .. },
+                S::CriticalStepFailed(failed),
+            ) => Self::Stopping { failed },
+            (
+                Self::Running | Self::Paused | Self::Stalled { .. } | Self::Stopping { .. },
+                S::GivenUp,
+            ) => Self::GivenUp,
             // Once the run is ending, another failure does not change why.
-            (Self::Stopping { failed }, S::CriticalStepFailed(_)) => Self::Stopping { failed: *failed },
+            (Self::Stopping { failed }, S::CriticalStepFailed(_)) => {
+                Self::Stopping { failed: *failed }
+            }
             (Self::Cancelling, S::CriticalStepFailed(_)) => Self::Cancelling,
             (Self::Running | Self::Paused, S::Completed) => Self::Completed,
             (Self::Running | Self::Paused | Self::Stopping { .. }, S::Failed(failed)) => {
@@ -114,18 +120,12 @@ pub struct Tally {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepState {
     /// Waits for this many of the steps it depends on.
-    Pending {
-        waits_for: u32,
-    },
-    /// A step it depends on will never succeed, so this one will never run. Names the one that failed first.
-    Blocked {
-        by: StepIx,
-    },
+    Pending { waits_for: u32 },
+    /// A step it depends on will never succeed, so this one will never run. Names the one that
+    /// failed first.
+    Blocked { by: StepIx },
     /// Nothing is in the way, except a person's approval if the plan asks for one.
-    Ready {
-        tally: Tally,
-        approved: bool,
-    },
+    Ready { tally: Tally, approved: bool },
     /// A person has been asked. Nothing is called until they answer.
     AwaitingApproval {
         asked_at: Timestamp,
@@ -144,10 +144,7 @@ pub enum StepState {
         asked: Box<Asked>,
     },
     /// The run of its sub-plan waits for a person, or is paused.
-    AwaitingPlan {
-        tally: Tally,
-        run: RunId,
-    },
+    AwaitingPlan { tally: Tally, run: RunId },
     /// A call is in flight, or was when the last owner died.
     Running {
         tally: Tally,
@@ -156,15 +153,9 @@ pub enum StepState {
         deadline: Option<Timestamp>,
     },
     /// Runs once per element: the calls are those of its instances.
-    Looping {
-        opened_at: Timestamp,
-        count: u32,
-    },
+    Looping { opened_at: Timestamp, count: u32 },
     /// The last attempt failed and another is due.
-    RetryDue {
-        tally: Tally,
-        due_at: Timestamp,
-    },
+    RetryDue { tally: Tally, due_at: Timestamp },
     Completed {
         tally: Tally,
         took: Duration,
@@ -176,30 +167,19 @@ pub enum StepState {
         error: Box<StepError>,
     },
     /// A person said no. What depends on it is blocked.
-    Denied {
-        reason: Box<str>,
-    },
+    Denied { reason: Box<str> },
     /// Will not run, and nothing is wrong: what depends on it goes on.
-    Skipped {
-        reason: Box<str>,
-    },
+    Skipped { reason: Box<str> },
     /// Did not run, or was stopped, because the run ended.
-    Cancelled {
-        tally: Tally,
-        reason: Box<str>,
-    },
+    Cancelled { tally: Tally, reason: Box<str> },
     /// The call may or may not have happened. A person has to say.
-    OutcomeUnknown {
-        tally: Tally,
-        reason: Box<str>,
-    },
+    OutcomeUnknown { tally: Tally, reason: Box<str> },
     /// Completed, then taken back.
-    Undone {
-        tally: Tally,
-    },
+    Undone { tally: Tally },
 }
 
-/// What can happen to one step. The first six follow from other steps and from the run; the rest are journaled.
+/// What can happen to one step. The first six follow from other steps and from the run; the rest
+/// are journaled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepEvent<'a> {
     DependencyDone,
@@ -312,152 +292,285 @@ impl StepState {
     pub fn after(&self, event: &StepEvent<'_>) -> Option<Self> {
         use StepEvent as E;
         Some(match (self, event) {
-            (Self::Pending { waits_for: 1 }, E::DependencyDone) => {
-                Self::Ready { tally: Tally::default(), approved: false }
-            }
+            (Self::Pending { waits_for: 1 }, E::DependencyDone) => Self::Ready {
+                tally: Tally::default(),
+                approved: false,
+            },
             (Self::Pending { waits_for: 2.. }, E::DependencyDone) => {
-                let Self::Pending { waits_for } = self else { return None };
-                Self::Pending { waits_for: waits_for - 1 }
+                let Self::Pending { waits_for } = self else {
+                    return None;
+                };
+                Self::Pending {
+                    waits_for: waits_for - 1,
+                }
             }
             (Self::Pending { .. }, E::DependencyFailed { root }) => Self::Blocked { by: *root },
             (Self::Blocked { by }, E::DependencyDone | E::DependencyFailed { .. }) => {
                 Self::Blocked { by: *by }
             }
 
-            (Self::Pending { .. } | Self::Ready { .. }, E::Reused { value }) => {
-                Self::Completed { tally: Tally::default(), took: Duration::ZERO, value: (*value).clone() }
-            }
-            (Self::Ready { tally, approved: false }, E::ApprovalRequested { at, call: None, expires_at }) => {
-                Self::awaiting(*tally, *at, None, *expires_at)
-            }
+            (Self::Pending { .. } | Self::Ready { .. }, E::Reused { value }) => Self::Completed {
+                tally: Tally::default(),
+                took: Duration::ZERO,
+                value: (*value).clone(),
+            },
+            (
+                Self::Ready {
+                    tally,
+                    approved: false,
+                },
+                E::ApprovalRequested {
+                    at,
+                    call: None,
+                    expires_at,
+                },
+            ) => Self::awaiting(*tally, *at, None, *expires_at),
             (
                 Self::Ready { tally, .. } | Self::RetryDue { tally, .. },
-                E::ApprovalRequested { at, call: Some(call), expires_at },
+                E::ApprovalRequested {
+                    at,
+                    call: Some(call),
+                    expires_at,
+                },
             ) => Self::awaiting(*tally, *at, Some(call), *expires_at),
-            (Self::AwaitingApproval { tally, call: asked, .. }, E::ApprovalGranted { call })
-                if asked.as_ref().map(|asked| asked.digest) == *call =>
-            {
-                Self::Ready { tally: *tally, approved: true }
-            }
+            (
+                Self::AwaitingApproval {
+                    tally, call: asked, ..
+                },
+                E::ApprovalGranted { call },
+            ) if asked.as_ref().map(|asked| asked.digest) == *call => Self::Ready {
+                tally: *tally,
+                approved: true,
+            },
             // Nobody agreed in time.
             (Self::AwaitingApproval { tally, .. }, E::FailedWithoutCall { error }) => {
-                Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
+                Self::Failed {
+                    tally: *tally,
+                    took: Duration::ZERO,
+                    error: Box::new((*error).clone()),
+                }
             }
-            (Self::AwaitingApproval { .. }, E::ApprovalDenied { reason }) => {
-                Self::Denied { reason: (*reason).into() }
-            }
+            (Self::AwaitingApproval { .. }, E::ApprovalDenied { reason }) => Self::Denied {
+                reason: (*reason).into(),
+            },
 
             (
                 Self::Ready { tally, .. } | Self::RetryDue { tally, .. },
-                E::AttemptStarted { attempt, class, at, deadline },
+                E::AttemptStarted {
+                    attempt,
+                    class,
+                    at,
+                    deadline,
+                },
             ) if *attempt == tally.attempts + 1 => Self::Running {
-                tally: Tally { attempts: *attempt, ..*tally },
+                tally: Tally {
+                    attempts: *attempt,
+                    ..*tally
+                },
                 class: *class,
                 started_at: *at,
                 deadline: *deadline,
             },
-            (Self::Running { tally, started_at, .. }, E::AttemptSucceeded { attempt, value, at })
-                if *attempt == tally.attempts =>
-            {
-                Self::Completed { tally: *tally, took: at.since(*started_at), value: (*value).clone() }
-            }
-            (Self::Running { tally, started_at, .. }, E::AttemptFailed { attempt, error, retry_at, at })
-                if *attempt == tally.attempts =>
-            {
+            (
+                Self::Running {
+                    tally, started_at, ..
+                },
+                E::AttemptSucceeded { attempt, value, at },
+            ) if *attempt == tally.attempts => Self::Completed {
+                tally: *tally,
+                took: at.since(*started_at),
+                value: (*value).clone(),
+            },
+            (
+                Self::Running {
+                    tally, started_at, ..
+                },
+                E::AttemptFailed {
+                    attempt,
+                    error,
+                    retry_at,
+                    at,
+                },
+            ) if *attempt == tally.attempts => {
                 tally.failed(error, *retry_at, at.since(*started_at))
             }
             // A person said that it had no effect: the attempt failed.
-            (Self::OutcomeUnknown { tally, .. }, E::AttemptFailed { attempt, error, retry_at, .. })
-                if *attempt == tally.attempts =>
-            {
-                tally.failed(error, *retry_at, Duration::ZERO)
-            }
+            (
+                Self::OutcomeUnknown { tally, .. },
+                E::AttemptFailed {
+                    attempt,
+                    error,
+                    retry_at,
+                    ..
+                },
+            ) if *attempt == tally.attempts => tally.failed(error, *retry_at, Duration::ZERO),
             (Self::Running { tally, .. }, E::AttemptInterrupted { attempt })
                 if *attempt == tally.attempts =>
             {
                 Self::Ready {
-                    tally: Tally { interruptions: tally.interruptions + 1, ..*tally },
+                    tally: Tally {
+                        interruptions: tally.interruptions + 1,
+                        ..*tally
+                    },
                     approved: true,
                 }
             }
-            (Self::Running { tally, .. }, E::AttemptCancelled { attempt }) if *attempt == tally.attempts => {
-                Self::Cancelled { tally: *tally, reason: "cancelled".into() }
+            (Self::Running { tally, .. }, E::AttemptCancelled { attempt })
+                if *attempt == tally.attempts =>
+            {
+                Self::Cancelled {
+                    tally: *tally,
+                    reason: "cancelled".into(),
+                }
             }
             (Self::Running { tally, .. }, E::OutcomeLost { attempt, reason })
                 if *attempt == tally.attempts =>
             {
-                Self::OutcomeUnknown { tally: *tally, reason: (*reason).into() }
+                Self::OutcomeUnknown {
+                    tally: *tally,
+                    reason: (*reason).into(),
+                }
             }
-            (Self::OutcomeUnknown { tally, .. }, E::Happened { value }) => {
-                Self::Completed { tally: *tally, took: Duration::ZERO, value: (*value).clone() }
-            }
+            (Self::OutcomeUnknown { tally, .. }, E::Happened { value }) => Self::Completed {
+                tally: *tally,
+                took: Duration::ZERO,
+                value: (*value).clone(),
+            },
             (Self::OutcomeUnknown { .. }, E::DidNotHappen) => self.clone(),
-            (Self::OutcomeUnknown { tally, .. }, E::RunAgain) => {
-                Self::Ready { tally: *tally, approved: true }
-            }
+            (Self::OutcomeUnknown { tally, .. }, E::RunAgain) => Self::Ready {
+                tally: *tally,
+                approved: true,
+            },
 
-            (Self::Running { tally, .. }, E::ChildParked { attempt, run }) if *attempt == tally.attempts => {
-                Self::AwaitingPlan { tally: *tally, run: (*run).clone() }
+            (Self::Running { tally, .. }, E::ChildParked { attempt, run })
+                if *attempt == tally.attempts =>
+            {
+                Self::AwaitingPlan {
+                    tally: *tally,
+                    run: (*run).clone(),
+                }
             }
-            (Self::AwaitingPlan { tally, .. }, E::ChildResumed) => {
-                Self::Ready { tally: *tally, approved: true }
-            }
+            (Self::AwaitingPlan { tally, .. }, E::ChildResumed) => Self::Ready {
+                tally: *tally,
+                approved: true,
+            },
             (Self::Completed { tally, .. }, E::Undone) => Self::Undone { tally: *tally },
 
-            (Self::Ready { tally, .. } | Self::RetryDue { tally, .. }, E::FailedWithoutCall { error }) => {
-                Self::Failed { tally: *tally, took: Duration::ZERO, error: Box::new((*error).clone()) }
-            }
+            (
+                Self::Ready { tally, .. } | Self::RetryDue { tally, .. },
+                E::FailedWithoutCall { error },
+            ) => Self::Failed {
+                tally: *tally,
+                took: Duration::ZERO,
+                error: Box::new((*error).clone()),
+            },
             (
                 Self::Pending { .. } | Self::Ready { .. } | Self::AwaitingApproval { .. },
                 E::Skipped { reason },
-            ) => Self::Skipped { reason: (*reason).into() },
+            ) => Self::Skipped {
+                reason: (*reason).into(),
+            },
 
-            (Self::Ready { .. }, E::LoopOpened { count, at }) => {
-                Self::Looping { opened_at: *at, count: *count }
-            }
+            (Self::Ready { .. }, E::LoopOpened { count, at }) => Self::Looping {
+                opened_at: *at,
+                count: *count,
+            },
             (Self::Looping { opened_at, .. }, E::LoopClosed { value, at }) => {
                 let took = at.since(*opened_at);
-                Self::Completed { tally: Tally::default(), took, value: (*value).clone() }
+                Self::Completed {
+                    tally: Tally::default(),
+                    took,
+                    value: (*value).clone(),
+                }
             }
             (Self::Looping { .. }, E::ElementFailed { index, error }) => {
                 let message = format!("element {index}: {}", error.message);
                 let error = Box::new(StepError::new(error.code.clone(), message));
-                Self::Failed { tally: Tally::default(), took: Duration::ZERO, error }
+                Self::Failed {
+                    tally: Tally::default(),
+                    took: Duration::ZERO,
+                    error,
+                }
             }
-            (Self::Looping { .. }, E::ElementDenied { index, reason }) => {
-                Self::Denied { reason: format!("element {index}: {reason}").into() }
-            }
+            (Self::Looping { .. }, E::ElementDenied { index, reason }) => Self::Denied {
+                reason: format!("element {index}: {reason}").into(),
+            },
             (Self::Looping { .. }, E::FailedWithoutCall { error }) => {
                 let error = Box::new((*error).clone());
-                Self::Failed { tally: Tally::default(), took: Duration::ZERO, error }
+                Self::Failed {
+                    tally: Tally::default(),
+                    took: Duration::ZERO,
+                    error,
+                }
             }
 
-            (Self::Ready { tally, .. }, E::InputRequested { attempt: None, asked, at }) => {
+            (
+                Self::Ready { tally, .. },
+                E::InputRequested {
+                    attempt: None,
+                    asked,
+                    at,
+                },
+            ) => {
                 let asked = Box::new((*asked).clone());
-                Self::AwaitingInput { tally: *tally, asked_at: *at, attempt: None, asked }
+                Self::AwaitingInput {
+                    tally: *tally,
+                    asked_at: *at,
+                    attempt: None,
+                    asked,
+                }
             }
-            (Self::Running { tally, .. }, E::InputRequested { attempt: Some(attempt), asked, at })
-                if *attempt == tally.attempts =>
-            {
+            (
+                Self::Running { tally, .. },
+                E::InputRequested {
+                    attempt: Some(attempt),
+                    asked,
+                    at,
+                },
+            ) if *attempt == tally.attempts => {
                 let asked = Box::new((*asked).clone());
-                Self::AwaitingInput { tally: *tally, asked_at: *at, attempt: Some(*attempt), asked }
+                Self::AwaitingInput {
+                    tally: *tally,
+                    asked_at: *at,
+                    attempt: Some(*attempt),
+                    asked,
+                }
             }
-            (Self::AwaitingInput { tally, attempt: Some(asked), .. }, E::QuestionAnswered { attempt })
-                if asked == attempt =>
-            {
-                Self::Ready { tally: *tally, approved: true }
-            }
-            (Self::AwaitingInput { tally, asked_at, attempt: None, .. }, E::InputGiven { value, at }) => {
-                Self::Completed { tally: *tally, took: at.since(*asked_at), value: (*value).clone() }
-            }
+            (
+                Self::AwaitingInput {
+                    tally,
+                    attempt: Some(asked),
+                    ..
+                },
+                E::QuestionAnswered { attempt },
+            ) if asked == attempt => Self::Ready {
+                tally: *tally,
+                approved: true,
+            },
+            (
+                Self::AwaitingInput {
+                    tally,
+                    asked_at,
+                    attempt: None,
+                    ..
+                },
+                E::InputGiven { value, at },
+            ) => Self::Completed {
+                tally: *tally,
+                took: at.since(*asked_at),
+                value: (*value).clone(),
+            },
             (Self::AwaitingInput { attempt: None, .. }, E::InputDeclined { reason }) => {
-                Self::Denied { reason: (*reason).into() }
+                Self::Denied {
+                    reason: (*reason).into(),
+                }
             }
 
             (Self::Pending { .. }, E::RunEnded { reason } | E::LoopStopped { reason })
-            | (Self::Looping { .. }, E::RunEnded { reason }) => {
-                Self::Cancelled { tally: Tally::default(), reason: (*reason).into() }
-            }
+            | (Self::Looping { .. }, E::RunEnded { reason }) => Self::Cancelled {
+                tally: Tally::default(),
+                reason: (*reason).into(),
+            },
             (
                 Self::Ready { tally, .. }
                 | Self::RetryDue { tally, .. }
@@ -465,7 +578,10 @@ impl StepState {
                 | Self::AwaitingInput { tally, .. }
                 | Self::AwaitingPlan { tally, .. },
                 E::RunEnded { reason } | E::LoopStopped { reason },
-            ) => Self::Cancelled { tally: *tally, reason: (*reason).into() },
+            ) => Self::Cancelled {
+                tally: *tally,
+                reason: (*reason).into(),
+            },
             _ => return None,
         })
     }
@@ -476,7 +592,12 @@ impl StepState {
         call: Option<&AskedCall>,
         expires_at: Option<Timestamp>,
     ) -> Self {
-        Self::AwaitingApproval { asked_at, tally, call: call.cloned().map(Box::new), expires_at }
+        Self::AwaitingApproval {
+            asked_at,
+            tally,
+            call: call.cloned().map(Box::new),
+            expires_at,
+        }
     }
 
     /// The word for this state in every output.
@@ -500,8 +621,8 @@ impl StepState {
         }
     }
 
-    /// Nothing happens to the step any more in this run, except that it may be taken back. An unknown outcome is not
-    /// an end: a person may settle it.
+    /// Nothing happens to the step any more in this run, except that it may be taken back. An
+    /// unknown outcome is not an end: a person may settle it.
     pub fn is_terminal(&self) -> bool {
         match self {
             Self::Blocked { .. }
@@ -545,16 +666,27 @@ impl StepState {
     }
 
     pub fn value(&self) -> Option<&StoredValue> {
-        if let Self::Completed { value, .. } = self { Some(value) } else { None }
+        if let Self::Completed { value, .. } = self {
+            Some(value)
+        } else {
+            None
+        }
     }
 }
 
 impl Tally {
     fn failed(self, error: &StepError, retry_at: Option<Timestamp>, took: Duration) -> StepState {
-        let tally = Self { failures: self.failures.saturating_add(1), ..self };
+        let tally = Self {
+            failures: self.failures.saturating_add(1),
+            ..self
+        };
         match retry_at {
             Some(due_at) => StepState::RetryDue { tally, due_at },
-            None => StepState::Failed { tally, took, error: Box::new(error.clone()) },
+            None => StepState::Failed {
+                tally,
+                took,
+                error: Box::new(error.clone()),
+            },
         }
     }
 }

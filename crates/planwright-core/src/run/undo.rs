@@ -1,8 +1,9 @@
 //! Taking a run back: the plan that does it, derived from what the run did.
 //!
-//! The undo of a run is a run of its own: a chain of the declared `undo` calls, the last step that completed first.
-//! What the calls are made with is fixed here, once, from the values of the run that is taken back. It is written as
-//! literal text, so that nothing a tool returned is ever read as a reference.
+//! The undo of a run is a run of its own: a chain of the declared `undo` calls, the last step that
+//! completed first. What the calls are made with is fixed here, once, from the values of the run
+//! that is taken back. It is written as literal text, so that nothing a tool returned is ever read
+//! as a reference.
 
 use super::apply::event_name;
 use super::{Corrupt, Parent, Refusal, Run, RunEvent, StepEvent, StepState};
@@ -10,7 +11,8 @@ use crate::digest::Digest;
 use crate::id::{RunId, StepId};
 use crate::journal::Entry;
 use crate::plan::{
-    Document, Plan, Reference, ResolveError, Root, Segment, Step, StepIx, Template, Values, escape, literal,
+    Document, Plan, Reference, ResolveError, Root, Segment, Step, StepIx, Template, Values, escape,
+    literal,
 };
 use crate::tool::Catalog;
 use serde_json::{Map, Value};
@@ -50,20 +52,37 @@ pub fn undo_step_id(step: &StepId) -> StepId {
     format!("undo-{step}").parse().unwrap_or_else(|_| {
         // Too long: a name of fixed length that nothing else has.
         let digest = Digest::of_bytes(step.as_str().as_bytes()).hex();
-        format!("undo-{}", &digest[..32]).parse().expect("letters, digits and a dash are an id")
+        format!("undo-{}", &digest[..32])
+            .parse()
+            .expect("letters, digits and a dash are an id")
     })
 }
 
 /// The step of `run` that the step `undo` of its undo takes back.
 pub fn undone_by(run: &Run, undo: &StepId) -> Option<StepIx> {
-    let plain = undo.as_str().strip_prefix("undo-").and_then(|step| run.plan().find(step));
-    plain.or_else(|| run.plan().indices().find(|&ix| undo_step_id(run.plan().step_id(ix)) == *undo))
+    let plain = undo
+        .as_str()
+        .strip_prefix("undo-")
+        .and_then(|step| run.plan().find(step));
+    plain.or_else(|| {
+        run.plan()
+            .indices()
+            .find(|&ix| undo_step_id(run.plan().step_id(ix)) == *undo)
+    })
 }
 
-/// Derives what takes the completed steps of an ended run back. `values` are the values of that run.
-pub fn plan_undo(run: &Run, values: &dyn Values, catalog: &Catalog) -> Result<UndoPlan, PlanUndoError> {
+/// Derives what takes the completed steps of an ended run back. `values` are the values of that
+/// run.
+pub fn plan_undo(
+    run: &Run,
+    values: &dyn Values,
+    catalog: &Catalog,
+) -> Result<UndoPlan, PlanUndoError> {
     if !run.state().is_terminal() {
-        return Err(Refusal::NotEnded { status: run.status() }.into());
+        return Err(Refusal::NotEnded {
+            status: run.status(),
+        }
+        .into());
     }
     let steps: Vec<StepIx> = run.undoable().collect();
     if steps.is_empty() {
@@ -72,12 +91,18 @@ pub fn plan_undo(run: &Run, values: &dyn Values, catalog: &Catalog) -> Result<Un
     let plan = run.plan();
     let mut chain: Vec<Step> = Vec::with_capacity(steps.len());
     for &ix in &steps {
-        let args = undo_args(plan, ix, values)
-            .map_err(|source| PlanUndoError::Unresolved { step: plan.step_id(ix).clone(), source })?;
+        let args = undo_args(plan, ix, values).map_err(|source| PlanUndoError::Unresolved {
+            step: plan.step_id(ix).clone(),
+            source,
+        })?;
         let after = chain.last().and_then(|before| before.id.clone());
         chain.extend(undo_step(plan, ix, args, after));
     }
-    let title = plan.document().title.as_deref().unwrap_or_else(|| plan.id().as_str());
+    let title = plan
+        .document()
+        .title
+        .as_deref()
+        .unwrap_or_else(|| plan.id().as_str());
     let document = Document {
         id: Some(plan.id().clone()),
         title: Some(format!("Undo of {title}")),
@@ -85,17 +110,26 @@ pub fn plan_undo(run: &Run, values: &dyn Values, catalog: &Catalog) -> Result<Un
         steps: chain,
         ..Document::default()
     };
-    Ok(UndoPlan { document, steps, kept: kept(run, catalog) })
+    Ok(UndoPlan {
+        document,
+        steps,
+        kept: kept(run, catalog),
+    })
 }
 
-fn undo_step(plan: &Plan, ix: StepIx, args: Map<String, Value>, after: Option<StepId>) -> Option<Step> {
+fn undo_step(
+    plan: &Plan,
+    ix: StepIx,
+    args: Map<String, Value>,
+    after: Option<StepId>,
+) -> Option<Step> {
     let step = plan.step(ix);
     let undo = step.undo.as_deref()?;
     let id = plan.step_id(ix);
-    let title = step
-        .title
-        .as_deref()
-        .map_or_else(|| format!("Take back {id}"), |title| format!("Take back: {title}"));
+    let title = step.title.as_deref().map_or_else(
+        || format!("Take back {id}"),
+        |title| format!("Take back: {title}"),
+    );
     Some(Step {
         id: Some(undo_step_id(id)),
         title: Some(title),
@@ -117,15 +151,23 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
             .as_deref()
             .is_some_and(|name| catalog.resolve(name).is_ok_and(|tool| tool.is_read_only()));
         if run.is_reused(ix) && !read_only {
-            return run.start().forked_from.as_ref().map(|fork| Kept::Reused { from: fork.run.clone() });
+            return run.start().forked_from.as_ref().map(|fork| Kept::Reused {
+                from: fork.run.clone(),
+            });
         }
         let acted = step.tool.is_some() && !read_only || run.calls_of_agent(ix).next().is_some();
         (step.undo.is_none() && acted).then_some(Kept::NoUndo)
     };
     let mut kept = Vec::new();
-    for ix in plan.indices().filter(|&ix| matches!(run.step(ix), StepState::Completed { .. })) {
+    for ix in plan
+        .indices()
+        .filter(|&ix| matches!(run.step(ix), StepState::Completed { .. }))
+    {
         if plan.step(ix).plan.is_some() && plan.step(ix).undo.is_none() {
-            kept.extend(run.children(ix).map(|child| (ix, Kept::Child { run: child.child() })));
+            kept.extend(
+                run.children(ix)
+                    .map(|child| (ix, Kept::Child { run: child.child() })),
+            );
         } else {
             kept.extend(why(ix).map(|why| (ix, why)));
         }
@@ -133,9 +175,18 @@ fn kept(run: &Run, catalog: &Catalog) -> Vec<(StepIx, Kept)> {
     kept
 }
 
-fn undo_args(plan: &Plan, ix: StepIx, values: &dyn Values) -> Result<Map<String, Value>, ResolveError> {
+fn undo_args(
+    plan: &Plan,
+    ix: StepIx,
+    values: &dyn Values,
+) -> Result<Map<String, Value>, ResolveError> {
     let Some(template) = plan.undo_template(ix) else {
-        return Ok(plan.step(ix).undo.as_ref().map(|undo| undo.args.clone()).unwrap_or_default());
+        return Ok(plan
+            .step(ix)
+            .undo
+            .as_ref()
+            .map(|undo| undo.args.clone())
+            .unwrap_or_default());
     };
     match fixed(template, values, plan.max_resolved_bytes())? {
         Value::Object(args) => Ok(args),
@@ -145,16 +196,18 @@ fn undo_args(plan: &Plan, ix: StepIx, values: &dyn Values) -> Result<Map<String,
     }
 }
 
-/// The template as text of a plan in which every reference is replaced by its value. Only secrets stay references:
-/// their values are never written down.
+/// The template as text of a plan in which every reference is replaced by its value. Only secrets
+/// stay references: their values are never written down.
 fn fixed(template: &Template, values: &dyn Values, limit: usize) -> Result<Value, ResolveError> {
     Ok(match template {
         Template::Reference(reference) if is_secret(reference) => written(reference).into(),
         Template::Literal(_) | Template::Reference(_) => literal(template.resolve(values, limit)?),
         Template::Text(segments) => fixed_text(segments, values, limit)?.into(),
-        Template::List(list) => {
-            Value::Array(list.iter().map(|element| fixed(element, values, limit)).collect::<Result<_, _>>()?)
-        }
+        Template::List(list) => Value::Array(
+            list.iter()
+                .map(|element| fixed(element, values, limit))
+                .collect::<Result<_, _>>()?,
+        ),
         Template::Object(entries) => Value::Object(
             entries
                 .iter()
@@ -164,8 +217,13 @@ fn fixed(template: &Template, values: &dyn Values, limit: usize) -> Result<Value
     })
 }
 
-/// Plain text between secrets is put together before it is escaped: two values may form a marker only together.
-fn fixed_text(segments: &[Segment], values: &dyn Values, limit: usize) -> Result<String, ResolveError> {
+/// Plain text between secrets is put together before it is escaped: two values may form a marker
+/// only together.
+fn fixed_text(
+    segments: &[Segment],
+    values: &dyn Values,
+    limit: usize,
+) -> Result<String, ResolveError> {
     let (mut text, mut plain) = (String::new(), Vec::new());
     for segment in segments {
         match segment {
@@ -173,7 +231,9 @@ fn fixed_text(segments: &[Segment], values: &dyn Values, limit: usize) -> Result
                 text.push_str(&plain_text(&mut plain, values, limit)?);
                 if text.ends_with('$') {
                     // It would turn the reference into text.
-                    return Err(ResolveError::Secret { reference: reference.source.to_string() });
+                    return Err(ResolveError::Secret {
+                        reference: reference.source.to_string(),
+                    });
                 }
                 text.push_str(&written(reference));
             }
@@ -184,7 +244,11 @@ fn fixed_text(segments: &[Segment], values: &dyn Values, limit: usize) -> Result
     Ok(text)
 }
 
-fn plain_text(plain: &mut Vec<Segment>, values: &dyn Values, limit: usize) -> Result<String, ResolveError> {
+fn plain_text(
+    plain: &mut Vec<Segment>,
+    values: &dyn Values,
+    limit: usize,
+) -> Result<String, ResolveError> {
     let resolved = Template::Text(std::mem::take(plain)).resolve(values, limit)?;
     Ok(resolved.as_str().map(escape).unwrap_or_default())
 }
@@ -198,12 +262,17 @@ fn written(reference: &Reference) -> String {
 }
 
 impl Run {
-    /// The completed steps that say how they are taken back, the last to complete first. Since a step completes after
-    /// what it depends on, this is a reverse topological order.
+    /// The completed steps that say how they are taken back, the last to complete first. Since a
+    /// step completes after what it depends on, this is a reverse topological order.
     pub fn undoable(&self) -> impl Iterator<Item = StepIx> + '_ {
         let completed = |ix: &StepIx| matches!(self.step(*ix), StepState::Completed { .. });
         let told = |ix: &StepIx| self.plan.step(*ix).undo.is_some() && !self.is_reused(*ix);
-        self.finished().iter().rev().copied().filter(completed).filter(told)
+        self.finished()
+            .iter()
+            .rev()
+            .copied()
+            .filter(completed)
+            .filter(told)
     }
 
     /// The places of the child runs that a step of the plan has: one, or one per element.
@@ -219,7 +288,13 @@ impl Run {
     pub fn child_place(&self, ix: StepIx) -> Parent {
         let step = self.plan.step_id(self.plan_step(ix)).clone();
         let index = self.instance(ix).map(|instance| instance.index);
-        Parent { run: self.id.clone(), step, index, call: None, outside: false }
+        Parent {
+            run: self.id.clone(),
+            step,
+            index,
+            call: None,
+            outside: false,
+        }
     }
 
     /// Whether the value was taken over from another run.
@@ -227,7 +302,11 @@ impl Run {
         self.reused.contains(&ix)
     }
 
-    pub(super) fn note_undo(&mut self, entry: &Entry<RunEvent>, run: &RunId) -> Result<(), Corrupt> {
+    pub(super) fn note_undo(
+        &mut self,
+        entry: &Entry<RunEvent>,
+        run: &RunId,
+    ) -> Result<(), Corrupt> {
         if !self.state.is_terminal() || self.undoable().next().is_none() {
             return Err(self.cannot_follow(entry, "undo_opened"));
         }

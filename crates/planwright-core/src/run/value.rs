@@ -25,8 +25,8 @@ impl StoredValue {
     /// Values whose JSON is longer than this become artifacts.
     pub const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-    /// Values that nest deeper than this cannot be kept. JSON is read with a recursion limit, and what is written
-    /// must be readable again, also inside the documents that quote it.
+    /// Values that nest deeper than this cannot be kept. JSON is read with a recursion limit, and
+    /// what is written must be readable again, also inside the documents that quote it.
     pub const MAX_DEPTH: usize = 100;
 
     /// Whether a value can be written down and read again.

@@ -1,7 +1,7 @@
 //! The spellings under which a secret may come back.
 //!
-//! Escapes (`%41`, `\u0041`, `&#65;`) are undone where the text is searched, since each character may be escaped or
-//! not. Here is what changes the whole text: base64, hex, and the like.
+//! Escapes (`%41`, `\u0041`, `&#65;`) are undone where the text is searched, since each character
+//! may be escaped or not. Here is what changes the whole text: base64, hex, and the like.
 
 use super::text::is_blank;
 use std::collections::BTreeSet;
@@ -18,8 +18,8 @@ pub(super) struct Form {
 
 /// Shorter spellings would be found everywhere.
 const SHORTEST: usize = 4;
-/// Secrets from this length on are also looked for where chance would find shorter ones: turned round, in another
-/// case, across white space and across neighbouring texts.
+/// Secrets from this length on are also looked for where chance would find shorter ones: turned
+/// round, in another case, across white space and across neighbouring texts.
 pub(super) const LONG: usize = 8;
 /// Lines of a secret with several lines that count as secrets themselves: tools print line by line.
 const LONG_LINE: usize = 16;
@@ -39,15 +39,22 @@ pub(super) fn texts(secret: &str) -> Vec<&str> {
     let mut texts = vec![secret];
     if secret.trim_end().contains('\n') {
         // The lines around a key are the same for every key.
-        let lines = secret.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
+        let lines = secret
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with("-----"));
         texts.extend(lines.filter(|line| line.chars().count() >= LONG_LINE));
     }
     texts
 }
 
-/// Every spelling of a text, as it is found in a text that has white space and invisible characters of its own.
+/// Every spelling of a text, as it is found in a text that has white space and invisible characters
+/// of its own.
 pub(super) fn exact(text: &str) -> BTreeSet<Form> {
-    let visible: String = text.chars().filter(|&c| !super::text::is_hidden(c)).collect();
+    let visible: String = text
+        .chars()
+        .filter(|&c| !super::text::is_hidden(c))
+        .collect();
     let mut forms = spellings(text);
     if visible != text {
         forms.extend(spellings(&visible));
@@ -58,15 +65,23 @@ pub(super) fn exact(text: &str) -> BTreeSet<Form> {
 /// Every spelling of a text, as it is found once all white space is gone.
 pub(super) fn squeezed(text: &str) -> BTreeSet<Form> {
     let squeeze = |form: Form| match std::str::from_utf8(&form.bytes) {
-        Ok(text) => {
-            Form { bytes: text.chars().filter(|&c| !is_blank(c)).collect::<String>().into_bytes(), ..form }
-        }
+        Ok(text) => Form {
+            bytes: text
+                .chars()
+                .filter(|&c| !is_blank(c))
+                .collect::<String>()
+                .into_bytes(),
+            ..form
+        },
         Err(_) => form,
     };
     let mut forms: BTreeSet<Form> = exact(text).into_iter().map(squeeze).collect();
     // A list of bytes, its numbers side by side.
     forms.extend(plain(decimal(text.as_bytes(), "")));
-    forms.into_iter().filter(|form| form.bytes.len() >= LONG).collect()
+    forms
+        .into_iter()
+        .filter(|form| form.bytes.len() >= LONG)
+        .collect()
 }
 
 fn spellings(text: &str) -> BTreeSet<Form> {
@@ -84,7 +99,11 @@ fn spellings(text: &str) -> BTreeSet<Form> {
     }
     let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let escaped = serde_json::to_string(text).map(|quoted| quoted.trim_matches('"').to_owned());
-    for bytes in [text.as_bytes(), &wide, escaped.as_deref().unwrap_or(text).as_bytes()] {
+    for bytes in [
+        text.as_bytes(),
+        &wide,
+        escaped.as_deref().unwrap_or(text).as_bytes(),
+    ] {
         forms.extend(hex(bytes).into_iter().flat_map(plain));
         for offset in 0..3 {
             forms.extend(in_alphabet(bytes, offset, 6, BASE64));
@@ -99,7 +118,11 @@ fn spellings(text: &str) -> BTreeSet<Form> {
 }
 
 fn plain(text: String) -> Option<Form> {
-    let form = Form { bytes: text.into_bytes(), ragged_start: false, ragged_end: false };
+    let form = Form {
+        bytes: text.into_bytes(),
+        ragged_start: false,
+        ragged_end: false,
+    };
     (form.bytes.len() >= SHORTEST).then_some(form)
 }
 
@@ -115,7 +138,11 @@ fn hex(bytes: &[u8]) -> Vec<String> {
 }
 
 fn decimal(bytes: &[u8], separator: &str) -> String {
-    bytes.iter().map(ToString::to_string).collect::<Vec<_>>().join(separator)
+    bytes
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(separator)
 }
 
 fn rot13(text: &str) -> String {
@@ -129,13 +156,14 @@ fn rot13(text: &str) -> String {
         .collect()
 }
 
-/// The characters that are the same whatever stands before and after the secret, if `offset` bytes of something else
-/// come before it in its group.
+/// The characters that are the same whatever stands before and after the secret, if `offset` bytes
+/// of something else come before it in its group.
 fn in_alphabet(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Option<Form> {
     let (first, end) = (offset * 8, (offset + bytes.len()) * 8);
     let bit = |at: usize| bytes[at / 8 - offset] >> (7 - at % 8) & 1;
     let character = |at: usize| {
-        let index = (at * bits..(at + 1) * bits).fold(0, |index, at| index << 1 | usize::from(bit(at)));
+        let index =
+            (at * bits..(at + 1) * bits).fold(0, |index, at| index << 1 | usize::from(bit(at)));
         alphabet[index]
     };
     let form = Form {
@@ -151,7 +179,9 @@ mod tests {
     use super::*;
 
     fn has(text: &str, spelling: &str) -> bool {
-        exact(text).iter().any(|form| form.bytes == spelling.as_bytes())
+        exact(text)
+            .iter()
+            .any(|form| form.bytes == spelling.as_bytes())
     }
 
     #[test]
@@ -171,8 +201,14 @@ mod tests {
     #[test]
     fn no_form_is_found_by_chance() {
         for text in ["abcd", "12345678", "ä€😀x"] {
-            assert!(exact(text).iter().all(|form| form.bytes.len() >= SHORTEST), "{text}");
-            assert!(squeezed(text).iter().all(|form| form.bytes.len() >= LONG), "{text}");
+            assert!(
+                exact(text).iter().all(|form| form.bytes.len() >= SHORTEST),
+                "{text}"
+            );
+            assert!(
+                squeezed(text).iter().all(|form| form.bytes.len() >= LONG),
+                "{text}"
+            );
         }
     }
 

@@ -3,7 +3,8 @@
 use crate::tool::ToolName;
 use std::fmt;
 
-/// The name of a secret: 1 to 64 ASCII letters, digits, `_` and `-`. It is shown wherever the secret is meant.
+/// The name of a secret: 1 to 64 ASCII letters, digits, `_` and `-`. It is shown wherever the
+/// secret is meant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretName(String);
 
@@ -12,7 +13,9 @@ impl SecretName {
 
     pub fn new(name: &str) -> Option<Self> {
         let fits = !name.is_empty() && name.len() <= Self::MAX_CHARS;
-        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+        let plain = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
         (fits && plain).then(|| Self(name.to_owned()))
     }
 
@@ -32,14 +35,18 @@ impl fmt::Display for SecretName {
     }
 }
 
-/// Whether a pattern such as `github.*` means this tool. `*` stands for any characters; everything else, also the
-/// case of letters, has to be the same.
+/// Whether a pattern such as `github.*` means this tool. `*` stands for any characters; everything
+/// else, also the case of letters, has to be the same.
 pub fn matches_tool(pattern: &str, tool: &ToolName) -> bool {
     let name = tool.to_string();
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -55,7 +62,10 @@ mod tests {
 
     #[test]
     fn a_pattern_means_exactly_what_it_says() {
-        let tool = ToolName { server: "github".into(), tool: "create_issue".into() };
+        let tool = ToolName {
+            server: "github".into(),
+            tool: "create_issue".into(),
+        };
         for yes in [
             "github.create_issue",
             "github.*",
@@ -80,13 +90,19 @@ mod tests {
             assert!(!matches_tool(no, &tool), "{no}");
         }
         // The end of one part is not the beginning of the next.
-        let short = ToolName { server: "a".into(), tool: "b".into() };
+        let short = ToolName {
+            server: "a".into(),
+            tool: "b".into(),
+        };
         assert!(!matches_tool("a.b*b", &short));
     }
 
     #[test]
     fn a_name_is_plain() {
-        assert_eq!(SecretName::new("GITHUB_TOKEN-2").unwrap().reference(), "${secret.GITHUB_TOKEN-2}");
+        assert_eq!(
+            SecretName::new("GITHUB_TOKEN-2").unwrap().reference(),
+            "${secret.GITHUB_TOKEN-2}"
+        );
         for bad in ["", "a.b", "ключ", "a b", &"x".repeat(65)] {
             assert_eq!(SecretName::new(bad), None, "{bad}");
         }

@@ -36,7 +36,8 @@ pub(super) struct Found {
     secret: usize,
 }
 
-/// Masking can only bring a secret into being if the secret is a piece of a mask. Even that ends here.
+/// Masking can only bring a secret into being if the secret is a piece of a mask. Even that ends
+/// here.
 const MAX_PASSES: usize = 4;
 /// Texts are searched piece by piece, so that views of them stay small.
 const WINDOW: usize = 1 << 20;
@@ -50,7 +51,8 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Looks for all of these. A name may come with several values, when a secret was changed on the way.
+    /// Looks for all of these. A name may come with several values, when a secret was changed on
+    /// the way.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a SecretName, &'a SecretText)>) -> Self {
         let (mut exact, mut squeezed) = (BTreeMap::new(), BTreeMap::new());
         let (mut masks, mut longest) = (Vec::new(), 0);
@@ -58,9 +60,17 @@ impl Redactor {
             for text in forms::texts(secret.expose()) {
                 longest = longest.max(text.len());
                 let long = forms::is_long(text);
-                exact.extend(forms::exact(text).into_iter().map(|form| (form, (index, long))));
+                exact.extend(
+                    forms::exact(text)
+                        .into_iter()
+                        .map(|form| (form, (index, long))),
+                );
                 if long {
-                    squeezed.extend(forms::squeezed(text).into_iter().map(|form| (form, (index, long))));
+                    squeezed.extend(
+                        forms::squeezed(text)
+                            .into_iter()
+                            .map(|form| (form, (index, long))),
+                    );
                 }
             }
             masks.push(format!("[secret {name}]"));
@@ -72,7 +82,10 @@ impl Redactor {
             reach: longest * LONGEST_ESCAPE,
         };
         // A mask that holds a secret would give it away.
-        redactor.masks = masks.into_iter().map(|mask| redactor.harmless(mask)).collect();
+        redactor.masks = masks
+            .into_iter()
+            .map(|mask| redactor.harmless(mask))
+            .collect();
         redactor
     }
 
@@ -123,7 +136,10 @@ impl Redactor {
             if found.iter().all(Vec::is_empty) {
                 return;
             }
-            let mut masked = Masked { redactor: self, found: found.into_iter() };
+            let mut masked = Masked {
+                redactor: self,
+                found: found.into_iter(),
+            };
             masked.value(value);
         }
         *value = Value::String(self.harmless("[hidden]".to_owned()));
@@ -136,8 +152,8 @@ impl Redactor {
             .unwrap_or_default()
     }
 
-    /// All places, in order and apart from each other. With `joined`, the text is made of pieces, and only what
-    /// chance does not produce counts.
+    /// All places, in order and apart from each other. With `joined`, the text is made of pieces,
+    /// and only what chance does not produce counts.
     pub(super) fn find(&self, bytes: &[u8], joined: bool) -> Vec<Found> {
         let mut found = Vec::new();
         if self.is_empty() {
@@ -147,8 +163,10 @@ impl Redactor {
         loop {
             let end = bytes.len().min(start + WINDOW + 2 * self.reach);
             let window = &bytes[start..end];
-            let offset =
-                |found: Found| Found { range: found.range.start + start..found.range.end + start, ..found };
+            let offset = |found: Found| Found {
+                range: found.range.start + start..found.range.end + start,
+                ..found
+            };
             let mut inside = Vec::new();
             self.find_in_window(window, joined, &mut inside);
             found.extend(inside.into_iter().map(offset));
@@ -164,9 +182,14 @@ impl Redactor {
         let whole = View::whole(window);
         self.find_in_view(&whole, window, joined, found);
         for first in NESTED {
-            let Some(once) = whole.unescaped(first) else { continue };
+            let Some(once) = whole.unescaped(first) else {
+                continue;
+            };
             self.find_in_view(&once, window, joined, found);
-            for twice in NESTED.into_iter().filter_map(|second| once.unescaped(second)) {
+            for twice in NESTED
+                .into_iter()
+                .filter_map(|second| once.unescaped(second))
+            {
                 self.find_in_view(&twice, window, joined, found);
             }
         }
@@ -190,8 +213,10 @@ impl Redactor {
 
     /// Per leaf, what must not be shown of it.
     fn find_in_leaves(&self, leaves: &[Leaf<'_>]) -> Vec<Vec<Found>> {
-        let mut found: Vec<Vec<Found>> =
-            leaves.iter().map(|leaf| self.find(leaf.text.as_bytes(), false)).collect();
+        let mut found: Vec<Vec<Found>> = leaves
+            .iter()
+            .map(|leaf| self.find(leaf.text.as_bytes(), false))
+            .collect();
         if leaves.len() > 1 && self.squeezed.is_some() {
             self.find_across(leaves, |_| true, &mut found);
             if leaves.iter().any(|leaf| leaf.is_key) {
@@ -203,19 +228,32 @@ impl Redactor {
     }
 
     /// Reads the leaves that are meant as one text.
-    fn find_across(&self, leaves: &[Leaf<'_>], meant: fn(&Leaf<'_>) -> bool, found: &mut [Vec<Found>]) {
+    fn find_across(
+        &self,
+        leaves: &[Leaf<'_>],
+        meant: fn(&Leaf<'_>) -> bool,
+        found: &mut [Vec<Found>],
+    ) {
         let (mut text, mut starts) = (String::new(), Vec::new());
         for (index, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| meant(leaf)) {
             starts.push((text.len(), index));
             text.push_str(&leaf.text);
         }
         for Found { range, secret } in self.find(text.as_bytes(), true) {
-            let first = starts.partition_point(|&(start, _)| start <= range.start).saturating_sub(1);
-            for &(start, index) in starts[first..].iter().take_while(|&&(start, _)| start < range.end) {
+            let first = starts
+                .partition_point(|&(start, _)| start <= range.start)
+                .saturating_sub(1);
+            for &(start, index) in starts[first..]
+                .iter()
+                .take_while(|&&(start, _)| start < range.end)
+            {
                 let end = start + leaves[index].text.len();
                 let inside = range.start.max(start) - start..range.end.min(end).max(start) - start;
                 if !inside.is_empty() {
-                    found[index].push(Found { range: inside, secret });
+                    found[index].push(Found {
+                        range: inside,
+                        secret,
+                    });
                 }
             }
         }
@@ -255,7 +293,10 @@ impl Finder {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms.keys().map(|form| &form.bytes))
             .expect("the number and the length of secrets are bounded");
-        let forms = forms.into_iter().map(|(form, (secret, long))| (secret, form, long)).collect();
+        let forms = forms
+            .into_iter()
+            .map(|(form, (secret, long))| (secret, form, long))
+            .collect();
         Some(Self { automaton, forms })
     }
 
@@ -271,9 +312,16 @@ impl Finder {
             }
             if form.ragged_end {
                 range.end += usize::from(window.get(range.end).is_some_and(|&byte| is_digit(byte)));
-                range.end += window[range.end..].iter().take(6).take_while(|&&byte| byte == b'=').count();
+                range.end += window[range.end..]
+                    .iter()
+                    .take(6)
+                    .take_while(|&&byte| byte == b'=')
+                    .count();
             }
-            found.push(Found { range, secret: *secret });
+            found.push(Found {
+                range,
+                secret: *secret,
+            });
         }
     }
 }
@@ -310,11 +358,20 @@ fn leaves(value: &Value) -> Vec<Leaf<'_>> {
     fn collect<'a>(value: &'a Value, leaves: &mut Vec<Leaf<'a>>) {
         match value {
             Value::Null | Value::Bool(_) => {}
-            Value::Number(number) => leaves.push(Leaf { text: number.to_string().into(), is_key: false }),
-            Value::String(text) => leaves.push(Leaf { text: text.into(), is_key: false }),
+            Value::Number(number) => leaves.push(Leaf {
+                text: number.to_string().into(),
+                is_key: false,
+            }),
+            Value::String(text) => leaves.push(Leaf {
+                text: text.into(),
+                is_key: false,
+            }),
             Value::Array(list) => list.iter().for_each(|element| collect(element, leaves)),
             Value::Object(map) => map.iter().for_each(|(key, element)| {
-                leaves.push(Leaf { text: key.into(), is_key: true });
+                leaves.push(Leaf {
+                    text: key.into(),
+                    is_key: true,
+                });
                 collect(element, leaves);
             }),
         }

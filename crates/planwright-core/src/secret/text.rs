@@ -5,14 +5,16 @@ use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The value of a secret. It never prints itself, and is wiped from memory when the last copy is dropped.
+/// The value of a secret. It never prints itself, and is wiped from memory when the last copy is
+/// dropped.
 #[derive(Clone)]
 pub struct SecretText(Arc<Zeroizing<String>>);
 
 /// Why a text cannot be used as a secret. The text itself is never named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretTextError {
-    /// Shorter texts occur by chance: masking them would destroy results, and not masking them would leak.
+    /// Shorter texts occur by chance: masking them would destroy results, and not masking them
+    /// would leak.
     #[error(
         "it is too short to be recognised again: at least {} visible characters are needed",
         SecretText::MIN_CHARS
@@ -50,12 +52,14 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// Characters that a terminal, a line wrap or a reader would not show: a text with them in between is still the text.
+/// Characters that a terminal, a line wrap or a reader would not show: a text with them in between
+/// is still the text.
 pub(super) fn is_blank(c: char) -> bool {
     c.is_whitespace() || is_hidden(c)
 }
 
-/// Characters that are dropped before a text reaches a terminal, so that what stands around them meets.
+/// Characters that are dropped before a text reaches a terminal, so that what stands around them
+/// meets.
 pub(super) fn is_hidden(c: char) -> bool {
     c.is_control() && !c.is_whitespace() || is_invisible(c)
 }
@@ -67,7 +71,10 @@ mod tests {
     #[test]
     fn a_secret_does_not_print_itself() {
         let secret = SecretText::new("hunter2hunter2".to_owned()).unwrap();
-        assert_eq!(format!("{secret:?} {:#?}", Some(&secret)), "[secret] Some(\n    [secret],\n)");
+        assert_eq!(
+            format!("{secret:?} {:#?}", Some(&secret)),
+            "[secret] Some(\n    [secret],\n)"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A text as it reads once some of its escapes are undone or some of its characters are left out, with the way back.
+//! A text as it reads once some of its escapes are undone or some of its characters are left out,
+//! with the way back.
 
 use std::ops::Range;
 
@@ -6,7 +7,8 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
-    /// Where each byte begins and ends in the text it comes from. Views are of windows, which are small.
+    /// Where each byte begins and ends in the text it comes from. Views are of windows, which are
+    /// small.
     from: Vec<(u32, u32)>,
 }
 
@@ -27,7 +29,10 @@ impl View {
     /// The text as it is.
     pub(super) fn whole(bytes: &[u8]) -> Self {
         let end = u32::try_from(bytes.len()).expect("windows are small");
-        Self { bytes: bytes.to_vec(), from: (0..end).map(|at| (at, at + 1)).collect() }
+        Self {
+            bytes: bytes.to_vec(),
+            from: (0..end).map(|at| (at, at + 1)).collect(),
+        }
     }
 
     /// Where a range of this view comes from.
@@ -41,11 +46,17 @@ impl View {
         if !self.bytes.contains(&marker) {
             return None;
         }
-        let mut view =
-            Self { bytes: Vec::with_capacity(self.bytes.len()), from: Vec::with_capacity(self.bytes.len()) };
+        let mut view = Self {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            from: Vec::with_capacity(self.bytes.len()),
+        };
         let (mut at, mut changed) = (0, false);
         while at < self.bytes.len() {
-            let undone = if self.bytes[at] == marker { escape.undo(&self.bytes[at..]) } else { None };
+            let undone = if self.bytes[at] == marker {
+                escape.undo(&self.bytes[at..])
+            } else {
+                None
+            };
             if let Some((character, length)) = undone {
                 let from = (self.from[at].0, self.from[at + length - 1].1);
                 for byte in character.bytes() {
@@ -63,7 +74,10 @@ impl View {
 
     /// The view without some characters, or nothing if it has none of them.
     pub(super) fn without(&self, dropped: fn(char) -> bool) -> Option<Self> {
-        let mut view = Self { bytes: Vec::new(), from: Vec::new() };
+        let mut view = Self {
+            bytes: Vec::new(),
+            from: Vec::new(),
+        };
         let (mut at, mut changed) = (0, false);
         for chunk in self.bytes.utf8_chunks() {
             for character in chunk.valid().chars() {
@@ -122,9 +136,10 @@ impl Escape {
             Self::Percent if text.get(1) == Some(&b'u') => {
                 unit(text, 2, 4).map(|(c, length)| (Undone::Character(c), length))
             }
-            Self::Percent | Self::Printable => {
-                Some((Undone::Byte(u8::try_from(number(text.get(1..3)?, 16)?).ok()?), 3))
-            }
+            Self::Percent | Self::Printable => Some((
+                Undone::Byte(u8::try_from(number(text.get(1..3)?, 16)?).ok()?),
+                3,
+            )),
             Self::Backslash => backslash(text),
             Self::Entity => entity(text),
         }
@@ -140,15 +155,24 @@ fn backslash(text: &[u8]) -> Option<(Undone, usize)> {
         b'b' => short('\u{8}'),
         b'f' => short('\u{c}'),
         plain @ (b'"' | b'\'' | b'\\' | b'/' | b'`' | b'$') => short(char::from(plain)),
-        b'x' => Some((Undone::Byte(u8::try_from(number(text.get(2..4)?, 16)?).ok()?), 4)),
+        b'x' => Some((
+            Undone::Byte(u8::try_from(number(text.get(2..4)?, 16)?).ok()?),
+            4,
+        )),
         b'u' if text.get(2) == Some(&b'{') => {
             let length = text.iter().take(10).position(|&byte| byte == b'}')?;
-            Some((Undone::Character(char::from_u32(number(&text[3..length], 16)?)?), length + 1))
+            Some((
+                Undone::Character(char::from_u32(number(&text[3..length], 16)?)?),
+                length + 1,
+            ))
         }
-        b'u' => {
-            surrogates(text).or_else(|| unit(text, 2, 4)).map(|(c, length)| (Undone::Character(c), length))
-        }
-        b'0'..=b'3' => Some((Undone::Byte(u8::try_from(number(text.get(1..4)?, 8)?).ok()?), 4)),
+        b'u' => surrogates(text)
+            .or_else(|| unit(text, 2, 4))
+            .map(|(c, length)| (Undone::Character(c), length)),
+        b'0'..=b'3' => Some((
+            Undone::Byte(u8::try_from(number(text.get(1..4)?, 8)?).ok()?),
+            4,
+        )),
         _ => None,
     }
 }
@@ -191,7 +215,11 @@ fn entity(text: &[u8]) -> Option<(Undone, usize)> {
 
 /// Digits and nothing else, no sign either.
 fn number(digits: &[u8], radix: u32) -> Option<u32> {
-    if digits.is_empty() || !digits.iter().all(|&digit| char::from(digit).is_digit(radix)) {
+    if digits.is_empty()
+        || !digits
+            .iter()
+            .all(|&digit| char::from(digit).is_digit(radix))
+    {
         return None;
     }
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
@@ -208,13 +236,22 @@ mod tests {
 
     #[test]
     fn every_escape_is_undone_once() {
-        assert_eq!(undone("a%41%c3%A9%u0042%zz%4%2541", Escape::Percent), "aAéB%zz%4%41");
         assert_eq!(
-            undone(r#"\n\"\\\u0041\ud83d\ude00\x41\101\u{1F600}\q\ud83d\u00"#, Escape::Backslash),
+            undone("a%41%c3%A9%u0042%zz%4%2541", Escape::Percent),
+            "aAéB%zz%4%41"
+        );
+        assert_eq!(
+            undone(
+                r#"\n\"\\\u0041\ud83d\ude00\x41\101\u{1F600}\q\ud83d\u00"#,
+                Escape::Backslash
+            ),
             "\n\"\\A😀AA😀\\q\\ud83d\\u00"
         );
         assert_eq!(
-            undone("&amp;&#65;&#x41;&#X41;&;&#;&#xffffffff;&copy;&lt", Escape::Entity),
+            undone(
+                "&amp;&#65;&#x41;&#X41;&;&#;&#xffffffff;&copy;&lt",
+                Escape::Entity
+            ),
             "&AAA&;&#;&#xffffffff;&copy;&lt"
         );
         assert_eq!(undone("=41=4", Escape::Printable), "A=4");
@@ -224,7 +261,11 @@ mod tests {
     #[test]
     fn a_range_leads_back_to_where_it_comes_from() {
         let whole = View::whole("x%41 \u{200b}%42y".as_bytes());
-        let view = whole.unescaped(Escape::Percent).unwrap().without(super::super::text::is_blank).unwrap();
+        let view = whole
+            .unescaped(Escape::Percent)
+            .unwrap()
+            .without(super::super::text::is_blank)
+            .unwrap();
         assert_eq!(view.bytes, b"xABy");
         assert_eq!(view.source(1..2), 1..4);
         assert_eq!(view.source(1..3), 1..11);

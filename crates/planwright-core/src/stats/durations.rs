@@ -1,4 +1,5 @@
-//! Durations, kept as counts in steps of an eighth: quantiles of millions in a few kilobytes, at most 12% off.
+//! Durations, kept as counts in steps of an eighth: quantiles of millions in a few kilobytes, at
+//! most 12% off.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,12 +30,18 @@ impl Durations {
 
     pub fn mean(&self) -> Option<Duration> {
         let millis = self.total.as_millis().checked_div(u128::from(self.count))?;
-        Some(Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)))
+        Some(Duration::from_millis(
+            u64::try_from(millis).unwrap_or(u64::MAX),
+        ))
     }
 
     /// The duration that so many percent did not exceed.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
-        let rank = self.count.saturating_mul(percent.min(100)).div_ceil(100).max(1);
+        let rank = self
+            .count
+            .saturating_mul(percent.min(100))
+            .div_ceil(100)
+            .max(1);
         let mut seen = 0;
         for (&step, &count) in &self.counts {
             seen += count;
@@ -77,8 +84,14 @@ mod tests {
     fn every_duration_is_at_most_an_eighth_below_what_its_step_says() {
         for millis in (0..5_000).chain([u64::from(u32::MAX), 1 << 40, u64::MAX / 2, u64::MAX]) {
             let upper = upper(step(millis));
-            assert!(upper >= millis, "{millis} fell into a step that ends at {upper}");
-            assert!(upper - millis <= millis / 8, "{millis} is said to be {upper}");
+            assert!(
+                upper >= millis,
+                "{millis} fell into a step that ends at {upper}"
+            );
+            assert!(
+                upper - millis <= millis / 8,
+                "{millis} is said to be {upper}"
+            );
         }
     }
 

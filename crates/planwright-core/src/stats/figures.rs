@@ -96,15 +96,18 @@ impl Figures {
     pub fn add_calls(&mut self, tally: &mut RunTally) {
         for (tool, took, succeeded) in tally.calls.drain(..) {
             let known = self.tools.contains_key(&tool) || self.tools.len() < MAX_TOOLS;
-            let figures = self.tools.entry(if known { tool } else { OTHERS.to_owned() }).or_default();
+            let figures = self
+                .tools
+                .entry(if known { tool } else { OTHERS.to_owned() })
+                .or_default();
             figures.calls += 1;
             figures.failures += u64::from(!succeeded);
             figures.latency.note(took);
         }
     }
 
-    /// What a run of this plan can be expected to take: what its author says, else what its tools took so far along
-    /// its longest path. Nothing, if nothing is known about them.
+    /// What a run of this plan can be expected to take: what its author says, else what its tools
+    /// took so far along its longest path. Nothing, if nothing is known about them.
     pub fn predict(&self, plan: &Plan) -> Option<Duration> {
         if let Some(seconds) = plan.document().estimated_duration {
             return Duration::try_from_secs_f64(seconds).ok();
@@ -119,22 +122,29 @@ impl Figures {
         if known.is_empty() {
             return None;
         }
-        plan.graph().remaining(estimates_by_tool(plan, &known)).into_iter().max()
+        plan.graph()
+            .remaining(estimates_by_tool(plan, &known))
+            .into_iter()
+            .max()
     }
 
     /// Journals name tools in full; plans may name them without their server.
     fn mean_of(&self, label: &str) -> Option<Duration> {
         let figures = self.tools.get(label).or_else(|| {
-            let mut named = self
-                .tools
-                .iter()
-                .filter(|(name, _)| name.strip_suffix(label).is_some_and(|server| server.ends_with('.')));
-            named.next().map(|(_, figures)| figures).filter(|_| named.next().is_none())
+            let mut named = self.tools.iter().filter(|(name, _)| {
+                name.strip_suffix(label)
+                    .is_some_and(|server| server.ends_with('.'))
+            });
+            named
+                .next()
+                .map(|(_, figures)| figures)
+                .filter(|_| named.next().is_none())
         });
         figures.and_then(|figures| figures.latency.mean())
     }
 
-    /// Adds a run that is one call of an executor: its call and what people said about it count, the run does not.
+    /// Adds a run that is one call of an executor: its call and what people said about it count,
+    /// the run does not.
     pub fn add_call_run(&mut self, mut tally: RunTally) {
         self.add_calls(&mut tally);
         self.models.add(&tally.models);
@@ -161,6 +171,9 @@ impl Figures {
     /// Adds a plan that asks for a tool nobody offers.
     pub fn add_gap(&mut self, tool: &str) {
         let known = self.gaps.contains_key(tool) || self.gaps.len() < MAX_TOOLS;
-        *self.gaps.entry(if known { tool } else { OTHERS }.to_owned()).or_default() += 1;
+        *self
+            .gaps
+            .entry(if known { tool } else { OTHERS }.to_owned())
+            .or_default() += 1;
     }
 }

@@ -62,7 +62,9 @@ impl ModelCosts {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelFigures)> {
-        self.0.iter().map(|(model, figures)| (model.as_str(), figures))
+        self.0
+            .iter()
+            .map(|(model, figures)| (model.as_str(), figures))
     }
 
     /// All models together.

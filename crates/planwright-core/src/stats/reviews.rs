@@ -7,7 +7,8 @@ use crate::review::ReviewEvent;
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// What is remembered of one plan while its journal is read. Handed over to [`Figures`](super::Figures) at its end.
+/// What is remembered of one plan while its journal is read. Handed over to
+/// [`Figures`](super::Figures) at its end.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewTally {
     since: Option<Timestamp>,
@@ -28,7 +29,10 @@ pub struct ReviewTally {
 impl ReviewTally {
     /// Counts what happened from then on; everything if absent.
     pub fn since(since: Option<Timestamp>) -> Self {
-        Self { since, ..Self::default() }
+        Self {
+            since,
+            ..Self::default()
+        }
     }
 
     pub fn note(&mut self, entry: &Entry<ReviewEvent>) {
@@ -36,13 +40,18 @@ impl ReviewTally {
         let counts = u64::from(self.since.is_none_or(|since| entry.at >= since));
         match &entry.event {
             E::PlanProposed { planning, .. } => {
-                let used = planning.iter().filter(|_| counts > 0).flat_map(|planning| &planning.used);
+                let used = planning
+                    .iter()
+                    .filter(|_| counts > 0)
+                    .flat_map(|planning| &planning.used);
                 used.for_each(|used| self.models.note(used));
                 self.versions += counts;
                 self.proposed_at = Some(entry.at);
             }
             E::DraftProposed { .. } => self.proposed_at = Some(entry.at),
-            E::PlanApproved { by, .. } if by.kind == PrincipalKind::Policy => self.by_policy += counts,
+            E::PlanApproved { by, .. } if by.kind == PrincipalKind::Policy => {
+                self.by_policy += counts;
+            }
             E::PlanApproved { .. } => {
                 self.approvals += counts;
                 // The first yes to a version says how long it waited.

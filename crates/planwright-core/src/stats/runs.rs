@@ -8,7 +8,8 @@ use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What is remembered of one run while its journal is read. Handed over to [`Figures`](super::Figures) at its end.
+/// What is remembered of one run while its journal is read. Handed over to
+/// [`Figures`](super::Figures) at its end.
 #[derive(Debug, Clone, Default)]
 pub struct RunTally {
     pub(super) started_at: Option<Timestamp>,
@@ -49,8 +50,14 @@ impl RunTally {
             E::RunReflected { .. } => self.reflections += 1,
             E::CriteriaChecked { used, .. } => used.iter().for_each(|used| self.models.note(used)),
             E::RunStarted { .. } => self.started_at = Some(entry.at),
-            E::AttemptStarted { step, attempt, tool, .. } => {
-                self.in_flight.insert(step.clone(), (*attempt, tool.to_string(), entry.at));
+            E::AttemptStarted {
+                step,
+                attempt,
+                tool,
+                ..
+            } => {
+                self.in_flight
+                    .insert(step.clone(), (*attempt, tool.to_string(), entry.at));
             }
             E::AttemptSucceeded { step, .. } => self.answered(step, entry.at, Some(true)),
             E::AttemptFailed { step, .. } => {
@@ -79,7 +86,9 @@ impl RunTally {
                 self.denials += 1;
                 self.asked.remove(step);
             }
-            E::InputGiven { step, .. } | E::OutcomeResolved { step, .. } | E::StepFailed { step, .. } => {
+            E::InputGiven { step, .. }
+            | E::OutcomeResolved { step, .. }
+            | E::StepFailed { step, .. } => {
                 self.asked.remove(step);
             }
             E::RunPaused { .. } | E::RunStalled { .. } => self.stopped = true,
@@ -122,7 +131,9 @@ impl RunTally {
     }
 
     fn answered(&mut self, step: &StepId, at: Timestamp, succeeded: Option<bool>) {
-        let Some((_, tool, started_at)) = self.in_flight.remove(step) else { return };
+        let Some((_, tool, started_at)) = self.in_flight.remove(step) else {
+            return;
+        };
         if let Some(succeeded) = succeeded {
             self.calls.push((tool, at.since(started_at), succeeded));
         }

@@ -47,13 +47,24 @@ impl KnownTool {
         }
     }
 
-    /// A tool of a server in another process. What starts the server is part of what an approval pins, and so is
-    /// whether it is `believed`: its annotations count only then.
+    /// A tool of a server in another process. What starts the server is part of what an approval
+    /// pins, and so is whether it is `believed`: its annotations count only then.
     pub fn of_server(definition: ToolDefinition, origin: &Digest, believed: bool) -> Self {
-        let class = if believed { definition.annotated_class() } else { EffectClass::Unsafe };
-        let digest =
-            Digest::of_parts(&[definition.digest().as_bytes(), origin.as_bytes(), &[u8::from(believed)]]);
-        Self { digest, believed, ..Self::new(definition, class) }
+        let class = if believed {
+            definition.annotated_class()
+        } else {
+            EffectClass::Unsafe
+        };
+        let digest = Digest::of_parts(&[
+            definition.digest().as_bytes(),
+            origin.as_bytes(),
+            &[u8::from(believed)],
+        ]);
+        Self {
+            digest,
+            believed,
+            ..Self::new(definition, class)
+        }
     }
 
     pub fn is_read_only(&self) -> bool {
@@ -73,9 +84,12 @@ impl KnownTool {
             .map_err(String::as_str)
     }
 
-    /// The compiled output schema if the tool declares one, or why it cannot be compiled. Compiled once.
+    /// The compiled output schema if the tool declares one, or why it cannot be compiled. Compiled
+    /// once.
     pub fn output_validator(&self) -> Result<Option<&Validator>, &str> {
-        let Some(schema) = &self.definition.output_schema else { return Ok(None) };
+        let Some(schema) = &self.definition.output_schema else {
+            return Ok(None);
+        };
         self.output_validator
             .get_or_init(|| crate::json::compile_schema(schema))
             .as_ref()
@@ -89,7 +103,10 @@ pub enum ResolveToolError {
     #[error("unknown tool `{name}`")]
     Unknown { name: String, nearest: Vec<String> },
     #[error("the name `{name}` is ambiguous: {}", .candidates.join(", "))]
-    Ambiguous { name: String, candidates: Vec<String> },
+    Ambiguous {
+        name: String,
+        candidates: Vec<String>,
+    },
 }
 
 /// The tools known at one moment. Cheap to clone: it is asked for before every call.
@@ -123,9 +140,10 @@ impl Catalog {
                 name: name.to_owned(),
                 candidates: several.iter().map(|tool| tool.name.to_string()).collect(),
             }),
-            Some([]) | None => {
-                Err(ResolveToolError::Unknown { name: name.to_owned(), nearest: self.nearest(name) })
-            }
+            Some([]) | None => Err(ResolveToolError::Unknown {
+                name: name.to_owned(),
+                nearest: self.nearest(name),
+            }),
         }
     }
 
@@ -134,12 +152,19 @@ impl Catalog {
             Some(rest) => rest.split_once("__")?,
             None => name.split_once('.')?,
         };
-        self.0.tools.get(&ToolName { server: server.to_owned(), tool: tool.to_owned() })
+        self.0.tools.get(&ToolName {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+        })
     }
 
     /// Up to three names a person may have meant.
     fn nearest(&self, name: &str) -> Vec<String> {
-        let names = self.0.tools.values().flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
+        let names = self
+            .0
+            .tools
+            .values()
+            .flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
         crate::plan::nearest(name, names)
     }
 }
@@ -149,7 +174,11 @@ impl FromIterator<Arc<KnownTool>> for Catalog {
     fn from_iter<I: IntoIterator<Item = Arc<KnownTool>>>(tools: I) -> Self {
         let mut known = Tools::default();
         for tool in tools {
-            known.by_bare_name.entry(tool.name.tool.clone()).or_default().push(Arc::clone(&tool));
+            known
+                .by_bare_name
+                .entry(tool.name.tool.clone())
+                .or_default()
+                .push(Arc::clone(&tool));
             known.tools.insert(tool.name.clone(), tool);
         }
         Self(Arc::new(known))

@@ -29,8 +29,13 @@ impl TryFrom<String> for ToolName {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let (server, tool) = text.split_once('.').ok_or("a full tool name is `server.tool`")?;
-        Ok(Self { server: server.to_owned(), tool: tool.to_owned() })
+        let (server, tool) = text
+            .split_once('.')
+            .ok_or("a full tool name is `server.tool`")?;
+        Ok(Self {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+        })
     }
 }
 
@@ -121,7 +126,10 @@ impl ToolDefinition {
     /// A tool whose annotations say nothing, which means the dangerous answer to every question.
     pub fn new(server: &str, name: &str, description: &str, input_schema: Value) -> Self {
         Self {
-            name: ToolNameParts { server: server.to_owned(), name: name.to_owned() },
+            name: ToolNameParts {
+                server: server.to_owned(),
+                name: name.to_owned(),
+            },
             title: None,
             description: Some(description.to_owned()),
             input_schema,
@@ -143,7 +151,10 @@ impl ToolDefinition {
     }
 
     pub fn tool_name(&self) -> ToolName {
-        ToolName { server: self.name.server.clone(), tool: self.name.name.clone() }
+        ToolName {
+            server: self.name.server.clone(),
+            tool: self.name.name.clone(),
+        }
     }
 
     /// The digest of everything a person or a model could read about the tool.

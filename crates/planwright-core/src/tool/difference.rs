@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 const MAX_CHANGES: usize = 8;
 const MAX_TEXT: usize = 60;
 
-/// What changed, field by field, in few words. Equal definitions differ in where the tool comes from.
+/// What changed, field by field, in few words. Equal definitions differ in where the tool comes
+/// from.
 pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
     let mut changes = Vec::new();
     let fields = |definition: &ToolDefinition| {
@@ -23,7 +24,8 @@ pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
     };
     compare("", &fields(before), &fields(after), &mut changes);
     if changes.is_empty() {
-        return "its definition is the same, but it comes from another server or launch line".to_owned();
+        return "its definition is the same, but it comes from another server or launch line"
+            .to_owned();
     }
     let more = changes.len().saturating_sub(MAX_CHANGES);
     changes.truncate(MAX_CHANGES);
@@ -46,10 +48,13 @@ fn compare(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
         });
         return;
     };
-    let names = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name)));
+    let names = old
+        .keys()
+        .chain(new.keys().filter(|name| !old.contains_key(*name)));
     for name in names {
         let place = format!("{at}/{}", pointer_token(name));
-        let of = |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or(Value::Null);
+        let of =
+            |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or(Value::Null);
         compare(&place, &of(old), &of(new), changes);
     }
 }
@@ -74,7 +79,10 @@ mod tests {
     #[test]
     fn changes_are_named_by_their_place() {
         let before = tool("reads", json!({"properties": {"a": {"type": "string"}}}));
-        let after = tool("deletes", json!({"properties": {"a": {"type": "integer"}, "b": true}}));
+        let after = tool(
+            "deletes",
+            json!({"properties": {"a": {"type": "integer"}, "b": true}}),
+        );
         assert_eq!(
             difference(&before, &after),
             "description: \"reads\" → \"deletes\"; inputSchema/properties/a/type: \"string\" → \"integer\"; \
@@ -84,8 +92,13 @@ mod tests {
 
     #[test]
     fn a_difference_is_short_whatever_changed() {
-        let many =
-            |n: i32| json!((0..1000).map(|i| (format!("k{i}"), json!(n))).collect::<serde_json::Map<_, _>>());
+        let many = |n: i32| {
+            json!(
+                (0..1000)
+                    .map(|i| (format!("k{i}"), json!(n)))
+                    .collect::<serde_json::Map<_, _>>()
+            )
+        };
         let words = difference(&tool("a", many(1)), &tool(&"b".repeat(10_000), many(2)));
         assert!(words.len() < 1_500 && words.ends_with("more"), "{words}");
     }

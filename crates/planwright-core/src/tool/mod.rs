@@ -1,4 +1,5 @@
-//! What is known about tools: their definitions, how dangerous a call is, and which name means which tool.
+//! What is known about tools: their definitions, how dangerous a call is, and which name means
+//! which tool.
 
 mod catalog;
 mod definition;

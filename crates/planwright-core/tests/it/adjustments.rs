@@ -20,46 +20,76 @@ fn abc() -> Document {
 
 /// `a` completed, `b` failed, `c` has not run.
 fn state() -> Adjustable {
-    standing(&[("a", Standing::Done("completed")), ("b", Standing::Failed), ("c", Standing::Open)])
+    standing(&[
+        ("a", Standing::Done("completed")),
+        ("b", Standing::Failed),
+        ("c", Standing::Open),
+    ])
 }
 
 fn standing(steps: &[(&str, Standing)]) -> Adjustable {
-    steps.iter().map(|(id, standing)| (id.parse().unwrap(), *standing)).collect()
+    steps
+        .iter()
+        .map(|(id, standing)| (id.parse().unwrap(), *standing))
+        .collect()
 }
 
 fn read(adjustments: &Value) -> Vec<Adjustment> {
-    let answer = json!({"assessment": "needs_adjustment", "reasoning": "", "adjustments": adjustments});
-    Reflected::read(&answer.to_string(), &Bounds::default()).unwrap().adjustments
+    let answer =
+        json!({"assessment": "needs_adjustment", "reasoning": "", "adjustments": adjustments});
+    Reflected::read(&answer.to_string(), &Bounds::default())
+        .unwrap()
+        .adjustments
 }
 
 fn adjusted(adjustments: &Value) -> Document {
-    abc().adjusted(&read(adjustments), &state(), &Bounds::default()).unwrap()
+    abc()
+        .adjusted(&read(adjustments), &state(), &Bounds::default())
+        .unwrap()
 }
 
 #[track_caller]
 fn refused(adjustments: &Value, words: &str) {
-    let error = abc().adjusted(&read(adjustments), &state(), &Bounds::default()).unwrap_err();
+    let error = abc()
+        .adjusted(&read(adjustments), &state(), &Bounds::default())
+        .unwrap_err();
     assert!(error.to_string().contains(words), "{error}");
 }
 
 fn ids(document: &Document) -> Vec<String> {
-    document.steps.iter().map(|step| step.id.as_ref().unwrap().to_string()).collect()
+    document
+        .steps
+        .iter()
+        .map(|step| step.id.as_ref().unwrap().to_string())
+        .collect()
 }
 
 fn step<'a>(document: &'a Document, id: &str) -> &'a Step {
-    document.steps.iter().find(|step| step.id.as_ref().is_some_and(|found| found.as_str() == id)).unwrap()
+    document
+        .steps
+        .iter()
+        .find(|step| step.id.as_ref().is_some_and(|found| found.as_str() == id))
+        .unwrap()
 }
 
 fn waits_for(document: &Document, id: &str) -> Vec<String> {
-    step(document, id).depends_on.iter().map(ToString::to_string).collect()
+    step(document, id)
+        .depends_on
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
 fn a_step_added_before_another_is_waited_for() {
-    let after = adjusted(&json!([{"type": "add_before", "step": "b", "new": {"id": "n", "tool": "t.n"}}]));
+    let after =
+        adjusted(&json!([{"type": "add_before", "step": "b", "new": {"id": "n", "tool": "t.n"}}]));
     assert_eq!(ids(&after), ["a", "n", "b", "c"]);
     assert_eq!(waits_for(&after, "b"), ["a", "n"]);
-    assert_eq!((waits_for(&after, "n"), waits_for(&after, "c")), (vec![], vec!["b".to_owned()]));
+    assert_eq!(
+        (waits_for(&after, "n"), waits_for(&after, "c")),
+        (vec![], vec!["b".to_owned()])
+    );
 }
 
 #[test]
@@ -80,7 +110,11 @@ fn what_replaces_a_step_keeps_its_id_its_edges_and_its_name() {
     assert_eq!(ids(&after), ["a", "b", "c"]);
     let b = step(&after, "b");
     assert_eq!(
-        (b.tool.as_deref(), b.result.as_deref(), waits_for(&after, "b")),
+        (
+            b.tool.as_deref(),
+            b.result.as_deref(),
+            waits_for(&after, "b")
+        ),
         (Some("t.other"), Some("found"), vec!["a".to_owned()])
     );
     assert_eq!(waits_for(&after, "c"), ["b"]);
@@ -92,7 +126,10 @@ fn arguments_are_said_anew_and_skipping_leaves_the_step_in_the_plan() {
         {"type": "retry", "step": "b", "args": {"z": 3}},
         {"type": "skip", "step": "c", "reason": "not needed"},
     ]));
-    assert_eq!(Value::Object(step(&after, "b").args.clone()), json!({"z": 3}));
+    assert_eq!(
+        Value::Object(step(&after, "b").args.clone()),
+        json!({"z": 3})
+    );
     assert!(step(&after, "c").skip);
     // Trying again as it is changes nothing in the plan.
     assert_eq!(adjusted(&json!([{"type": "retry", "step": "b"}])), abc());
@@ -114,12 +151,27 @@ fn insertions_compose_with_each_other_and_with_changes() {
 fn what_was_executed_cannot_be_changed_and_one_mistake_refuses_the_set() {
     for word in ["modify", "retry", "replace", "skip", "add_before"] {
         let change = json!({"type": word, "step": "a", "args": {}, "new": {"tool": "t.n"}});
-        refused(&json!([change, {"type": "retry", "step": "b"}]), "what was executed cannot be changed");
+        refused(
+            &json!([change, {"type": "retry", "step": "b"}]),
+            "what was executed cannot be changed",
+        );
     }
-    refused(&json!([{"type": "modify", "step": "b", "args": {}}]), "retry it");
-    refused(&json!([{"type": "retry", "step": "c"}]), "it has not failed");
-    refused(&json!([{"type": "skip", "step": "b"}, {"type": "retry", "step": "b"}]), "changed twice");
-    refused(&json!([{"type": "skip", "step": "nowhere"}]), "there is no step `nowhere`");
+    refused(
+        &json!([{"type": "modify", "step": "b", "args": {}}]),
+        "retry it",
+    );
+    refused(
+        &json!([{"type": "retry", "step": "c"}]),
+        "it has not failed",
+    );
+    refused(
+        &json!([{"type": "skip", "step": "b"}, {"type": "retry", "step": "b"}]),
+        "changed twice",
+    );
+    refused(
+        &json!([{"type": "skip", "step": "nowhere"}]),
+        "there is no step `nowhere`",
+    );
     refused(
         &json!([{"type": "add_after", "step": "a", "new": {"id": "c", "tool": "t.n"}}]),
         "there is a step `c` already",
@@ -133,21 +185,48 @@ fn what_was_executed_cannot_be_changed_and_one_mistake_refuses_the_set() {
 
 #[test]
 fn what_was_partly_done_is_skipped_or_replaced_and_what_nobody_knows_waits_for_a_person() {
-    let partly =
-        standing(&[("a", Standing::Done("completed")), ("b", Standing::Partial), ("c", Standing::Open)]);
+    let partly = standing(&[
+        ("a", Standing::Done("completed")),
+        ("b", Standing::Partial),
+        ("c", Standing::Open),
+    ]);
     let make = |adjustments: Value, state: &Adjustable| {
         abc().adjusted(&read(&adjustments), state, &Bounds::default())
     };
     assert!(make(json!([{"type": "retry", "step": "b"}]), &partly).is_err());
-    assert!(make(json!([{"type": "modify", "step": "c", "args": {}}]), &partly).is_err());
     assert!(
-        make(json!([{"type": "skip", "step": "b"}, {"type": "modify", "step": "c", "args": {}}]), &partly)
-            .is_ok()
+        make(
+            json!([{"type": "modify", "step": "c", "args": {}}]),
+            &partly
+        )
+        .is_err()
     );
-    assert!(make(json!([{"type": "replace", "step": "b", "new": {"tool": "t.n"}}]), &partly).is_ok());
-    let unknown = standing(&[("a", Standing::Unknown), ("b", Standing::Failed), ("c", Standing::Open)]);
+    assert!(
+        make(
+            json!([{"type": "skip", "step": "b"}, {"type": "modify", "step": "c", "args": {}}]),
+            &partly
+        )
+        .is_ok()
+    );
+    assert!(
+        make(
+            json!([{"type": "replace", "step": "b", "new": {"tool": "t.n"}}]),
+            &partly
+        )
+        .is_ok()
+    );
+    let unknown = standing(&[
+        ("a", Standing::Unknown),
+        ("b", Standing::Failed),
+        ("c", Standing::Open),
+    ]);
     let error = make(json!([{"type": "retry", "step": "b"}]), &unknown).unwrap_err();
-    assert!(error.to_string().contains("nobody knows whether step `a` happened"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("nobody knows whether step `a` happened"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -161,7 +240,10 @@ fn answers_are_read_plain_fenced_and_nested_and_nonsense_is_no_answer() {
     let nested = json!({"result": {"reflection": plain}}).to_string();
     for text in [plain.to_string(), fenced, nested] {
         let read = Reflected::read(&text, &Bounds::default()).unwrap();
-        assert_eq!((read.assessment, read.reasoning.as_str()), (Assessment::NeedsAdjustment, "why[31m"));
+        assert_eq!(
+            (read.assessment, read.reasoning.as_str()),
+            (Assessment::NeedsAdjustment, "why[31m")
+        );
         let words: Vec<&str> = read.adjustments.iter().map(Adjustment::word).collect();
         assert_eq!(words, ["retry", "add_before", "skip"]);
         assert_eq!(read.adjustments[2].step().as_str(), "3");
@@ -179,7 +261,10 @@ fn answers_are_read_plain_fenced_and_nested_and_nonsense_is_no_answer() {
         "{\"assessment\": \"complete\", \"adjustments\": [{\"type\": \"modify\", \"step\": \"a\"}]}",
         "{\"assessment\": \"complete\", \"adjustments\": [{\"type\": \"skip\", \"step\": \"../a\"}]}",
     ] {
-        assert!(Reflected::read(nonsense, &Bounds::default()).is_err(), "{nonsense}");
+        assert!(
+            Reflected::read(nonsense, &Bounds::default()).is_err(),
+            "{nonsense}"
+        );
     }
 }
 
@@ -194,14 +279,19 @@ fn adjustments_survive_the_journal() {
         {"type": "replace", "step": "b", "new": {"tool": "t.n"}},
     ]));
     let text = serde_json::to_string(&made).unwrap();
-    assert_eq!(serde_json::from_str::<Vec<Adjustment>>(&text).unwrap(), made);
+    assert_eq!(
+        serde_json::from_str::<Vec<Adjustment>>(&text).unwrap(),
+        made
+    );
 }
 
 fn random_document(dice: &mut Dice) -> Document {
     let steps: Vec<Value> = (0..1 + dice.below(6))
         .map(|at| {
-            let before: Vec<String> =
-                (0..at).filter(|_| dice.chance(30)).map(|at| format!("s{at}")).collect();
+            let before: Vec<String> = (0..at)
+                .filter(|_| dice.chance(30))
+                .map(|at| format!("s{at}"))
+                .collect();
             let args = if at > 0 && dice.chance(30) {
                 json!({"of": format!("${{s{}}}", dice.below(at))})
             } else {
@@ -225,11 +315,24 @@ fn random_standing(dice: &mut Dice) -> Standing {
 }
 
 fn random_adjustment(dice: &mut Dice) -> Value {
-    let word = dice.pick(&["modify", "retry", "skip", "add_before", "add_after", "replace"]).unwrap();
+    let word = dice
+        .pick(&[
+            "modify",
+            "retry",
+            "skip",
+            "add_before",
+            "add_after",
+            "replace",
+        ])
+        .unwrap();
     let step = format!("s{}", dice.below(7));
     let mut new = json!({"tool": "t.new", "args": {"n": dice.below(3)}});
     if dice.chance(40) {
-        new["id"] = json!(format!("{}{}", if dice.chance(30) { "s" } else { "n" }, dice.below(4)));
+        new["id"] = json!(format!(
+            "{}{}",
+            if dice.chance(30) { "s" } else { "n" },
+            dice.below(4)
+        ));
     }
     if dice.chance(30) {
         new["dependsOn"] = json!([format!("s{}", dice.below(7))]);
@@ -251,7 +354,9 @@ fn random_sets_never_touch_what_was_executed_and_lead_to_a_sound_plan_or_nowhere
             .iter()
             .map(|step| (step.id.clone().unwrap(), random_standing(&mut dice)))
             .collect();
-        let adjustments: Vec<Value> = (0..1 + dice.below(4)).map(|_| random_adjustment(&mut dice)).collect();
+        let adjustments: Vec<Value> = (0..1 + dice.below(4))
+            .map(|_| random_adjustment(&mut dice))
+            .collect();
         let adjustments = read(&json!(adjustments));
         let before = document.clone();
         match document.adjusted(&adjustments, &state, &Bounds::default()) {
@@ -268,27 +373,41 @@ fn random_sets_never_touch_what_was_executed_and_lead_to_a_sound_plan_or_nowhere
                     match state.standing(id) {
                         Standing::Done(_) => assert_eq!(now, old, "seed {seed}"),
                         Standing::Unknown => panic!("seed {seed}"),
-                        Standing::Partial => assert!(now.skip || now.tool != old.tool, "seed {seed}"),
+                        Standing::Partial => {
+                            assert!(now.skip || now.tool != old.tool, "seed {seed}");
+                        }
                         Standing::Open | Standing::Failed => {}
                     }
-                    let touched = adjustments
-                        .iter()
-                        .any(|adjustment| adjustment.step() == id && adjustment.word() != "add_after");
-                    assert!(touched || now == old, "seed {seed}: `{id}` was changed by the way");
+                    let touched = adjustments.iter().any(|adjustment| {
+                        adjustment.step() == id && adjustment.word() != "add_after"
+                    });
+                    assert!(
+                        touched || now == old,
+                        "seed {seed}: `{id}` was changed by the way"
+                    );
                 }
-                let added =
-                    adjustments.iter().filter(|adjustment| adjustment.word().starts_with("add_")).count();
+                let added = adjustments
+                    .iter()
+                    .filter(|adjustment| adjustment.word().starts_with("add_"))
+                    .count();
                 assert_eq!(after.steps.len(), before.steps.len() + added, "seed {seed}");
             }
         }
         assert_eq!(document, before);
     }
-    assert!(made > 500 && refused > 500, "{made} made, {refused} refused");
+    assert!(
+        made > 500 && refused > 500,
+        "{made} made, {refused} refused"
+    );
 }
 
 #[test]
 fn a_step_that_nothing_is_known_about_cannot_be_changed() {
     let nobody: Adjustable = std::iter::empty::<(StepId, Standing)>().collect();
-    let error = abc().adjusted(&read(&json!([{"type": "skip", "step": "c"}])), &nobody, &Bounds::default());
+    let error = abc().adjusted(
+        &read(&json!([{"type": "skip", "step": "c"}])),
+        &nobody,
+        &Bounds::default(),
+    );
     assert!(error.is_err());
 }

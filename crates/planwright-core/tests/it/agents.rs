@@ -1,4 +1,5 @@
-//! What the executor of an agent step may do: bounds, scope, guards, and what a model writes stays what it is.
+//! What the executor of an agent step may do: bounds, scope, guards, and what a model writes stays
+//! what it is.
 
 use crate::plans::document;
 use crate::run_world::History;
@@ -21,7 +22,10 @@ fn name(text: &str) -> ToolName {
 }
 
 fn wanted(tool: &str, args: Value) -> Wanted {
-    let (args, call) = (Arc::new(args.clone()), Digest::of_json(&json!([tool, args])));
+    let (args, call) = (
+        Arc::new(args.clone()),
+        Digest::of_json(&json!([tool, args])),
+    );
     let judgement = Judgement {
         verdict: Verdict::Allow,
         rule: None,
@@ -38,23 +42,56 @@ fn wanted(tool: &str, args: Value) -> Wanted {
         judgement,
         caps: Vec::new(),
     });
-    let known = Ok(WantedCallFacts { tool: name(tool), read_only: true, call, facts });
-    Wanted { id: "c".into(), tool: tool.into(), args: StoredValue::Inline(args), known }
+    let known = Ok(WantedCallFacts {
+        tool: name(tool),
+        read_only: true,
+        call,
+        facts,
+    });
+    Wanted {
+        id: "c".into(),
+        tool: tool.into(),
+        args: StoredValue::Inline(args),
+        known,
+    }
 }
 
 fn used() -> ModelUse {
-    let usage = TokenUsage { input: 7, output: 3, cached: 0, estimated: false };
-    ModelUse { role: ModelRole::Executor, model: "local/model".into(), usage, cost: None }
+    let usage = TokenUsage {
+        input: 7,
+        output: 3,
+        cached: 0,
+        estimated: false,
+    };
+    ModelUse {
+        role: ModelRole::Executor,
+        model: "local/model".into(),
+        usage,
+        cost: None,
+    }
 }
 
 fn turn(attempt: u32, text: Option<&str>, calls: Vec<Wanted>) -> Command {
     let text = text.map(|text| StoredValue::Inline(Arc::new(json!(text))));
-    Command::TakeTurn { step: StepIx::new(0), attempt, text, calls, used: Some(used()), observe: false }
+    Command::TakeTurn {
+        step: StepIx::new(0),
+        attempt,
+        text,
+        calls,
+        used: Some(used()),
+        observe: false,
+    }
 }
 
 fn start() -> Command {
     let (tool, class) = (agent_tool(), EffectClass::Keyed);
-    Command::Start { step: StepIx::new(0), tool, class, call: Digest::ZERO, facts: None }
+    Command::Start {
+        step: StepIx::new(0),
+        tool,
+        class,
+        call: Digest::ZERO,
+        facts: None,
+    }
 }
 
 fn plan(change: impl FnOnce(&mut Value)) -> (Document, History) {
@@ -68,28 +105,54 @@ fn plan(change: impl FnOnce(&mut Value)) -> (Document, History) {
 }
 
 fn fates(history: &History) -> Vec<CallFate> {
-    let calls = history.entries.iter().filter_map(|entry| match &entry.event {
-        RunEvent::AgentTurn { calls, .. } => Some(calls.iter().map(|call| call.fate.clone())),
-        _ => None,
-    });
+    let calls = history
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            RunEvent::AgentTurn { calls, .. } => Some(calls.iter().map(|call| call.fate.clone())),
+            _ => None,
+        });
     calls.flatten().collect()
 }
 
-/// An executor that wants one call it may not make and one that waits for a person, and then is done.
+/// An executor that wants one call it may not make and one that waits for a person, and then is
+/// done.
 pub(crate) fn story() -> (Document, History) {
     let (document, mut history) = plan(|_| {});
     history.give(&start(), Cause::Schedule).unwrap();
-    let calls = vec![wanted("w.write", json!({"x": 1})), wanted("r.read", json!({"path": "${x}"}))];
+    let calls = vec![
+        wanted("w.write", json!({"x": 1})),
+        wanted("r.read", json!({"path": "${x}"})),
+    ];
     history.give(&turn(1, None, calls), Cause::Command).unwrap();
-    let CallFate::Run(run) = fates(&history)[1].clone() else { panic!("it is in scope") };
+    let CallFate::Run(run) = fates(&history)[1].clone() else {
+        panic!("it is in scope")
+    };
     assert_eq!(run, history.run.call_place(StepIx::new(0), 1).child());
-    let parked = Command::Report { step: StepIx::new(0), attempt: 1, answer: Answer::Parked { run } };
+    let parked = Command::Report {
+        step: StepIx::new(0),
+        attempt: 1,
+        answer: Answer::Parked { run },
+    };
     history.give(&parked, Cause::Report).unwrap();
-    history.give(&Command::ResumeChildren, Cause::Recovery).unwrap();
+    history
+        .give(&Command::ResumeChildren, Cause::Recovery)
+        .unwrap();
     history.give(&start(), Cause::Schedule).unwrap();
-    history.give(&turn(2, Some("done"), Vec::new()), Cause::Command).unwrap();
+    history
+        .give(&turn(2, Some("done"), Vec::new()), Cause::Command)
+        .unwrap();
     let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(json!("done"))));
-    history.give(&Command::Report { step: StepIx::new(0), attempt: 2, answer }, Cause::Report).unwrap();
+    history
+        .give(
+            &Command::Report {
+                step: StepIx::new(0),
+                attempt: 2,
+                answer,
+            },
+            Cause::Report,
+        )
+        .unwrap();
     history.give(&Command::Settle, Cause::Schedule).unwrap();
     (document, history)
 }
@@ -98,24 +161,52 @@ pub(crate) fn story() -> (Document, History) {
 fn an_executor_is_told_what_it_may_not_call_and_goes_on_after_waiting() {
     let (_, history) = story();
     assert_eq!(history.run.status(), "completed");
-    let CallFate::Refused(error) = &fates(&history)[0] else { panic!("it is outside the scope") };
-    assert_eq!(error.message, "Tool w.write not available in plan scope. Only [r.read] are available.");
+    let CallFate::Refused(error) = &fates(&history)[0] else {
+        panic!("it is outside the scope")
+    };
+    assert_eq!(
+        error.message,
+        "Tool w.write not available in plan scope. Only [r.read] are available."
+    );
     let work = history.run.agent_work(StepIx::new(0)).unwrap();
-    assert_eq!((work.turns().len(), work.asked(), work.calls(), work.tokens()), (2, 2, 2, 20));
+    assert_eq!(
+        (
+            work.turns().len(),
+            work.asked(),
+            work.calls(),
+            work.tokens()
+        ),
+        (2, 2, 2, 20)
+    );
     assert_eq!(history.run.tokens(), 20);
     // The same from the journal alone.
-    assert_eq!(history.fold(history.records.len()).run.agent_work(StepIx::new(0)), Some(work));
+    assert_eq!(
+        history
+            .fold(history.records.len())
+            .run
+            .agent_work(StepIx::new(0)),
+        Some(work)
+    );
 }
 
 #[test]
 fn the_run_command_is_in_scope_only_if_it_is_listed() {
-    let tools = |plan: Value| document(plan).agent_tools().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let tools = |plan: Value| {
+        document(plan)
+            .agent_tools()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let steps = json!([
         {"tool": "local.run_command"}, {"tool": "run_command"}, {"tool": "mcp__x__run_command"}, {"tool": "read"},
         {"agent": {"instruction": "?", "tool": "run_command"}}, {"tool": "left", "skip": true},
     ]);
     assert_eq!(tools(json!({"steps": steps})), ["read"]);
-    assert_eq!(tools(json!({"steps": steps, "toolsRequired": ["run_command"]})), ["run_command"]);
+    assert_eq!(
+        tools(json!({"steps": steps, "toolsRequired": ["run_command"]})),
+        ["run_command"]
+    );
 }
 
 #[test]
@@ -124,7 +215,10 @@ fn calls_of_one_turn_are_charged_one_after_the_other() {
     history.give(&start(), Cause::Schedule).unwrap();
     let calls = (0..4).map(|n| wanted("r.read", json!({"n": n}))).collect();
     history.give(&turn(1, None, calls), Cause::Command).unwrap();
-    let refused = fates(&history).iter().filter(|fate| matches!(fate, CallFate::Refused(_))).count();
+    let refused = fates(&history)
+        .iter()
+        .filter(|fate| matches!(fate, CallFate::Refused(_)))
+        .count();
     assert_eq!(refused, 2, "{:?}", fates(&history));
 }
 
@@ -134,22 +228,46 @@ fn nothing_is_wanted_of_a_step_that_is_not_in_flight_or_by_an_attempt_that_is_ov
     let early = history.give(&turn(1, None, Vec::new()), Cause::Command);
     assert!(matches!(early, Err(Refusal::NotInFlight { .. })));
     history.give(&start(), Cause::Schedule).unwrap();
-    assert!(history.give(&turn(2, None, Vec::new()), Cause::Command).is_err());
+    assert!(
+        history
+            .give(&turn(2, None, Vec::new()), Cause::Command)
+            .is_err()
+    );
     let by = planwright_core::principal::Principal::person("ada");
-    history.give(&Command::Cancel { by }, Cause::Command).unwrap();
+    history
+        .give(&Command::Cancel { by }, Cause::Command)
+        .unwrap();
     let late = turn(1, None, vec![wanted("r.read", json!({}))]);
-    assert!(history.give(&late, Cause::Command).is_err(), "a cancelled run calls nothing more");
+    assert!(
+        history.give(&late, Cause::Command).is_err(),
+        "a cancelled run calls nothing more"
+    );
 }
 
 #[test]
 fn the_budget_of_tokens_stops_an_executor_before_its_next_question() {
     let (_, mut history) = plan(|plan| plan["limits"] = json!({"budget": {"tokens": 15}}));
     history.give(&start(), Cause::Schedule).unwrap();
-    history.give(&turn(1, None, vec![wanted("r.read", json!({}))]), Cause::Command).unwrap();
+    history
+        .give(
+            &turn(1, None, vec![wanted("r.read", json!({}))]),
+            Cause::Command,
+        )
+        .unwrap();
     assert!(matches!(fates(&history)[0], CallFate::Run(_)));
-    history.give(&turn(1, None, vec![wanted("r.read", json!({}))]), Cause::Command).unwrap();
-    let CallFate::Refused(error) = &fates(&history)[1] else { panic!("the budget is used up") };
-    assert_eq!(error.message, "Guard blocked: the budget of 15 tokens is used up");
+    history
+        .give(
+            &turn(1, None, vec![wanted("r.read", json!({}))]),
+            Cause::Command,
+        )
+        .unwrap();
+    let CallFate::Refused(error) = &fates(&history)[1] else {
+        panic!("the budget is used up")
+    };
+    assert_eq!(
+        error.message,
+        "Guard blocked: the budget of 15 tokens is used up"
+    );
     assert_eq!(history.run.step(StepIx::new(0)).name(), "failed");
 }
 
@@ -167,7 +285,11 @@ impl Values for Nothing {
 }
 
 fn anything() -> impl Strategy<Value = Value> {
-    let text = prop_oneof!["[${}a.\\[\\]]{0,12}", "\\$\\{secret\\.[A-Z]{1,3}\\}", ".{0,8}"];
+    let text = prop_oneof![
+        "[${}a.\\[\\]]{0,12}",
+        "\\$\\{secret\\.[A-Z]{1,3}\\}",
+        ".{0,8}"
+    ];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -201,5 +323,8 @@ fn a_run_says_how_many_calls_it_may_still_find_again() {
     let (_, history) = story();
     let run: &Run = &history.run;
     assert_eq!(run.calls_of_agent(StepIx::new(0)).count(), 1);
-    assert_eq!(run.child_of(StepIx::new(0)), run.calls_of_agent(StepIx::new(0)).last().cloned());
+    assert_eq!(
+        run.child_of(StepIx::new(0)),
+        run.calls_of_agent(StepIx::new(0)).last().cloned()
+    );
 }

@@ -1,5 +1,5 @@
-//! Random lives of plans: whatever is edited, changed, approved, rejected, raced, crashed or waited out, no call starts
-//! that a valid approval of exactly that call does not cover.
+//! Random lives of plans: whatever is edited, changed, approved, rejected, raced, crashed or waited
+//! out, no call starts that a valid approval of exactly that call does not cover.
 
 use crate::consent_oracle::{Choice, Fingerprint, Oracle, Part, To};
 use crate::run_world::Dice;
@@ -13,8 +13,8 @@ use planwright_core::review::{
     Command as ReviewCommand, Offer, Pin, Review, ReviewEvent, ReviewState, Revision, Revocation,
 };
 use planwright_core::run::{
-    Answer, CallFacts, Command, Consent, Run, RunEvent, Shown, StepError, StepState, StoredValue, priorities,
-    unit_estimate,
+    Answer, CallFacts, Command, Consent, Run, RunEvent, Shown, StepError, StepState, StoredValue,
+    priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
@@ -28,7 +28,12 @@ const HALF: u64 = 25_000;
 /// `PLANWRIGHT_CONSENT_HISTORIES` asks for more of them.
 fn half() -> u64 {
     let asked = crate::run_files::setting("PLANWRIGHT_CONSENT_HISTORIES");
-    asked.map_or(HALF, |count| count.parse::<u64>().expect("the number of histories").div_ceil(2))
+    asked.map_or(HALF, |count| {
+        count
+            .parse::<u64>()
+            .expect("the number of histories")
+            .div_ceil(2)
+    })
 }
 
 const TOOLS: [&str; 3] = ["read", "write", "peek"];
@@ -69,7 +74,8 @@ fn document(number: usize) -> Document {
             _ => json!({"id": part.id, "tool": "mcp__s__peek", "args": {"of": "x ${a}"}, "critical": false}),
         })
         .collect();
-    serde_json::from_value(json!({"id": "p", "title": format!("take {number}"), "steps": steps})).unwrap()
+    serde_json::from_value(json!({"id": "p", "title": format!("take {number}"), "steps": steps}))
+        .unwrap()
 }
 
 fn policies() -> Vec<Arc<Policy>> {
@@ -93,9 +99,17 @@ fn policies() -> Vec<Arc<Policy>> {
 
 fn make_catalog(versions: &[u32]) -> Catalog {
     Catalog::new(TOOLS.iter().zip(versions).map(|(name, version)| {
-        let definition =
-            ToolDefinition::new("s", name, &format!("version {version}"), json!({"type": "object"}));
-        let annotations = if *name == "write" { Annotations::default() } else { Annotations::read_only() };
+        let definition = ToolDefinition::new(
+            "s",
+            name,
+            &format!("version {version}"),
+            json!({"type": "object"}),
+        );
+        let annotations = if *name == "write" {
+            Annotations::default()
+        } else {
+            Annotations::read_only()
+        };
         KnownTool::new(definition.with_annotations(annotations), EffectClass::Safe)
     }))
 }
@@ -122,7 +136,8 @@ struct Setting {
 impl Setting {
     fn catalog(&mut self, versions: &[u32]) -> Catalog {
         if !self.catalogs.contains_key(versions) {
-            self.catalogs.insert(versions.to_vec(), make_catalog(versions));
+            self.catalogs
+                .insert(versions.to_vec(), make_catalog(versions));
         }
         self.catalogs[versions].clone()
     }
@@ -184,8 +199,15 @@ impl<'a> Life<'a> {
         let mut dice = Dice::new(seed);
         let (document, policy) = (dice.below(DOCUMENTS), dice.below(setting.policies.len()));
         let by = dice.pick(&people()).unwrap();
-        let first = Review::propose_first(Arc::clone(&setting.documents[document]), Digest::ZERO, by);
-        let entry = Entry { seq: 1, at: at(0), epoch: 0, cause: Cause::Command, event: first };
+        let first =
+            Review::propose_first(Arc::clone(&setting.documents[document]), Digest::ZERO, by);
+        let entry = Entry {
+            seq: 1,
+            at: at(0),
+            epoch: 0,
+            cause: Cause::Command,
+            event: first,
+        };
         let review = Review::open("p".parse().unwrap(), &entry).unwrap();
         let (oracle, tools) = (Oracle::default(), vec![0; TOOLS.len()]);
         Self {
@@ -208,8 +230,13 @@ impl<'a> Life<'a> {
         // Only tools that the plan uses are part of what is approved.
         let used: BTreeSet<&str> = parts(self.document).iter().map(|part| part.tool).collect();
         let versions = TOOLS.iter().zip(&self.tools);
-        let versions =
-            versions.map(|(name, &version)| if used.contains(&*format!("s.{name}")) { version } else { 0 });
+        let versions = versions.map(|(name, &version)| {
+            if used.contains(&*format!("s.{name}")) {
+                version
+            } else {
+                0
+            }
+        });
         (self.document % DOINGS, versions.collect(), self.policy)
     }
 
@@ -219,10 +246,16 @@ impl<'a> Life<'a> {
 
     fn digest(&mut self) -> Digest {
         let about = self.about();
-        let (plan, policy) = (&self.setting.plans[self.document], &self.setting.policies[self.policy]);
+        let (plan, policy) = (
+            &self.setting.plans[self.document],
+            &self.setting.policies[self.policy],
+        );
         let digests = &mut self.setting.digests;
         *digests.entry(about).or_insert_with_key(|about| {
-            plan.digest(&make_catalog(&about.1), policy.version().unwrap_or("default-1"))
+            plan.digest(
+                &make_catalog(&about.1),
+                policy.version().unwrap_or("default-1"),
+            )
         })
     }
 
@@ -269,8 +302,16 @@ impl<'a> Life<'a> {
     fn write(&mut self, events: Vec<ReviewEvent>) {
         for event in events {
             let seq = self.review.seq() + 1;
-            let entry = Entry { seq, at: at(self.now), epoch: 0, cause: Cause::Command, event };
-            self.review.apply(&entry).expect("what was decided can be applied");
+            let entry = Entry {
+                seq,
+                at: at(self.now),
+                epoch: 0,
+                cause: Cause::Command,
+                event,
+            };
+            self.review
+                .apply(&entry)
+                .expect("what was decided can be applied");
             self.review_entries.push(entry);
         }
     }
@@ -281,12 +322,23 @@ impl<'a> Life<'a> {
             0 => (self.document + DOINGS) % DOCUMENTS,
             _ => self.dice.below(DOCUMENTS),
         };
-        let (before, by) = (std::mem::replace(&mut self.document, next), self.dice.pick(&people()).unwrap());
+        let (before, by) = (
+            std::mem::replace(&mut self.document, next),
+            self.dice.pick(&people()).unwrap(),
+        );
         let (document, digest) = (Arc::clone(&self.setting.documents[next]), self.digest());
         let current = self.review.current().number;
-        let based_on = if self.dice.below(4) == 0 { current.wrapping_sub(1) } else { current };
+        let based_on = if self.dice.below(4) == 0 {
+            current.wrapping_sub(1)
+        } else {
+            current
+        };
         let command = if self.dice.below(2) == 0 {
-            ReviewCommand::Propose { document, digest, by }
+            ReviewCommand::Propose {
+                document,
+                digest,
+                by,
+            }
         } else {
             let revision = Revision {
                 based_on,
@@ -300,7 +352,10 @@ impl<'a> Life<'a> {
             ReviewCommand::Edit(Box::new(revision))
         };
         if !self.give(&command) {
-            assert_ne!(based_on, current, "only an edit of another version is refused");
+            assert_ne!(
+                based_on, current,
+                "only an edit of another version is refused"
+            );
             self.document = before;
         } else if next != before {
             assert_eq!(self.review.current().number, current + 1);
@@ -334,11 +389,18 @@ impl<'a> Life<'a> {
         }
         let (mut chosen, mut told) = (BTreeMap::new(), Vec::new());
         for (id, argument) in [("b", "to"), ("d", "of")] {
-            let has_late = plan.find(id).is_some_and(|ix| !late_arguments(&plan, ix).is_empty());
+            let has_late = plan
+                .find(id)
+                .is_some_and(|ix| !late_arguments(&plan, ix).is_empty());
             let (choice, word) = match self.dice.below(5) {
                 0 => (LateChoice::Any, Choice::Any),
                 1 => (LateChoice::Ask, Choice::Ask),
-                2 => (format!("!args.{argument}.contains('evil')").parse().unwrap(), Choice::NotEvil),
+                2 => (
+                    format!("!args.{argument}.contains('evil')")
+                        .parse()
+                        .unwrap(),
+                    Choice::NotEvil,
+                ),
                 _ => continue,
             };
             if has_late {
@@ -349,7 +411,13 @@ impl<'a> Life<'a> {
         judged.check_choices(&plan, &chosen).unwrap();
         let pins = plan.tool_names().into_iter().map(|name| {
             let tool = catalog.resolve(name).unwrap();
-            (tool.name.to_string(), Pin { digest: tool.digest, definition: None })
+            (
+                tool.name.to_string(),
+                Pin {
+                    digest: tool.digest,
+                    definition: None,
+                },
+            )
         });
         let offer = Offer {
             asks_about: judged.asked().next().map(|step| step.step.to_string()),
@@ -359,23 +427,41 @@ impl<'a> Life<'a> {
             policy,
         };
         let token = self.dice.below(2) == 0;
-        let assurance = if token { Assurance::Token } else { Assurance::Terminal };
+        let assurance = if token {
+            Assurance::Token
+        } else {
+            Assurance::Terminal
+        };
         let shown = self.shown(digest);
-        let command =
-            ReviewCommand::Approve { shown, digest, by: by.clone(), assurance, offer: Box::new(offer) };
+        let command = ReviewCommand::Approve {
+            shown,
+            digest,
+            by: by.clone(),
+            assurance,
+            offer: Box::new(offer),
+        };
         if self.give(&command) {
-            assert!(shown == Shown::Digest(digest) || shown == Shown::Version(self.review.current().number));
+            assert!(
+                shown == Shown::Digest(digest)
+                    || shown == Shown::Version(self.review.current().number)
+            );
             let about = self.about();
             let proposer = self.review.current().by.clone();
             let parts = judged_parts(self.document);
-            self.oracle.approved((&by, &proposer, token), (&about, self.now), &parts, &told);
+            self.oracle
+                .approved((&by, &proposer, token), (&about, self.now), &parts, &told);
         }
     }
 
     fn reject(&mut self) {
         let digest = self.digest();
         let (shown, by) = (self.shown(digest), self.dice.pick(&people()).unwrap());
-        let command = ReviewCommand::Reject { shown, digest, by, reason: "no".into() };
+        let command = ReviewCommand::Reject {
+            shown,
+            digest,
+            by,
+            reason: "no".into(),
+        };
         if self.give(&command) {
             self.oracle.rejected();
         }
@@ -383,10 +469,19 @@ impl<'a> Life<'a> {
 
     /// Somebody takes an approval back, or takes somebody's access away.
     fn revoke(&mut self) {
-        let (of, by) = (self.dice.pick(&people()).unwrap(), self.dice.pick(&people()).unwrap());
+        let (of, by) = (
+            self.dice.pick(&people()).unwrap(),
+            self.dice.pick(&people()).unwrap(),
+        );
         let tokens = self.dice.below(2) == 0;
         let (given, policy) = (tokens.then_some(Assurance::Token), self.policy());
-        let revocation = Revocation { of: of.clone(), by: by.clone(), given, reason: None, policy };
+        let revocation = Revocation {
+            of: of.clone(),
+            by: by.clone(),
+            given,
+            reason: None,
+            policy,
+        };
         let before = self.review.seq();
         if self.give(&ReviewCommand::RevokeApprovals(Box::new(revocation))) {
             self.oracle.revoked(&of, &by, tokens);
@@ -397,13 +492,19 @@ impl<'a> Life<'a> {
     /// Two orders given at the same moment: the second finds another head and is not written.
     fn race(&mut self) {
         let digest = self.digest();
-        let order = |n: u32| ReviewCommand::OpenRun { run: format!("run_r{n}").parse().unwrap(), digest };
+        let order = |n: u32| ReviewCommand::OpenRun {
+            run: format!("run_r{n}").parse().unwrap(),
+            digest,
+        };
         let before = self.review.clone();
         let second = before.decide(&order(self.runs + 1), at(self.now));
         self.open();
         let moved = self.review.seq() != before.seq();
         if let (Ok(events), false) = (second, moved) {
-            assert!(events.is_empty(), "both orders were decided on the same head, and only one may win");
+            assert!(
+                events.is_empty(),
+                "both orders were decided on the same head, and only one may win"
+            );
         }
     }
 
@@ -415,9 +516,13 @@ impl<'a> Life<'a> {
             return;
         }
         let id: RunId = format!("run_{}", self.runs).parse().unwrap();
-        let Ok(events) =
-            self.review.decide(&ReviewCommand::OpenRun { run: id.clone(), digest }, at(self.now))
-        else {
+        let Ok(events) = self.review.decide(
+            &ReviewCommand::OpenRun {
+                run: id.clone(),
+                digest,
+            },
+            at(self.now),
+        ) else {
             self.tally.refused += 1;
             return;
         };
@@ -447,11 +552,27 @@ impl<'a> Life<'a> {
             reflection: None,
         };
         // Written down and read back: what is not in the journal does not count.
-        let record =
-            encode(Head::EMPTY, &StreamName::Run(id.clone()), at(self.now), 1, Cause::Command, &started);
+        let record = encode(
+            Head::EMPTY,
+            &StreamName::Run(id.clone()),
+            at(self.now),
+            1,
+            Cause::Command,
+            &started,
+        );
         let entry = decode(&record).unwrap();
-        let run = Run::open(id, Arc::clone(&plan), priorities(&plan, unit_estimate), &entry).unwrap();
-        self.run = Some(Live { run, entries: vec![entry], about });
+        let run = Run::open(
+            id,
+            Arc::clone(&plan),
+            priorities(&plan, unit_estimate),
+            &entry,
+        )
+        .unwrap();
+        self.run = Some(Live {
+            run,
+            entries: vec![entry],
+            about,
+        });
     }
 
     /// Everything in memory is lost and folded again.
@@ -461,7 +582,10 @@ impl<'a> Life<'a> {
         for entry in &self.review_entries[1..] {
             review.apply(entry).unwrap();
         }
-        assert_eq!((review.seq(), review.state()), (self.review.seq(), self.review.state()));
+        assert_eq!(
+            (review.seq(), review.state()),
+            (self.review.seq(), self.review.state())
+        );
         assert_eq!(review.approvals().len(), self.review.approvals().len());
         self.review = review;
         let Some(live) = &mut self.run else { return };
@@ -490,15 +614,23 @@ impl<'a> Life<'a> {
         let events = live.run.decide(command, now).ok()?;
         for event in &events {
             let seq = live.run.seq() + 1;
-            let entry = Entry { seq, at: now, epoch: 1, cause: Cause::Schedule, event: event.clone() };
-            live.run.apply(&entry).expect("what was decided can be applied");
+            let entry = Entry {
+                seq,
+                at: now,
+                epoch: 1,
+                cause: Cause::Schedule,
+                event: event.clone(),
+            };
+            live.run
+                .apply(&entry)
+                .expect("what was decided can be applied");
             live.entries.push(entry);
         }
         events.into_iter().next()
     }
 
-    /// What an engine does in one turn. It goes on with a run only if nothing it was approved with has changed, but
-    /// a tool may change under a run that goes on.
+    /// What an engine does in one turn. It goes on with a run only if nothing it was approved with
+    /// has changed, but a tool may change under a run that goes on.
     fn work(&mut self) {
         let digest = self.digest();
         let Some(live) = &self.run else { return };
@@ -511,7 +643,11 @@ impl<'a> Life<'a> {
         self.command(&Command::Tick);
         self.command(&Command::AskApprovals);
         let now = at(self.now);
-        let ready: Vec<StepIx> = self.run.iter().flat_map(|live| live.run.startable(now)).collect();
+        let ready: Vec<StepIx> = self
+            .run
+            .iter()
+            .flat_map(|live| live.run.startable(now))
+            .collect();
         for ix in ready {
             self.start(ix);
         }
@@ -538,13 +674,25 @@ impl<'a> Life<'a> {
         let facts = CallFacts::new(&policy, tool, Arc::clone(&args), late, &subject);
         let (name, class, facts) = (tool.name.clone(), tool.class, Some(Box::new(facts)));
         let document = live.about.0;
-        match self.command(&Command::Start { step: ix, tool: name, class, call, facts }) {
+        match self.command(&Command::Start {
+            step: ix,
+            tool: name,
+            class,
+            call,
+            facts,
+        }) {
             Some(RunEvent::AttemptStarted { attempt, .. }) => {
                 self.tally.calls += 1;
-                let part =
-                    parts(document).into_iter().find(|part| part.id == plan.step_id(ix).as_str()).unwrap();
-                let tool_at = TOOLS.iter().position(|name| format!("s.{name}") == part.tool).unwrap();
-                self.oracle.started(&part, &text_of(&args), &self.tools, tool_at);
+                let part = parts(document)
+                    .into_iter()
+                    .find(|part| part.id == plan.step_id(ix).as_str())
+                    .unwrap();
+                let tool_at = TOOLS
+                    .iter()
+                    .position(|name| format!("s.{name}") == part.tool)
+                    .unwrap();
+                self.oracle
+                    .started(&part, &text_of(&args), &self.tools, tool_at);
                 self.finish(ix, attempt);
             }
             Some(RunEvent::ApprovalRequested { step, .. }) => {
@@ -566,10 +714,16 @@ impl<'a> Life<'a> {
         let text = self.dice.pick(&["ok", "evil", "other"]).unwrap();
         let answer = match self.dice.below(6) {
             0 => Answer::Failed(StepError::new("busy", "later")),
-            1 => Answer::Lost { reason: "gone".into() },
+            1 => Answer::Lost {
+                reason: "gone".into(),
+            },
             _ => Answer::Succeeded(StoredValue::Inline(Arc::new(json!(text)))),
         };
-        self.command(&Command::Report { step, attempt, answer });
+        self.command(&Command::Report {
+            step,
+            attempt,
+            answer,
+        });
     }
 
     /// Somebody decides about a step that waits, with the right or the wrong thing on the screen.
@@ -580,8 +734,15 @@ impl<'a> Life<'a> {
             self.now += 6_000;
         }
         let Some(live) = &self.run else { return };
-        let Some(ix) = live.run.waiting().next() else { return };
-        let StepState::AwaitingApproval { call: Some(asked), expires_at, .. } = live.run.step(ix) else {
+        let Some(ix) = live.run.waiting().next() else {
+            return;
+        };
+        let StepState::AwaitingApproval {
+            call: Some(asked),
+            expires_at,
+            ..
+        } = live.run.step(ix)
+        else {
             return;
         };
         let (digest, step) = (asked.digest, live.run.plan().step_id(ix).to_string());
@@ -594,16 +755,32 @@ impl<'a> Life<'a> {
             _ => Shown::Digest(digest),
         };
         if self.dice.below(5) == 0 {
-            self.command(&Command::Deny { step, by, shown, reason: "no".into() });
+            self.command(&Command::Deny {
+                step,
+                by,
+                shown,
+                reason: "no".into(),
+            });
             return;
         }
-        let command =
-            Command::Approve { step: step.clone(), by: by.clone(), assurance: Assurance::Terminal, shown };
+        let command = Command::Approve {
+            step: step.clone(),
+            by: by.clone(),
+            assurance: Assurance::Terminal,
+            shown,
+        };
         if let Some(RunEvent::ApprovalGranted { .. }) = self.command(&command) {
-            assert_eq!(shown, Shown::Digest(digest), "a call was approved that was not shown");
+            assert_eq!(
+                shown,
+                Shown::Digest(digest),
+                "a call was approved that was not shown"
+            );
             assert!(!late, "a yes that came too late counted");
-            let StoredValue::Inline(args) = args else { panic!("small arguments are kept inline") };
-            self.oracle.agreed(&by, self.now, (&step, &tool, &text_of(&args)));
+            let StoredValue::Inline(args) = args else {
+                panic!("small arguments are kept inline")
+            };
+            self.oracle
+                .agreed(&by, self.now, (&step, &tool, &text_of(&args)));
             self.tally.agreed += 1;
         } else if late && by.kind == PrincipalKind::Person {
             self.tally.expired += 1;
@@ -615,12 +792,24 @@ impl<'a> Life<'a> {
 fn judged_parts(document: usize) -> Vec<Part> {
     parts(document)
         .into_iter()
-        .map(|part| if part.id == "d" { Part { to: To::Later, ..part } } else { part })
+        .map(|part| {
+            if part.id == "d" {
+                Part {
+                    to: To::Later,
+                    ..part
+                }
+            } else {
+                part
+            }
+        })
         .collect()
 }
 
 fn text_of(args: &Value) -> String {
-    args.as_object().and_then(|args| args.values().next()?.as_str()).unwrap_or_default().to_owned()
+    args.as_object()
+        .and_then(|args| args.values().next()?.as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn at(millis: i64) -> Timestamp {
@@ -629,10 +818,13 @@ fn at(millis: i64) -> Timestamp {
 
 /// Lives through these histories; the oracle stops at the first call that was not covered.
 fn live_through(seeds: std::ops::Range<u64>) {
-    let plans = (0..DOCUMENTS).map(|number| Plan::compile(document(number), &Bounds::default()).unwrap());
+    let plans =
+        (0..DOCUMENTS).map(|number| Plan::compile(document(number), &Bounds::default()).unwrap());
     let mut setting = Setting {
         policies: policies(),
-        documents: (0..DOCUMENTS).map(|number| Arc::new(document(number))).collect(),
+        documents: (0..DOCUMENTS)
+            .map(|number| Arc::new(document(number)))
+            .collect(),
         plans: plans.map(Arc::new).collect(),
         digests: BTreeMap::new(),
         catalogs: BTreeMap::new(),
@@ -644,12 +836,39 @@ fn live_through(seeds: std::ops::Range<u64>) {
             life.step();
         }
     }
-    let Tally { calls, runs, asked, agreed, changed, denied, broken, expired, carried, revoked, refused } =
-        tally;
+    let Tally {
+        calls,
+        runs,
+        asked,
+        agreed,
+        changed,
+        denied,
+        broken,
+        expired,
+        carried,
+        revoked,
+        refused,
+    } = tally;
     // It must not pass by doing nothing.
-    let enough = [calls > 20_000, runs > 10_000, asked > 1_000, agreed > 200, changed > 500, carried > 500];
-    let enough_noes = [denied > 50, broken > 300, expired > 20, revoked > 500, refused > 50_000];
-    assert!(enough.iter().chain(&enough_noes).all(|&enough| enough), "{tally:?}");
+    let enough = [
+        calls > 20_000,
+        runs > 10_000,
+        asked > 1_000,
+        agreed > 200,
+        changed > 500,
+        carried > 500,
+    ];
+    let enough_noes = [
+        denied > 50,
+        broken > 300,
+        expired > 20,
+        revoked > 500,
+        refused > 50_000,
+    ];
+    assert!(
+        enough.iter().chain(&enough_noes).all(|&enough| enough),
+        "{tally:?}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Says, independently of `decide`, whether a call was covered by consent at the moment it started.
 //!
-//! It knows the six policies of the world by heart instead of reading them, and keeps its own books about who agreed
-//! to what and when.
+//! It knows the six policies of the world by heart instead of reading them, and keeps its own books
+//! about who agreed to what and when.
 
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_core::run::Verdict;
@@ -32,7 +32,8 @@ pub(crate) struct Part {
     pub(crate) to: To<'static>,
 }
 
-/// Everything an approval is about: what the document does, the tools and the policy. Its words are not in it.
+/// Everything an approval is about: what the document does, the tools and the policy. Its words are
+/// not in it.
 pub(crate) type Fingerprint = (usize, Vec<u32>, usize);
 
 #[derive(Debug, Clone)]
@@ -64,7 +65,11 @@ pub(crate) struct Oracle {
 }
 
 pub(crate) fn says(policy: usize, tool: &str, to: To<'_>) -> Verdict {
-    let usual = if tool == "s.write" { Verdict::Ask } else { Verdict::Allow };
+    let usual = if tool == "s.write" {
+        Verdict::Ask
+    } else {
+        Verdict::Allow
+    };
     match (policy, tool, to) {
         (1, "s.write", To::Known("evil")) => Verdict::Deny,
         (1, "s.write", To::Known("ok")) => Verdict::Allow,
@@ -97,11 +102,20 @@ impl Oracle {
         chosen: &[(&'static str, Choice)],
     ) {
         let policy = about.2;
-        let verdicts: Vec<Verdict> = parts.iter().map(|part| says(policy, part.tool, part.to)).collect();
-        assert!(!verdicts.contains(&Verdict::Deny), "what policy denies was approved");
+        let verdicts: Vec<Verdict> = parts
+            .iter()
+            .map(|part| says(policy, part.tool, part.to))
+            .collect();
+        assert!(
+            !verdicts.contains(&Verdict::Deny),
+            "what policy denies was approved"
+        );
         match by.kind {
             PrincipalKind::Person => {
-                assert!(policy != 2 || by != proposer, "four eyes: {by} approved their own plan");
+                assert!(
+                    policy != 2 || by != proposer,
+                    "four eyes: {by} approved their own plan"
+                );
             }
             PrincipalKind::Policy => {
                 assert!(
@@ -111,11 +125,24 @@ impl Oracle {
             }
             PrincipalKind::Agent | PrincipalKind::Service => panic!("{by} approved a plan"),
         }
-        let default = if policy == 2 { Choice::Ask } else { Choice::Any };
-        let late = parts.iter().zip(&verdicts).filter(|(part, _)| part.to == To::Later);
+        let default = if policy == 2 {
+            Choice::Ask
+        } else {
+            Choice::Any
+        };
+        let late = parts
+            .iter()
+            .zip(&verdicts)
+            .filter(|(part, _)| part.to == To::Later);
         let choices = late.filter_map(|(part, &verdict)| {
-            let chosen = chosen.iter().find(|(step, _)| *step == part.id).map(|(_, choice)| *choice);
-            Some((part.id, chosen.or_else(|| (verdict == Verdict::Ask).then_some(default))?))
+            let chosen = chosen
+                .iter()
+                .find(|(step, _)| *step == part.id)
+                .map(|(_, choice)| *choice);
+            Some((
+                part.id,
+                chosen.or_else(|| (verdict == Verdict::Ask).then_some(default))?,
+            ))
         });
         self.yes.push(Yes {
             by: by.clone(),
@@ -138,16 +165,17 @@ impl Oracle {
         self.yes.retain(|yes| yes.by != *of || tokens && !yes.token);
     }
 
-    /// Another version is current. What was agreed to before counts only if that was exactly what this version does,
-    /// with the tools and the policy there were when it was written.
+    /// Another version is current. What was agreed to before counts only if that was exactly what
+    /// this version does, with the tools and the policy there were when it was written.
     pub(crate) fn edited(&mut self, about: &Fingerprint) {
         self.yes.retain(|yes| yes.about == *about);
     }
 
     /// A run was opened. Panics if nobody had agreed to exactly this, just now.
     pub(crate) fn opened(&mut self, about: &Fingerprint, now: i64, proposer: &Principal) {
-        let counts =
-            |yes: &Yes| yes.about == *about && yes.uses > 0 && yes.until.is_none_or(|until| now < until);
+        let counts = |yes: &Yes| {
+            yes.about == *about && yes.uses > 0 && yes.until.is_none_or(|until| now < until)
+        };
         let mut names = BTreeSet::new();
         let (mut by_policy, mut choices) = (false, Vec::new());
         for yes in self.yes.iter_mut().filter(|yes| counts(yes)) {
@@ -160,7 +188,10 @@ impl Oracle {
             }
             choices.extend(yes.choices.clone());
         }
-        assert!(by_policy || names.len() >= people_needed(about.2), "a run began that nobody had agreed to");
+        assert!(
+            by_policy || names.len() >= people_needed(about.2),
+            "a run began that nobody had agreed to"
+        );
         self.run = Some(Running {
             about: about.clone(),
             people: names.len() >= people_needed(about.2),
@@ -182,31 +213,72 @@ impl Oracle {
         let run = self.run.as_mut().expect("only a run asks");
         assert_eq!(by.kind, PrincipalKind::Person, "{by} approved a call");
         if run.about.2 == 2 {
-            assert_ne!(*by, run.proposer, "four eyes: {by} approved a call of their own plan");
-            let (_, at) = run.asked.iter().find(|(step, _)| step == call.0).expect("it was asked about");
+            assert_ne!(
+                *by, run.proposer,
+                "four eyes: {by} approved a call of their own plan"
+            );
+            let (_, at) = run
+                .asked
+                .iter()
+                .find(|(step, _)| step == call.0)
+                .expect("it was asked about");
             assert!(now < at + 5_000, "an approval was given after its time");
         }
-        run.agreed.insert((call.0.into(), call.1.into(), call.2.into()));
+        run.agreed
+            .insert((call.0.into(), call.1.into(), call.2.into()));
     }
 
     /// A call started. Panics unless it is covered.
     pub(crate) fn started(&self, part: &Part, to: &str, tools: &[u32], tool_at: usize) {
         let run = self.run.as_ref().expect("only a run calls");
-        assert_eq!(run.about.1[tool_at], tools[tool_at], "`{}` was called though it had changed", part.tool);
-        let known = if part.to == To::Absent { To::Absent } else { To::Known(to) };
+        assert_eq!(
+            run.about.1[tool_at], tools[tool_at],
+            "`{}` was called though it had changed",
+            part.tool
+        );
+        let known = if part.to == To::Absent {
+            To::Absent
+        } else {
+            To::Known(to)
+        };
         // The argument of `peek` has another name, so the policies see none.
-        let known = if part.tool == "s.peek" { To::Absent } else { known };
-        let agreed = run.agreed.contains(&(part.id.to_owned(), part.tool.to_owned(), to.to_owned()));
+        let known = if part.tool == "s.peek" {
+            To::Absent
+        } else {
+            known
+        };
+        let agreed =
+            run.agreed
+                .contains(&(part.id.to_owned(), part.tool.to_owned(), to.to_owned()));
         let verdict = says(run.about.2, part.tool, known);
-        assert_ne!(verdict, Verdict::Deny, "{} was called though policy denies it", part.id);
+        assert_ne!(
+            verdict,
+            Verdict::Deny,
+            "{} was called though policy denies it",
+            part.id
+        );
         let late = part.to == To::Later || part.tool == "s.peek";
-        let choices: Vec<Choice> =
-            run.choices.iter().filter(|(step, _)| *step == part.id).map(|(_, choice)| *choice).collect();
-        assert!(!(choices.contains(&Choice::NotEvil) && to == "evil"), "a constraint was broken");
-        assert!(!choices.contains(&Choice::Ask) || agreed, "a call left that was to be asked about");
+        let choices: Vec<Choice> = run
+            .choices
+            .iter()
+            .filter(|(step, _)| *step == part.id)
+            .map(|(_, choice)| *choice)
+            .collect();
+        assert!(
+            !(choices.contains(&Choice::NotEvil) && to == "evil"),
+            "a constraint was broken"
+        );
+        assert!(
+            !choices.contains(&Choice::Ask) || agreed,
+            "a call left that was to be asked about"
+        );
         if verdict == Verdict::Ask && !agreed {
             assert!(run.people, "only policy had approved {}", part.id);
-            assert!(!late || !choices.is_empty(), "nobody had agreed to unknown arguments of {}", part.id);
+            assert!(
+                !late || !choices.is_empty(),
+                "nobody had agreed to unknown arguments of {}",
+                part.id
+            );
         }
     }
 }

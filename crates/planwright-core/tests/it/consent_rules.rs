@@ -7,7 +7,9 @@ use planwright_core::plan::{Bounds, Document, Plan};
 use planwright_core::policy::{Policy, PolicyDocument, Subject};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::Pin;
-use planwright_core::run::{Answer, CallFacts, Command, Consent, Refusal, RunEvent, Shown, StoredValue};
+use planwright_core::run::{
+    Answer, CallFacts, Command, Consent, Refusal, RunEvent, Shown, StoredValue,
+};
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,9 +36,21 @@ fn plan(value: Value) -> Arc<Plan> {
 fn consent() -> Consent {
     let pins = catalog()
         .iter()
-        .map(|tool| (tool.name.to_string(), Pin { digest: tool.digest, definition: None }))
+        .map(|tool| {
+            (
+                tool.name.to_string(),
+                Pin {
+                    digest: tool.digest,
+                    definition: None,
+                },
+            )
+        })
         .collect();
-    Consent { approved_by: vec![person()], pins, ..Consent::default() }
+    Consent {
+        approved_by: vec![person()],
+        pins,
+        ..Consent::default()
+    }
 }
 
 fn begin(plan: &Arc<Plan>, consent: Consent) -> History {
@@ -86,62 +100,124 @@ fn start(plan: &Plan, policy: &Policy, step: &str, tool: &str, args: Value) -> C
 
 fn code(history: &History, step: &str) -> String {
     let ix = history.run.find(step).unwrap();
-    history.run.step_report(ix, history.now).error.map(|error| error.code).unwrap_or_default()
+    history
+        .run
+        .step_report(ix, history.now)
+        .error
+        .map(|error| error.code)
+        .unwrap_or_default()
 }
 
 #[test]
 fn a_tool_outside_the_scope_is_not_called() {
-    let plan =
-        plan(json!({"id": "p", "toolsRequired": ["w.write"], "steps": [{"id": "a", "tool": "w.write"}]}));
+    let plan = plan(
+        json!({"id": "p", "toolsRequired": ["w.write"], "steps": [{"id": "a", "tool": "w.write"}]}),
+    );
     let mut history = begin(&plan, consent());
-    history.give(&start(&plan, &Policy::default(), "a", "w.erase", json!({})), Cause::Schedule).unwrap();
-    let error = history.run.step_report(plan.find("a").unwrap(), history.now).error.unwrap();
+    history
+        .give(
+            &start(&plan, &Policy::default(), "a", "w.erase", json!({})),
+            Cause::Schedule,
+        )
+        .unwrap();
+    let error = history
+        .run
+        .step_report(plan.find("a").unwrap(), history.now)
+        .error
+        .unwrap();
     assert_eq!(error.code, "out_of_scope");
-    assert_eq!(error.message, "Tool w.write not available in plan scope. Only [w.write] are available.");
+    assert_eq!(
+        error.message,
+        "Tool w.write not available in plan scope. Only [w.write] are available."
+    );
 }
 
 #[test]
 fn a_call_that_was_not_judged_or_not_pinned_is_not_made() {
     let plan = plan(json!({"id": "p", "steps": [{"id": "a", "tool": "w.write"}]}));
     let mut history = begin(&plan, consent());
-    let Command::Start { step, tool, class, call, .. } =
-        start(&plan, &Policy::default(), "a", "w.write", json!({}))
+    let Command::Start {
+        step,
+        tool,
+        class,
+        call,
+        ..
+    } = start(&plan, &Policy::default(), "a", "w.write", json!({}))
     else {
         panic!("it is a start")
     };
-    history.give(&Command::Start { step, tool, class, call, facts: None }, Cause::Schedule).unwrap();
+    history
+        .give(
+            &Command::Start {
+                step,
+                tool,
+                class,
+                call,
+                facts: None,
+            },
+            Cause::Schedule,
+        )
+        .unwrap();
     assert_eq!(code(&history, "a"), "policy_denied");
-    let mut history = begin(&plan, Consent { pins: BTreeMap::new(), ..consent() });
-    history.give(&start(&plan, &Policy::default(), "a", "w.write", json!({})), Cause::Schedule).unwrap();
+    let mut history = begin(
+        &plan,
+        Consent {
+            pins: BTreeMap::new(),
+            ..consent()
+        },
+    );
+    history
+        .give(
+            &start(&plan, &Policy::default(), "a", "w.write", json!({})),
+            Cause::Schedule,
+        )
+        .unwrap();
     assert_eq!(code(&history, "a"), "tool_changed");
 }
 
 #[test]
 fn a_run_that_only_policy_approved_asks_before_it_does_what_policy_asks_about() {
     let plan = plan(json!({"id": "p", "steps": [{"id": "a", "tool": "w.write"}]}));
-    let by_policy = Consent { approved_by: vec![Policy::default().principal()], ..consent() };
+    let by_policy = Consent {
+        approved_by: vec![Policy::default().principal()],
+        ..consent()
+    };
     let mut history = begin(&plan, by_policy);
-    history.give(&start(&plan, &Policy::default(), "a", "w.write", json!({})), Cause::Schedule).unwrap();
-    assert_eq!(history.run.step(plan.find("a").unwrap()).name(), "awaiting_approval");
+    history
+        .give(
+            &start(&plan, &Policy::default(), "a", "w.write", json!({})),
+            Cause::Schedule,
+        )
+        .unwrap();
+    assert_eq!(
+        history.run.step(plan.find("a").unwrap()).name(),
+        "awaiting_approval"
+    );
 }
 
 #[test]
 fn a_budget_counts_a_tool_under_every_spelling_of_its_name() {
     for name in ["write", "w.write", "mcp__w__write", "W.Write", "wr*"] {
-        let plan = plan(json!({"id": "p", "limits": {"budget": {"perTool": {name: 1}}}, "steps": [
-            {"id": "a", "tool": "w.write"}, {"id": "b", "tool": "write", "critical": false},
-        ]}));
+        let plan = plan(
+            json!({"id": "p", "limits": {"budget": {"perTool": {name: 1}}}, "steps": [
+                {"id": "a", "tool": "w.write"}, {"id": "b", "tool": "write", "critical": false},
+            ]}),
+        );
         let mut history = begin(&plan, consent());
         for step in ["a", "b"] {
             history
-                .give(&start(&plan, &Policy::default(), step, "w.write", json!({})), Cause::Schedule)
+                .give(
+                    &start(&plan, &Policy::default(), step, "w.write", json!({})),
+                    Cause::Schedule,
+                )
                 .unwrap();
         }
         assert_eq!(code(&history, "b"), "guard_blocked", "{name}");
     }
 }
 
-/// A call is asked about, approved by the wrong one and the right one, tried again, and asked about when it changes.
+/// A call is asked about, approved by the wrong one and the right one, tried again, and asked about
+/// when it changes.
 pub(crate) fn asked_story() -> (History, Document) {
     let plan = plan(json!({"id": "p", "steps": [
         {"id": "a", "tool": "w.write", "args": {"to": "x"}},
@@ -166,15 +242,33 @@ pub(crate) fn asked_story() -> (History, Document) {
     let said = |text: &str| StoredValue::Inline(Arc::new(json!(text)));
     let done = |history: &mut History, step: &str, attempt, answer| {
         let step = history.run.find(step).unwrap();
-        history.give(&Command::Report { step, attempt, answer }, Cause::Report).unwrap();
+        history
+            .give(
+                &Command::Report {
+                    step,
+                    attempt,
+                    answer,
+                },
+                Cause::Report,
+            )
+            .unwrap();
         history.advance(Duration::from_secs(1));
     };
     let call = |to: &str| start(&plan, &rules, "b", "w.write", json!({"to": to}));
-    history.give(&Command::AskApprovals, Cause::Schedule).unwrap();
-    history.give(&start(&plan, &rules, "a", "w.write", json!({"to": "x"})), Cause::Schedule).unwrap();
+    history
+        .give(&Command::AskApprovals, Cause::Schedule)
+        .unwrap();
+    history
+        .give(
+            &start(&plan, &rules, "a", "w.write", json!({"to": "x"})),
+            Cause::Schedule,
+        )
+        .unwrap();
     done(&mut history, "a", 1, Answer::Succeeded(said("x")));
     history.give(&call("x"), Cause::Schedule).unwrap();
-    let Command::Start { call: digest, .. } = call("x") else { panic!("it is a start") };
+    let Command::Start { call: digest, .. } = call("x") else {
+        panic!("it is a start")
+    };
     let approve = |by: Principal, shown| Command::Approve {
         step: "b".into(),
         by,
@@ -186,18 +280,33 @@ pub(crate) fn asked_story() -> (History, Document) {
         (person(), Shown::Version(1)),
         (Principal::agent("planner"), Shown::Digest(digest)),
     ] {
-        assert!(history.run.decide(&approve(by, shown), history.now).is_err());
+        assert!(
+            history
+                .run
+                .decide(&approve(by, shown), history.now)
+                .is_err()
+        );
     }
-    history.give(&approve(person(), Shown::Digest(digest)), Cause::Command).unwrap();
+    history
+        .give(&approve(person(), Shown::Digest(digest)), Cause::Command)
+        .unwrap();
     history.give(&call("x"), Cause::Schedule).unwrap();
     let busy = planwright_core::run::StepError::new("busy", "later");
     done(&mut history, "b", 1, Answer::Failed(busy));
     // The same call again is the one that was approved; another one is not.
     history.advance(Duration::from_secs(60));
     let other = history.run.decide(&call("y"), history.now).unwrap();
-    assert!(matches!(&other[..], [RunEvent::ApprovalRequested { call: Some(_), .. }]), "{other:?}");
+    assert!(
+        matches!(
+            &other[..],
+            [RunEvent::ApprovalRequested { call: Some(_), .. }]
+        ),
+        "{other:?}"
+    );
     let evil = history.run.decide(&call("evil"), history.now).unwrap();
-    assert!(matches!(&evil[..], [RunEvent::StepFailed { error, .. }] if error.code == "constraint_violated"));
+    assert!(
+        matches!(&evil[..], [RunEvent::StepFailed { error, .. }] if error.code == "constraint_violated")
+    );
     history.give(&call("x"), Cause::Schedule).unwrap();
     done(&mut history, "b", 2, Answer::Succeeded(said("y")));
     history.advance(Duration::from_secs(3_600));
@@ -208,7 +317,10 @@ pub(crate) fn asked_story() -> (History, Document) {
         shown: Shown::Version(1),
     };
     let refused = history.run.decide(&late, history.now).unwrap_err();
-    assert!(matches!(refused, Refusal::ApprovalExpired { .. }), "{refused}");
+    assert!(
+        matches!(refused, Refusal::ApprovalExpired { .. }),
+        "{refused}"
+    );
     history.give(&Command::Tick, Cause::Timer).unwrap();
     history.give(&Command::Settle, Cause::Schedule).unwrap();
     let document = Document::clone(plan.document());

@@ -20,7 +20,12 @@ fn base() -> Value {
 fn changed(pointer: &str, value: Value) -> bool {
     let mut other = base();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
-    other.pointer_mut(parent).unwrap().as_object_mut().unwrap().insert(key.to_owned(), value);
+    other
+        .pointer_mut(parent)
+        .unwrap()
+        .as_object_mut()
+        .unwrap()
+        .insert(key.to_owned(), value);
     digest(base()) != digest(other)
 }
 
@@ -80,7 +85,10 @@ fn everything_executed_changes_the_digest() {
 
 #[test]
 fn an_edge_counts_once_however_it_is_said() {
-    assert!(!changed("/steps/1/dependsOn", json!(["a"])), "the reference makes this edge already");
+    assert!(
+        !changed("/steps/1/dependsOn", json!(["a"])),
+        "the reference makes this edge already"
+    );
     let mut with_edge = base();
     with_edge["steps"][1]["args"]["path"] = json!("y");
     let without_edge = digest(with_edge.clone());
@@ -94,7 +102,14 @@ fn tool_definitions_and_policy_are_part_of_the_digest() {
     let one = plan.digest(&catalog(), "1");
     assert_ne!(one, plan.digest(&catalog(), "2"));
     assert_ne!(one, plan.digest(&Catalog::default(), "1"));
-    let changed =
-        Catalog::new([tool("fs", "read_file", json!({"type": "object", "title": "changed"}), None)]);
-    assert_ne!(plan.digest(&changed, "1"), plan.digest(&Catalog::default(), "1"));
+    let changed = Catalog::new([tool(
+        "fs",
+        "read_file",
+        json!({"type": "object", "title": "changed"}),
+        None,
+    )]);
+    assert_ne!(
+        plan.digest(&changed, "1"),
+        plan.digest(&Catalog::default(), "1")
+    );
 }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 /// Run with `UPDATE_DOCS=1` to write the pages.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the core touches no files, but this test compares them")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the core touches no files, but this test compares them"
+)]
 fn every_code_has_its_page() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     let update = std::env::var("UPDATE_DOCS").is_ok();
@@ -17,6 +20,9 @@ fn every_code_has_its_page() {
             std::fs::write(&file, &page).unwrap();
         }
         let written = std::fs::read_to_string(&file).unwrap_or_default();
-        assert_eq!(written, page, "docs/errors/{code}.md is out of date: run the tests with UPDATE_DOCS=1");
+        assert_eq!(
+            written, page,
+            "docs/errors/{code}.md is out of date: run the tests with UPDATE_DOCS=1"
+        );
     }
 }

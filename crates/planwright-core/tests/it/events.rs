@@ -2,7 +2,9 @@
 
 use crate::run_files;
 use planwright_core::digest::Digest;
-use planwright_core::event::{CloudEvent, EventName, PlanEvent, PlanEvents, trace_of_plan, trace_of_run};
+use planwright_core::event::{
+    CloudEvent, EventName, PlanEvent, PlanEvents, trace_of_plan, trace_of_run,
+};
 use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Head, Record, StreamName, encode};
 use planwright_core::plan::{Bounds, Document};
@@ -33,21 +35,38 @@ fn golden(name: &str) -> (Document, Vec<Record>) {
 }
 
 fn proposed(plan: &PlanId, document: Document) -> Record {
-    let event =
-        Review::propose_first(Arc::new(document), Digest::of_bytes(b"shown"), Principal::person("ada"));
-    encode(Head::EMPTY, &StreamName::Plan(plan.clone()), Timestamp::from_millis(1), 0, Cause::Command, &event)
+    let event = Review::propose_first(
+        Arc::new(document),
+        Digest::of_bytes(b"shown"),
+        Principal::person("ada"),
+    );
+    encode(
+        Head::EMPTY,
+        &StreamName::Plan(plan.clone()),
+        Timestamp::from_millis(1),
+        0,
+        Cause::Command,
+        &event,
+    )
 }
 
 /// The events of a plan with one run, as the journal has it.
 fn events_of(name: &str) -> Vec<PlanEvent> {
     let (document, records) = golden(name);
-    let plan = document.id.clone().unwrap_or_else(|| "plan-story".parse().unwrap());
+    let plan = document
+        .id
+        .clone()
+        .unwrap_or_else(|| "plan-story".parse().unwrap());
     let mut events = PlanEvents::new(plan.clone(), Bounds::default());
     let first = proposed(&plan, document);
     let mut told = events.push(&StreamName::Plan(plan), &first).unwrap();
     let run = StreamName::Run("run_golden".parse().unwrap());
     for record in &records {
-        told.extend(events.push(&run, record).unwrap_or_else(|error| panic!("{name}: {error}")));
+        told.extend(
+            events
+                .push(&run, record)
+                .unwrap_or_else(|error| panic!("{name}: {error}")),
+        );
     }
     assert_eq!(events.last(), told.len() as u64);
     told
@@ -71,14 +90,22 @@ fn words(events: &[PlanEvent]) -> Vec<String> {
         Some(step) => format!("{} {}", step.id, step.state),
         None => event.event.to_string(),
     };
-    events.iter().filter(|event| event.run_id.is_some()).map(word).collect()
+    events
+        .iter()
+        .filter(|event| event.run_id.is_some())
+        .map(word)
+        .collect()
 }
 
 #[test]
 fn events_are_numbered_without_gaps_in_every_journal() {
     for name in kept() {
         let numbers: Vec<u64> = events_of(&name).iter().map(|event| event.seq).collect();
-        assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            numbers,
+            (1..=numbers.len() as u64).collect::<Vec<_>>(),
+            "{name}"
+        );
     }
 }
 
@@ -92,11 +119,19 @@ fn a_step_is_queued_before_it_runs_and_runs_before_it_ends_in_every_journal() {
     };
     for name in kept() {
         let mut last: BTreeMap<String, u32> = BTreeMap::new();
-        for event in events_of(&name).iter().filter(|event| event.run_id.is_some()) {
+        for event in events_of(&name)
+            .iter()
+            .filter(|event| event.run_id.is_some())
+        {
             let Some(step) = &event.step else { continue };
             let rank = rank(step.state);
             let before = last.insert(step.id.to_string(), rank).unwrap_or(0);
-            assert!(rank >= before, "{name}: {} is {} after an end", step.id, step.state);
+            assert!(
+                rank >= before,
+                "{name}: {} is {} after an end",
+                step.id,
+                step.state
+            );
         }
     }
 }
@@ -105,15 +140,22 @@ fn a_step_is_queued_before_it_runs_and_runs_before_it_ends_in_every_journal() {
 fn every_step_of_an_ended_run_was_told_to_end_in_every_journal() {
     for name in kept() {
         let events = events_of(&name);
-        let Some(end) = events.iter().position(|event| event.event.ends_run()) else { continue };
+        let Some(end) = events.iter().position(|event| event.event.ends_run()) else {
+            continue;
+        };
         let mut states: BTreeMap<String, &str> = BTreeMap::new();
         for step in events[..end].iter().filter_map(|event| event.step.as_ref()) {
             states.insert(step.id.to_string(), step.state);
         }
-        let expected: Value =
-            serde_json::from_str(&run_files::read(&format!("journals/v1/{name}.expected.json"))).unwrap();
+        let expected: Value = serde_json::from_str(&run_files::read(&format!(
+            "journals/v1/{name}.expected.json"
+        )))
+        .unwrap();
         for (id, state) in states {
-            assert!(!["queued", "running", "approved"].contains(&state), "{name}: {id} is {state}");
+            assert!(
+                !["queued", "running", "approved"].contains(&state),
+                "{name}: {id} is {state}"
+            );
         }
         assert!(expected.is_object());
     }
@@ -122,10 +164,16 @@ fn every_step_of_an_ended_run_was_told_to_end_in_every_journal() {
 #[test]
 fn a_creation_queues_every_step() {
     let events = events_of("diamond");
-    let created: Vec<_> = events.iter().take_while(|event| event.run_id.is_none()).collect();
+    let created: Vec<_> = events
+        .iter()
+        .take_while(|event| event.run_id.is_none())
+        .collect();
     let names: Vec<_> = created.iter().map(|event| event.event.as_str()).collect();
     let step = "plan.step";
-    assert_eq!(names, ["plan.created", step, step, step, step, "plan.proposed"]);
+    assert_eq!(
+        names,
+        ["plan.created", step, step, step, step, "plan.proposed"]
+    );
     let trace = trace_of_plan(&created[0].plan_id);
     assert!(created.iter().all(|event| event.trace_id == trace));
 }
@@ -133,7 +181,10 @@ fn a_creation_queues_every_step() {
 #[test]
 fn a_gated_step_waits_is_approved_and_runs() {
     let words = words(&events_of("gate_approved"));
-    let found: Vec<_> = words.iter().filter(|word| !word.ends_with("queued")).collect();
+    let found: Vec<_> = words
+        .iter()
+        .filter(|word| !word.ends_with("queued"))
+        .collect();
     assert_eq!(found[0], "run.started");
     let of_gate: Vec<_> = words
         .iter()
@@ -142,14 +193,20 @@ fn a_gated_step_waits_is_approved_and_runs() {
         .map(|(_, state)| state)
         .take(4)
         .collect();
-    assert_eq!(of_gate, ["awaiting_approval", "approved", "running", "completed"]);
+    assert_eq!(
+        of_gate,
+        ["awaiting_approval", "approved", "running", "completed"]
+    );
     assert_eq!(words.last().unwrap(), "run.completed");
 }
 
 #[test]
 fn dependants_of_a_failed_step_are_told_to_be_blocked() {
     let events = events_of("noncritical_failure");
-    let blocked: Vec<_> = events.iter().filter(|event| event.state() == Some("blocked")).collect();
+    let blocked: Vec<_> = events
+        .iter()
+        .filter(|event| event.state() == Some("blocked"))
+        .collect();
     assert!(!blocked.is_empty());
     let error = blocked[0].error.as_ref().unwrap();
     assert!(error.code.starts_with("dependency_failed:"), "{error:?}");
@@ -158,7 +215,10 @@ fn dependants_of_a_failed_step_are_told_to_be_blocked() {
 #[test]
 fn a_retry_says_why() {
     let events = events_of("retry");
-    let due = events.iter().find(|event| event.state() == Some("retry_due")).unwrap();
+    let due = events
+        .iter()
+        .find(|event| event.state() == Some("retry_due"))
+        .unwrap();
     assert!(due.error.is_some());
     assert_eq!(due.attempt, Some(1));
 }
@@ -175,8 +235,13 @@ fn the_payload_of_a_step_is_the_promised_one() {
     .unwrap();
     let plan: PlanId = "plan-a".parse().unwrap();
     let mut events = PlanEvents::new(plan.clone(), Bounds::default());
-    let told = events.push(&StreamName::Plan(plan.clone()), &proposed(&plan, document)).unwrap();
-    let step = told.iter().find(|event| event.event == EventName::PlanStep).unwrap();
+    let told = events
+        .push(&StreamName::Plan(plan.clone()), &proposed(&plan, document))
+        .unwrap();
+    let step = told
+        .iter()
+        .find(|event| event.event == EventName::PlanStep)
+        .unwrap();
     let text = serde_json::to_string(step).unwrap();
     let trace = trace_of_plan(&plan);
     let promised = format!(
@@ -197,8 +262,15 @@ fn the_payload_of_a_step_is_the_promised_one() {
 fn a_run_without_a_trace_always_has_the_same_one() {
     let run = "run_golden".parse().unwrap();
     let events = events_of("chain");
-    let of_run: Vec<_> = events.iter().filter(|event| event.run_id.is_some()).collect();
-    assert!(of_run.iter().all(|event| event.trace_id == trace_of_run(&run)));
+    let of_run: Vec<_> = events
+        .iter()
+        .filter(|event| event.run_id.is_some())
+        .collect();
+    assert!(
+        of_run
+            .iter()
+            .all(|event| event.trace_id == trace_of_run(&run))
+    );
 }
 
 #[test]

@@ -10,7 +10,11 @@ fn level_sizes(plan: &Plan) -> Vec<usize> {
 }
 
 fn after(plan: &Plan, index: usize) -> Vec<usize> {
-    plan.graph().dependencies(StepIx::new(index)).iter().map(|ix| ix.index()).collect()
+    plan.graph()
+        .dependencies(StepIx::new(index))
+        .iter()
+        .map(|ix| ix.index())
+        .collect()
 }
 
 #[test]
@@ -50,19 +54,24 @@ fn a_reference_makes_an_edge_by_itself() {
 
 #[test]
 fn dependencies_listed_twice_count_once() {
-    let plan = plan(json!([{"id": "a", "tool": "t"}, {"id": "b", "tool": "t", "dependsOn": ["a", "a"]}]));
+    let plan =
+        plan(json!([{"id": "a", "tool": "t"}, {"id": "b", "tool": "t", "dependsOn": ["a", "a"]}]));
     assert_eq!(after(&plan, 1), [0]);
     assert_eq!(plan.document().steps[1].depends_on.len(), 1);
 }
 
 #[test]
 fn an_unknown_dependency_is_named_with_the_nearest() {
-    let findings =
-        structural(json!([{"id": "fetch", "tool": "t"}, {"id": "b", "tool": "t", "dependsOn": ["fetsh"]}]));
+    let findings = structural(
+        json!([{"id": "fetch", "tool": "t"}, {"id": "b", "tool": "t", "dependsOn": ["fetsh"]}]),
+    );
     assert_eq!(findings[0].code, Code::UnknownDependency);
     assert_eq!(findings[0].pointer, "/steps/1/dependsOn/0");
     assert!(findings[0].message.contains("`fetsh`"));
-    assert_eq!(findings[0].suggestion.as_deref(), Some("did you mean `fetch`?"));
+    assert_eq!(
+        findings[0].suggestion.as_deref(),
+        Some("did you mean `fetch`?")
+    );
 }
 
 #[test]
@@ -75,7 +84,10 @@ fn a_self_dependency_is_named() {
 #[test]
 fn a_duplicate_id_is_named() {
     let findings = structural(json!([{"id": "a", "tool": "t"}, {"id": "a", "tool": "t"}]));
-    assert_eq!((findings[0].code, findings[0].pointer.as_str()), (Code::DuplicateId, "/steps/1/id"));
+    assert_eq!(
+        (findings[0].code, findings[0].pointer.as_str()),
+        (Code::DuplicateId, "/steps/1/id")
+    );
     assert!(findings[0].message.contains("`a`"));
 }
 
@@ -86,7 +98,11 @@ fn a_cycle_is_printed_in_full() {
         {"id": "c", "tool": "t", "dependsOn": ["b"]}, {"id": "d", "tool": "t", "dependsOn": ["a"]},
     ]));
     assert_eq!(findings[0].code, Code::Cycle);
-    assert!(findings[0].message.ends_with("a → b → c → a"), "{}", findings[0].message);
+    assert!(
+        findings[0].message.ends_with("a → b → c → a"),
+        "{}",
+        findings[0].message
+    );
 }
 
 #[test]
@@ -97,7 +113,12 @@ fn every_cycle_and_every_other_mistake_is_reported_at_once() {
         {"id": "e"}, {"id": "f", "tool": "t", "think": "x", "timeoutSeconds": -1},
     ]));
     assert_eq!(with_code(&findings, Code::Cycle).len(), 2);
-    for code in [Code::UnknownDependency, Code::NoAction, Code::SeveralActions, Code::BadNumber] {
+    for code in [
+        Code::UnknownDependency,
+        Code::NoAction,
+        Code::SeveralActions,
+        Code::BadNumber,
+    ] {
         assert_eq!(with_code(&findings, code).len(), 1, "{code}");
     }
 }
@@ -109,7 +130,11 @@ fn two_steps_that_may_run_at_once_cannot_share_a_result_name() {
         {"id": "c", "tool": "t", "args": {"v": "${x}"}, "dependsOn": ["a", "b"]},
     ]));
     assert_eq!(findings[0].code, Code::ResultClash);
-    assert!(findings[0].message.contains("`a` and `b`"), "{}", findings[0].message);
+    assert!(
+        findings[0].message.contains("`a` and `b`"),
+        "{}",
+        findings[0].message
+    );
     plan(json!([
         {"id": "a", "tool": "t", "result": "x"}, {"id": "m", "tool": "t", "dependsOn": ["a"]},
         {"id": "b", "tool": "t", "result": "x", "dependsOn": ["m"]},
@@ -118,10 +143,16 @@ fn two_steps_that_may_run_at_once_cannot_share_a_result_name() {
 
 #[test]
 fn steps_and_edges_are_bounded_on_both_sides() {
-    let bounds = Bounds { max_steps: 3, max_edges: 2, ..Bounds::default() };
-    let compile = |value: Value| Plan::compile(document(value), &bounds).map_err(|findings| findings[0].code);
+    let bounds = Bounds {
+        max_steps: 3,
+        max_edges: 2,
+        ..Bounds::default()
+    };
+    let compile =
+        |value: Value| Plan::compile(document(value), &bounds).map_err(|findings| findings[0].code);
     let chain = |n: usize| {
-        let step = |i: usize| json!({"tool": "t", "dependsOn": if i > 1 { vec![i - 1] } else { vec![] }});
+        let step =
+            |i: usize| json!({"tool": "t", "dependsOn": if i > 1 { vec![i - 1] } else { vec![] }});
         Value::Array((1..=n).map(step).collect())
     };
     assert!(compile(chain(3)).is_ok());
@@ -138,12 +169,20 @@ fn steps_and_edges_are_bounded_on_both_sides() {
 fn hostile_shapes_end_quickly() {
     let bounds = Bounds::default();
     // One cycle through every step.
-    let ring: Vec<Value> =
-        (0..20_000).map(|i| json!({"tool": "t", "dependsOn": [(i + 1) % 20_000 + 1]})).collect();
-    assert_eq!(Plan::compile(document(Value::Array(ring)), &bounds).unwrap_err()[0].code, Code::Cycle);
+    let ring: Vec<Value> = (0..20_000)
+        .map(|i| json!({"tool": "t", "dependsOn": [(i + 1) % 20_000 + 1]}))
+        .collect();
+    assert_eq!(
+        Plan::compile(document(Value::Array(ring)), &bounds).unwrap_err()[0].code,
+        Code::Cycle
+    );
     // Every pair of neighbours shares its own result name.
     let shared = (0..20_000).map(|i| {
-        let args = if i % 2 == 1 { json!({"v": format!("${{r{}}}", i / 2)}) } else { json!({}) };
+        let args = if i % 2 == 1 {
+            json!({"v": format!("${{r{}}}", i / 2)})
+        } else {
+            json!({})
+        };
         let after = if i > 0 { vec![i] } else { vec![] };
         json!({"tool": "t", "result": format!("r{}", i / 2), "args": args, "dependsOn": after})
     });
@@ -151,8 +190,9 @@ fn hostile_shapes_end_quickly() {
     let result = Plan::compile(document(Value::Array(shared)), &bounds);
     assert!(result.is_ok(), "{:?}", result.unwrap_err().first());
     // Everything is wrong everywhere.
-    let wrong: Vec<Value> =
-        (0..20_000).map(|i| json!({"dependsOn": [format!("no-{i}")], "args": {"x": "${nothing}"}})).collect();
+    let wrong: Vec<Value> = (0..20_000)
+        .map(|i| json!({"dependsOn": [format!("no-{i}")], "args": {"x": "${nothing}"}}))
+        .collect();
     let findings = Plan::compile(document(Value::Array(wrong)), &bounds).unwrap_err();
     assert!(findings.len() <= 2_000);
 }

@@ -1,4 +1,5 @@
-//! What the core promises, seen from outside. `run_*`: lives of runs; `review_*`: lives of plans; the rest: plans.
+//! What the core promises, seen from outside. `run_*`: lives of runs; `review_*`: lives of plans;
+//! the rest: plans.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod adjustments;

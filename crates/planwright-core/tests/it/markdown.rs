@@ -82,7 +82,10 @@ fn hostile_text_opens_nothing() {
     assert_eq!(text.lines().filter(|line| *line == "## Steps").count(), 1);
     assert_eq!(text.lines().filter(|line| *line == "---").count(), 2);
     assert!(!text.lines().any(|line| line.starts_with("<script>")));
-    assert!(text.contains("`````json"), "the fence is longer than what it holds");
+    assert!(
+        text.contains("`````json"),
+        "the fence is longer than what it holds"
+    );
 }
 
 #[test]
@@ -95,9 +98,7 @@ fn rejections_are_kept_with_their_version() {
         reason: "too *risky*".into(),
     });
     let text = to_markdown(plan(json!([])).document(), &meta);
-    assert!(
-        text.ends_with(
-            "## Rejections\n\n- version 2, 1970-01-01T00:00:00.000Z, person ann: too \\*risky\\*\n"
-        )
-    );
+    assert!(text.ends_with(
+        "## Rejections\n\n- version 2, 1970-01-01T00:00:00.000Z, person ann: too \\*risky\\*\n"
+    ));
 }

@@ -117,7 +117,9 @@ fn any_json() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         (-9_007_199_254_740_992_i64..=9_007_199_254_740_992).prop_map(Value::from),
-        any::<f64>().prop_filter("finite", |number| number.is_finite()).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("finite", |number| number.is_finite())
+            .prop_map(Value::from),
         any_text().prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
@@ -143,17 +145,24 @@ fn text() -> impl Strategy<Value = Value> {
 }
 
 fn number() -> impl Strategy<Value = Value> {
-    any::<f64>().prop_filter("finite", |number| number.is_finite()).prop_map(Value::from)
+    any::<f64>()
+        .prop_filter("finite", |number| number.is_finite())
+        .prop_map(Value::from)
 }
 
 /// Some of these keys, with values.
-fn some_of(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> impl Strategy<Value = Map<String, Value>> {
+fn some_of(
+    fields: Vec<(&'static str, BoxedStrategy<Value>)>,
+) -> impl Strategy<Value = Map<String, Value>> {
     let fields: Vec<_> = fields
         .into_iter()
         .map(|(key, value)| prop::option::of(value).prop_map(move |value| (key, value)))
         .collect();
     fields.prop_map(|fields| {
-        fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+        fields
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
     })
 }
 
@@ -188,14 +197,22 @@ fn any_step() -> impl Strategy<Value = Value> {
     let undo = (text(), object()).prop_map(|(tool, args)| json!({"tool": tool, "args": args}));
     let options = some_of(vec![
         ("title", text().boxed()),
-        ("dependsOn", prop::collection::vec("[a-c]", 0..3).prop_map(|ids| json!(ids)).boxed()),
+        (
+            "dependsOn",
+            prop::collection::vec("[a-c]", 0..3)
+                .prop_map(|ids| json!(ids))
+                .boxed(),
+        ),
         ("result", text().boxed()),
         ("when", text().boxed()),
         ("forEach", any_json().boxed()),
         ("maxParallel", any::<u32>().prop_map(Value::from).boxed()),
         ("retry", retry.boxed()),
         ("timeoutSeconds", number().boxed()),
-        ("approvalRequired", any::<bool>().prop_map(Value::from).boxed()),
+        (
+            "approvalRequired",
+            any::<bool>().prop_map(Value::from).boxed(),
+        ),
         ("constraints", texts().boxed()),
         ("critical", any::<bool>().prop_map(Value::from).boxed()),
         ("optional", any::<bool>().prop_map(Value::from).boxed()),
@@ -220,7 +237,8 @@ fn any_step() -> impl Strategy<Value = Value> {
 
 fn any_context() -> impl Strategy<Value = Value> {
     let artifact = json!({"digest": format!("sha256:{}", "a".repeat(64)), "bytes": 12});
-    let stored = prop::collection::btree_map(any_text(), Just(artifact), 0..3).prop_map(|map| json!(map));
+    let stored =
+        prop::collection::btree_map(any_text(), Just(artifact), 0..3).prop_map(|map| json!(map));
     some_of(vec![
         ("toolOutputs", object().boxed()),
         ("notes", text().boxed()),
@@ -237,7 +255,9 @@ fn any_document() -> impl Strategy<Value = Document> {
         ("onFailure", Just(json!("reflect")).boxed()),
         (
             "budget",
-            (0_u64..1 << 50).prop_map(|calls| json!({"calls": calls, "perTool": {"a\n": calls}})).boxed(),
+            (0_u64..1 << 50)
+                .prop_map(|calls| json!({"calls": calls, "perTool": {"a\n": calls}}))
+                .boxed(),
         ),
     ])
     .prop_map(Value::Object);

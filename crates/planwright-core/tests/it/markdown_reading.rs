@@ -2,8 +2,8 @@
 
 use crate::plans::{document, read};
 use planwright_core::plan::{
-    Bounds, Document, MarkdownForm, MarkdownMeta, ReadMarkdown, ReadPlanError, from_markdown, to_cursor,
-    to_markdown,
+    Bounds, Document, MarkdownForm, MarkdownMeta, ReadMarkdown, ReadPlanError, from_markdown,
+    to_cursor, to_markdown,
 };
 use planwright_core::time::Timestamp;
 use serde_json::{Value, json};
@@ -25,7 +25,8 @@ pub(crate) fn meta() -> MarkdownMeta {
 
 #[track_caller]
 fn taken(text: &str) -> ReadMarkdown {
-    from_markdown(text.as_bytes(), &Bounds::default()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    from_markdown(text.as_bytes(), &Bounds::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn refused(text: &str) -> ReadPlanError {
@@ -65,7 +66,10 @@ fn every_field_comes_back() {
     assert_eq!(read.document, document, "{text}");
     assert_eq!((read.version, read.form), (Some(3), MarkdownForm::Plan));
     assert_eq!(read.notices, [""; 0]);
-    assert!(text.contains("- [notes](artifacts/notes.json) sha256:0"), "{text}");
+    assert!(
+        text.contains("- [notes](artifacts/notes.json) sha256:0"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -78,8 +82,9 @@ fn a_file_saved_with_other_line_breaks_is_the_same_plan() {
 
 #[test]
 fn more_than_nine_steps_keep_their_blocks() {
-    let steps: Vec<Value> =
-        (0..120).map(|n| json!({"id": format!("s{n}"), "tool": "t", "args": {"n": n}})).collect();
+    let steps: Vec<Value> = (0..120)
+        .map(|n| json!({"id": format!("s{n}"), "tool": "t", "args": {"n": n}}))
+        .collect();
     let document = document(json!({"id": "p", "steps": steps}));
     assert_eq!(taken(&to_markdown(&document, &meta())).document, document);
 }
@@ -98,18 +103,31 @@ fn an_edit_of_what_people_see_is_taken() {
     assert_eq!(read.document.steps[0].title.as_deref(), Some("First"));
     assert_eq!(read.document.steps[0].tool.as_deref(), Some("other.tool"));
     assert_eq!(read.document.success_criteria, ["s", "and more"]);
-    assert_eq!(read.document.context.notes.as_deref(), Some("Other notes,\nin two lines."));
+    assert_eq!(
+        read.document.context.notes.as_deref(),
+        Some("Other notes,\nin two lines.")
+    );
     assert_eq!(read.document.risks[0], "rather not");
     assert_eq!(read.notices.len(), 1, "{:?}", read.notices);
 }
 
 #[test]
 fn an_exact_text_cannot_say_something_else_than_the_prose() {
-    let text = to_markdown(&document(json!({"id": "p", "goal": "harmless\u{200b}", "steps": []})), &meta());
-    assert_eq!(taken(&text).document.goal.as_deref(), Some("harmless\u{200b}"));
+    let text = to_markdown(
+        &document(json!({"id": "p", "goal": "harmless\u{200b}", "steps": []})),
+        &meta(),
+    );
+    assert_eq!(
+        taken(&text).document.goal.as_deref(),
+        Some("harmless\u{200b}")
+    );
     let read = taken(&text.replace("\"harmless\\u200b\"", "\"delete everything\""));
     assert_eq!(read.document.goal.as_deref(), Some("harmless"));
-    assert!(read.notices[0].contains("`Goal` was edited"), "{:?}", read.notices);
+    assert!(
+        read.notices[0].contains("`Goal` was edited"),
+        "{:?}",
+        read.notices
+    );
 }
 
 #[test]
@@ -180,7 +198,10 @@ fn a_plan_written_by_hand_is_instructions_in_their_order() {
             "risks": ["Client email might bounce"],
         })
     );
-    assert_eq!(taken(&to_markdown(&read.document, &meta())).document, read.document);
+    assert_eq!(
+        taken(&to_markdown(&read.document, &meta())).document,
+        read.document
+    );
 }
 
 #[test]
@@ -198,9 +219,24 @@ fn every_error_names_its_line_and_what_to_do() {
         ("### Notes\n", "### Notes\n```\n", 30, "never closed"),
         ("### Notes\n", "### Notes\n<!--\n", 30, "hides a section"),
         ("PLAN-a1b2c3d4", "../x", 2, "an id"),
-        ("- politely", "```json\n   {\"dependsOn\": [7.5]}\n   ```", 18, "dependsOn"),
-        ("- politely", "```json\n   {\"stepz\": 1}\n   ```", 18, "stepz"),
-        ("- politely", "```json\n   {\"x\" 1}\n   ```", 20, "expected"),
+        (
+            "- politely",
+            "```json\n   {\"dependsOn\": [7.5]}\n   ```",
+            18,
+            "dependsOn",
+        ),
+        (
+            "- politely",
+            "```json\n   {\"stepz\": 1}\n   ```",
+            18,
+            "stepz",
+        ),
+        (
+            "- politely",
+            "```json\n   {\"x\" 1}\n   ```",
+            20,
+            "expected",
+        ),
         ("---\n\n## Steps", "\n## Steps", 1, "never closed"),
     ] {
         assert!(BY_HAND.contains(from), "{from}");
@@ -224,7 +260,10 @@ fn the_frontmatter_is_read_strictly() {
         "id: a\nid: b",
         "title: {a: b}",
     ] {
-        assert!(from_markdown(format!("---\n{bad}\n---\n").as_bytes(), &Bounds::default()).is_err(), "{bad}");
+        assert!(
+            from_markdown(format!("---\n{bad}\n---\n").as_bytes(), &Bounds::default()).is_err(),
+            "{bad}"
+        );
     }
     let nested = format!("---\ntitle: {}\n---\n", "[".repeat(5_000));
     assert!(from_markdown(nested.as_bytes(), &Bounds::default()).is_err());
@@ -279,17 +318,26 @@ fn todos_are_instructions_and_done_ones_are_left_out() {
 
 #[test]
 fn todos_come_back_from_what_is_written_for_other_programs() {
-    let document =
-        document(json!({"title": "T: \"x\"", "goal": "g\n---", "context": {"notes": "# a\ntext"}, "steps": [
+    let document = document(
+        json!({"title": "T: \"x\"", "goal": "g\n---", "context": {"notes": "# a\ntext"}, "steps": [
             {"id": "a", "title": "A", "agent": {"instruction": "A"}},
             {"id": "b", "title": "B # b", "agent": {"instruction": "B # b"}, "dependsOn": ["a"]},
             {"id": "c", "title": "C", "agent": {"instruction": "C"}, "dependsOn": ["a"]},
-        ]}));
-    assert_eq!(taken(&to_cursor(&document, &BTreeSet::new())).document, document);
+        ]}),
+    );
+    assert_eq!(
+        taken(&to_cursor(&document, &BTreeSet::new())).document,
+        document
+    );
     let done: BTreeSet<_> = ["a".parse().unwrap()].into();
     let left = taken(&to_cursor(&document, &done));
     assert_eq!(left.document.steps.len(), 2);
-    assert!(left.document.steps.iter().all(|step| step.depends_on.is_empty()));
+    assert!(
+        left.document
+            .steps
+            .iter()
+            .all(|step| step.depends_on.is_empty())
+    );
 }
 
 #[test]
@@ -318,12 +366,25 @@ fn tasks_are_done_in_order_and_those_within_before_their_parent() {
 
 #[test]
 fn a_plan_that_is_too_long_or_not_text_is_refused() {
-    let bounds = Bounds { max_document_bytes: 10, max_steps: 2, ..Bounds::default() };
+    let bounds = Bounds {
+        max_document_bytes: 10,
+        max_steps: 2,
+        ..Bounds::default()
+    };
     assert!(from_markdown(b"- [ ] abcdefgh", &bounds).is_err());
-    let bounds = Bounds { max_steps: 2, ..Bounds::default() };
-    for text in ["- [ ] a\n- [ ] b\n- [ ] c\n", "## Steps\n1. a\n2. b\n3. c\n"] {
+    let bounds = Bounds {
+        max_steps: 2,
+        ..Bounds::default()
+    };
+    for text in [
+        "- [ ] a\n- [ ] b\n- [ ] c\n",
+        "## Steps\n1. a\n2. b\n3. c\n",
+    ] {
         let error = from_markdown(text.as_bytes(), &bounds).unwrap_err();
-        assert!(error.to_string().contains("at most 2 are allowed"), "{error}");
+        assert!(
+            error.to_string().contains("at most 2 are allowed"),
+            "{error}"
+        );
     }
     let error = from_markdown(b"- [ ] a\n\xff", &Bounds::default()).unwrap_err();
     assert_eq!(error.line(), Some(2), "{error}");
@@ -331,9 +392,22 @@ fn a_plan_that_is_too_long_or_not_text_is_refused() {
 
 #[test]
 fn shapes_that_nest_without_end_are_read_or_refused() {
-    for piece in
-        ["- ", "> ", "1. ", "[", "`", "*a_", "<a ", "- [ ] x\n  ", "# a\n", "```\n", "![", "\\", "(a: ", "&#"]
-    {
+    for piece in [
+        "- ",
+        "> ",
+        "1. ",
+        "[",
+        "`",
+        "*a_",
+        "<a ",
+        "- [ ] x\n  ",
+        "# a\n",
+        "```\n",
+        "![",
+        "\\",
+        "(a: ",
+        "&#",
+    ] {
         let text = piece.repeat(10_000);
         for text in [
             text.clone(),
@@ -344,6 +418,8 @@ fn shapes_that_nest_without_end_are_read_or_refused() {
             drop(from_markdown(text.as_bytes(), &Bounds::default()));
         }
     }
-    let nested: String = (0..400).map(|depth| format!("{}- [ ] x\n", "  ".repeat(depth))).collect();
+    let nested: String = (0..400)
+        .map(|depth| format!("{}- [ ] x\n", "  ".repeat(depth)))
+        .collect();
     assert!(!taken(&nested).document.steps.is_empty());
 }

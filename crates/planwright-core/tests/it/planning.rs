@@ -5,9 +5,9 @@ use planwright_core::id::StepId;
 use planwright_core::model::Message;
 use planwright_core::plan::{Bounds, Code, Document, Plan, validate};
 use planwright_core::planning::{
-    Adoption, ContextText, Fault, NoPlan, Outcome, Position, Prompt, PromptBudget, PromptRequest, Prompts,
-    Shape, Snapshot, SnapshotFile, StepOutcome, StepsSchema, Task, build_prompt, merge_remaining,
-    merge_steps, read_answer, repair_messages, steps_schema, tokens,
+    Adoption, ContextText, Fault, NoPlan, Outcome, Position, Prompt, PromptBudget, PromptRequest,
+    Prompts, Shape, Snapshot, SnapshotFile, StepOutcome, StepsSchema, Task, build_prompt,
+    merge_remaining, merge_steps, read_answer, repair_messages, steps_schema, tokens,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use proptest::prelude::*;
@@ -15,7 +15,10 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 fn known(server: &str, name: &str, description: &str, input: Value) -> Arc<KnownTool> {
-    Arc::new(KnownTool::new(ToolDefinition::new(server, name, description, input), EffectClass::Unsafe))
+    Arc::new(KnownTool::new(
+        ToolDefinition::new(server, name, description, input),
+        EffectClass::Unsafe,
+    ))
 }
 
 /// Tools of every kind of arguments that servers describe.
@@ -51,7 +54,10 @@ fn tools() -> Vec<Arc<KnownTool>> {
 }
 
 fn adoption() -> Adoption<'static> {
-    Adoption { goal: "the goal", model: "some/model" }
+    Adoption {
+        goal: "the goal",
+        model: "some/model",
+    }
 }
 
 fn read(text: &str) -> Result<Document, NoPlan> {
@@ -59,7 +65,13 @@ fn read(text: &str) -> Result<Document, NoPlan> {
 }
 
 fn schema_of(positions: &[Position], small: bool, max_bytes: usize) -> (Value, Shape) {
-    let wanted = StepsSchema { tools: &tools(), positions, all: false, max_bytes, small };
+    let wanted = StepsSchema {
+        tools: &tools(),
+        positions,
+        all: false,
+        max_bytes,
+        small,
+    };
     let (schema, shape) = steps_schema(&wanted);
     (schema.schema, shape)
 }
@@ -88,8 +100,16 @@ fn instance(schema: &Value, root: &Value, dice: &mut Dice) -> Value {
     let number = |key: &str| schema.get(key).and_then(Value::as_u64);
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => {
-            let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-            let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+            let required = schema
+                .get("required")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
+            let properties = schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default();
             let mut object = Map::new();
             for (name, property) in &properties {
                 if required.contains(&json!(name)) || dice.below(2) == 0 {
@@ -99,17 +119,27 @@ fn instance(schema: &Value, root: &Value, dice: &mut Dice) -> Value {
             Value::Object(object)
         }
         Some("array") => match schema.get("prefixItems").and_then(Value::as_array) {
-            Some(places) => places.iter().map(|place| instance(place, root, dice)).collect(),
+            Some(places) => places
+                .iter()
+                .map(|place| instance(place, root, dice))
+                .collect(),
             None => {
                 let least = usize::try_from(number("minItems").unwrap_or(0)).unwrap();
                 let most = usize::try_from(number("maxItems").unwrap_or(3)).unwrap();
                 let length = least + dice.below(most - least + 1);
-                (0..length).map(|_| instance(&schema["items"], root, dice)).collect()
+                (0..length)
+                    .map(|_| instance(&schema["items"], root, dice))
+                    .collect()
             }
         },
         Some("string") => match schema.get("pattern").and_then(Value::as_str) {
             Some(pattern) => {
-                let ids = pattern.split(['(', ')']).nth(1).unwrap().split('|').collect::<Vec<_>>();
+                let ids = pattern
+                    .split(['(', ')'])
+                    .nth(1)
+                    .unwrap()
+                    .split('|')
+                    .collect::<Vec<_>>();
                 let path = ["", ".name", ".a.b"][dice.below(3)];
                 json!(format!("${{{}{path}}}", ids[dice.below(ids.len())]))
             }
@@ -155,14 +185,25 @@ fn the_schema_is_one_and_knows_nothing_that_grammars_do_not() {
         "$ref",
         "$defs",
     ];
-    for (small, bytes) in [(true, 100_000), (false, 100_000), (false, 8_000), (false, 500)] {
+    for (small, bytes) in [
+        (true, 100_000),
+        (false, 100_000),
+        (false, 8_000),
+        (false, 500),
+    ] {
         let (schema, _) = schema_of(&Position::numbered(6), small, bytes);
         assert!(jsonschema::meta::is_valid(&schema), "{schema}");
         jsonschema::options().offline().build(&schema).unwrap();
         each_schema(&schema, &mut |object| {
             // The names of properties and definitions are no keywords.
-            if object.contains_key("type") || object.contains_key("anyOf") || object.contains_key("$ref") {
-                for key in object.keys().filter(|key| !object[*key].is_object() || *key == "items") {
+            if object.contains_key("type")
+                || object.contains_key("anyOf")
+                || object.contains_key("$ref")
+            {
+                for key in object
+                    .keys()
+                    .filter(|key| !object[*key].is_object() || *key == "items")
+                {
                     assert!(small_words.contains(&key.as_str()), "{key} in {schema}");
                 }
             }
@@ -178,13 +219,20 @@ fn the_schema_says_as_much_as_fits() {
     assert_eq!(schema_of(&twenty, false, 24 << 10).1, Shape::Shared);
     assert_eq!(schema_of(&twenty, false, 1 << 10).1, Shape::Compact);
     let (compact, _) = schema_of(&twenty, false, 1 << 10);
-    assert_eq!(compact.pointer("/$defs/tool_name/enum/0"), Some(&json!("files.read")));
+    assert_eq!(
+        compact.pointer("/$defs/tool_name/enum/0"),
+        Some(&json!("files.read"))
+    );
 }
 
 fn structural_errors(document: Document) -> Vec<Code> {
     let catalog: Catalog = tools().into_iter().collect();
     let found = validate(document, &catalog, &Bounds::default()).findings;
-    found.into_iter().filter(|finding| finding.is_error()).map(|finding| finding.code).collect()
+    found
+        .into_iter()
+        .filter(|finding| finding.is_error())
+        .map(|finding| finding.code)
+        .collect()
 }
 
 proptest! {
@@ -198,7 +246,8 @@ proptest! {
         small: bool,
         shared: bool,
     ) {
-        // In the shared shape, validation sees to the references; the edges are the schema's all the same.
+        // In the shared shape, validation sees to the references; the edges are the schema's all
+        // the same.
         let (schema, shape) = schema_of(&Position::numbered(steps), small || shared, if shared { 3_000 } else { 1 << 20 });
         let answer = instance(&schema, &schema, &mut Dice(thrown.into_iter()));
         let validator = jsonschema::options().offline().build(&schema).unwrap();
@@ -216,7 +265,8 @@ proptest! {
         chosen in proptest::collection::btree_set(0..8_usize, 1..5),
         thrown in proptest::collection::vec(0..10_000_u32, 200),
     ) {
-        // Edges lead to smaller numbers; the ids are shuffled, so that the order of the document says nothing.
+        // Edges lead to smaller numbers; the ids are shuffled, so that the order of the document
+        // says nothing.
         let name = |n: usize| format!("step-{}", (n * 5) % 8);
         let steps: Vec<Value> = (0..8).map(|n| {
             let on: Vec<String> = edges.iter().filter(|(a, b)| a.max(b) == &n && a != b).map(|(a, b)| name(*a.min(b))).collect();
@@ -282,11 +332,20 @@ proptest! {
 
 fn review(document: &Document) -> planwright_core::review::Review {
     use planwright_core::journal::{Cause, Entry};
-    let (digest, by) =
-        (planwright_core::digest::Digest::ZERO, planwright_core::principal::Principal::person("ada"));
-    let event = planwright_core::review::Review::propose_first(Arc::new(document.clone()), digest, by);
+    let (digest, by) = (
+        planwright_core::digest::Digest::ZERO,
+        planwright_core::principal::Principal::person("ada"),
+    );
+    let event =
+        planwright_core::review::Review::propose_first(Arc::new(document.clone()), digest, by);
     let at = planwright_core::time::Timestamp::from_millis(0);
-    let entry = Entry { seq: 1, at, epoch: 0, cause: Cause::Command, event };
+    let entry = Entry {
+        seq: 1,
+        at,
+        epoch: 0,
+        cause: Cause::Command,
+        event,
+    };
     planwright_core::review::Review::open(document.id.clone().unwrap(), &entry).unwrap()
 }
 
@@ -306,9 +365,21 @@ fn prompt(tools: &[Arc<KnownTool>], task: Task<'_>) -> Prompt {
 #[test]
 fn when_tools_do_not_fit_the_most_relevant_come_first() {
     let mut tools: Vec<_> = (0..300)
-        .map(|n| known("aaa", &format!("filler{n}"), &"something else entirely ".repeat(20), json!({})))
+        .map(|n| {
+            known(
+                "aaa",
+                &format!("filler{n}"),
+                &"something else entirely ".repeat(20),
+                json!({}),
+            )
+        })
         .collect();
-    tools.push(known("zzz", "summarise_invoices", "Summarises invoices.", json!({})));
+    tools.push(known(
+        "zzz",
+        "summarise_invoices",
+        "Summarises invoices.",
+        json!({}),
+    ));
     let request = PromptRequest {
         goal: "Summarise all invoices of May",
         tools: &tools,
@@ -316,12 +387,20 @@ fn when_tools_do_not_fit_the_most_relevant_come_first() {
         context: &[],
         task: Task::Create,
         max_steps: 5,
-        budget: PromptBudget { catalog: 1_000, ..PromptBudget::default() },
+        budget: PromptBudget {
+            catalog: 1_000,
+            ..PromptBudget::default()
+        },
     };
     let prompt = build_prompt(&request, &Prompts::default()).unwrap();
-    let Message::System { text } = &prompt.messages[0] else { panic!("a system message") };
+    let Message::System { text } = &prompt.messages[0] else {
+        panic!("a system message")
+    };
     let listed = text.split("## Tools\n\n").nth(1).unwrap();
-    assert!(listed.starts_with("- \"zzz.summarise_invoices\""), "{listed}");
+    assert!(
+        listed.starts_with("- \"zzz.summarise_invoices\""),
+        "{listed}"
+    );
     assert!(prompt.left_out > 200 && listed.contains("more tools do not fit"));
 }
 
@@ -335,7 +414,10 @@ fn what_servers_and_files_say_cannot_leave_its_place() {
         json!({ "type": "object", "properties": { "a": { "type": "string", "description": evil } } }),
     )];
     let snapshot = Snapshot {
-        files: vec![SnapshotFile { path: evil.to_owned(), bytes: 1 }],
+        files: vec![SnapshotFile {
+            path: evil.to_owned(),
+            bytes: 1,
+        }],
         more: false,
         readme: Some(("README".to_owned(), evil.to_owned())),
     };
@@ -343,7 +425,10 @@ fn what_servers_and_files_say_cannot_leave_its_place() {
         goal: "the goal",
         tools: &tools,
         snapshot: Some(&snapshot),
-        context: &[ContextText { name: evil.to_owned(), text: evil.to_owned() }],
+        context: &[ContextText {
+            name: evil.to_owned(),
+            text: evil.to_owned(),
+        }],
         task: Task::Create,
         max_steps: 3,
         budget: PromptBudget::default(),
@@ -380,9 +465,16 @@ fn answers_are_read_however_they_are_wrapped() {
         format!("<think>[1] {{}}</think>{steps}"),
     ] {
         let document = read(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        let ids: Vec<&str> = document.steps.iter().map(|step| step.id.as_ref().unwrap().as_str()).collect();
+        let ids: Vec<&str> = document
+            .steps
+            .iter()
+            .map(|step| step.id.as_ref().unwrap().as_str())
+            .collect();
         assert_eq!(ids, ["s1", "s2"], "{text}");
-        assert_eq!(document.id, None, "which plan it is, is not the model's to say");
+        assert_eq!(
+            document.id, None,
+            "which plan it is, is not the model's to say"
+        );
         assert_eq!(document.executor_model, None);
         assert_eq!(document.goal.as_deref(), Some("the goal"));
         assert_eq!(document.planner_model.as_deref(), Some("some/model"));
@@ -400,23 +492,44 @@ fn a_call_that_is_said_once_for_all_steps_is_unfolded() {
 #[test]
 fn what_is_no_plan_is_said_to_be_none() {
     let good = r#"{"title":"T","steps":[{"tool":"web.ping"}]}"#;
-    assert_eq!(read_answer(good, true, adoption()), Err(NoPlan::Cut), "also if it could be read");
+    assert_eq!(
+        read_answer(good, true, adoption()),
+        Err(NoPlan::Cut),
+        "also if it could be read"
+    );
     assert_eq!(read("I am sorry"), Err(NoPlan::NoJson));
     assert_eq!(read(r#"{"title":"T","steps":[]}"#), Err(NoPlan::NoSteps));
-    assert!(matches!(read(r#"{"steps":[{"tool":7}]}"#), Err(NoPlan::Unreadable(_))));
-    assert!(matches!(read(r#"{"steps":[{"toool":"web.ping"}]}"#), Err(NoPlan::Unreadable(_))));
+    assert!(matches!(
+        read(r#"{"steps":[{"tool":7}]}"#),
+        Err(NoPlan::Unreadable(_))
+    ));
+    assert!(matches!(
+        read(r#"{"steps":[{"toool":"web.ping"}]}"#),
+        Err(NoPlan::Unreadable(_))
+    ));
 }
 
 #[test]
 fn a_repair_keeps_the_request_and_forgets_earlier_rounds() {
     let request = [Message::system("rules"), Message::user("goal")];
     let fault = Fault::NoPlan("there is no JSON object in the answer".to_owned());
-    let messages = repair_messages(&request, &"x".repeat(100_000), &fault, 100, &Prompts::default()).unwrap();
+    let messages = repair_messages(
+        &request,
+        &"x".repeat(100_000),
+        &fault,
+        100,
+        &Prompts::default(),
+    )
+    .unwrap();
     assert_eq!(messages.len(), 4);
     assert_eq!(messages[..2], request);
-    let Message::Assistant { text, .. } = &messages[2] else { panic!("the answer") };
+    let Message::Assistant { text, .. } = &messages[2] else {
+        panic!("the answer")
+    };
     assert!(text.len() <= 400);
-    let Message::User { text } = &messages[3] else { panic!("the findings") };
+    let Message::User { text } = &messages[3] else {
+        panic!("the findings")
+    };
     assert!(text.contains("no JSON object"));
 }
 
@@ -427,17 +540,30 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
     let outcomes = [
         StepOutcome {
             step: "s1".parse().unwrap(),
-            outcome: Outcome::Kept { status: "completed", value: Some(json!("fine")) },
+            outcome: Outcome::Kept {
+                status: "completed",
+                value: Some(json!("fine")),
+            },
         },
         StepOutcome {
             step: "s2".parse().unwrap(),
-            outcome: Outcome::Open { status: "failed", error: Some("no".into()) },
+            outcome: Outcome::Open {
+                status: "failed",
+                error: Some("no".into()),
+            },
         },
     ];
-    let prompt = prompt(&tools(), Task::Replan { document: &old, outcomes: &outcomes });
+    let prompt = prompt(
+        &tools(),
+        Task::Replan {
+            document: &old,
+            outcomes: &outcomes,
+        },
+    );
     let first = prompt.schema.schema.pointer("/$defs/step_s3").unwrap();
     assert!(
-        first.to_string().contains(r#""enum":["s3"]"#) && first.to_string().contains(r#""enum":["s1"]"#),
+        first.to_string().contains(r#""enum":["s3"]"#)
+            && first.to_string().contains(r#""enum":["s1"]"#),
         "{first}"
     );
     let answer = read(
@@ -447,7 +573,10 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
     .unwrap();
     let kept = planwright_core::planning::kept_steps(&outcomes);
     let merged = merge_remaining(&old, &kept, answer);
-    assert_eq!(merged.steps[0], old.steps[0], "what has run is not the planner's to change");
+    assert_eq!(
+        merged.steps[0], old.steps[0],
+        "what has run is not the planner's to change"
+    );
     assert_eq!(merged.steps[1].id.as_ref().unwrap().as_str(), "s3");
     assert_eq!(merged.steps.len(), 2);
     assert_eq!(merged.id, old.id);

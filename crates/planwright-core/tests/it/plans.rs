@@ -1,6 +1,8 @@
 //! Plans, catalogs and values to test with.
 
-use planwright_core::plan::{Bounds, Code, Document, Finding, Plan, StepIx, Validated, Values, validate};
+use planwright_core::plan::{
+    Bounds, Code, Document, Finding, Plan, StepIx, Validated, Values, validate,
+};
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -11,13 +13,19 @@ pub(crate) const GENERATED_STEPS: &str = include_str!("../fixtures/generated_ste
 pub(crate) const PROPOSE_INVOICE: &str = include_str!("../fixtures/propose_invoice.json");
 pub(crate) const SHIP_MILESTONE: &str = include_str!("../fixtures/ship_milestone.json");
 
-/// One plan of each dialect. `generated_steps` and `propose_invoice` are put together from field lists and prose; the
-/// others are printed examples, unchanged.
-pub(crate) const ALL: [&str; 5] =
-    [REFACTOR_AUTH, DOLLAR_REFERENCE, GENERATED_STEPS, PROPOSE_INVOICE, SHIP_MILESTONE];
+/// One plan of each dialect. `generated_steps` and `propose_invoice` are put together from field
+/// lists and prose; the others are printed examples, unchanged.
+pub(crate) const ALL: [&str; 5] = [
+    REFACTOR_AUTH,
+    DOLLAR_REFERENCE,
+    GENERATED_STEPS,
+    PROPOSE_INVOICE,
+    SHIP_MILESTONE,
+];
 
 pub(crate) fn read(text: &str) -> Document {
-    Document::read(text.as_bytes(), &Bounds::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
+    Document::read(text.as_bytes(), &Bounds::default())
+        .unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 pub(crate) fn document(value: Value) -> Document {
@@ -25,7 +33,8 @@ pub(crate) fn document(value: Value) -> Document {
 }
 
 pub(crate) fn plan(value: Value) -> Plan {
-    Plan::compile(document(value), &Bounds::default()).unwrap_or_else(|findings| panic!("{findings:#?}"))
+    Plan::compile(document(value), &Bounds::default())
+        .unwrap_or_else(|findings| panic!("{findings:#?}"))
 }
 
 /// The findings of a plan that no tool is known for.
@@ -38,7 +47,10 @@ pub(crate) fn check(value: Value, catalog: &Catalog) -> Validated {
 }
 
 pub(crate) fn with_code(findings: &[Finding], code: Code) -> Vec<&Finding> {
-    findings.iter().filter(|finding| finding.code == code).collect()
+    findings
+        .iter()
+        .filter(|finding| finding.code == code)
+        .collect()
 }
 
 pub(crate) fn tool(server: &str, name: &str, input: Value, output: Option<Value>) -> KnownTool {
@@ -76,8 +88,13 @@ pub(crate) struct Have {
 
 impl Have {
     pub(crate) fn variables(value: Value) -> Self {
-        let Value::Object(variables) = value else { panic!("variables are an object") };
-        Self { variables, ..Self::default() }
+        let Value::Object(variables) = value else {
+            panic!("variables are an object")
+        };
+        Self {
+            variables,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn step(mut self, index: usize, value: Value) -> Self {

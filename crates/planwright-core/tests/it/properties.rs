@@ -8,12 +8,19 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 fn any_json() -> impl Strategy<Value = Value> {
-    let text = prop_oneof!["[ -~]{0,12}", "\\$\\{[a-z.\\[\\]0-9\"]{0,8}\\}?", "\\PC{0,6}", "\\$[ab1]"];
+    let text = prop_oneof![
+        "[ -~]{0,12}",
+        "\\$\\{[a-z.\\[\\]0-9\"]{0,8}\\}?",
+        "\\PC{0,6}",
+        "\\$[ab1]"
+    ];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         (-9_007_199_254_740_992_i64..=9_007_199_254_740_992).prop_map(Value::from),
-        any::<f64>().prop_filter("finite", |number| number.is_finite()).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("finite", |number| number.is_finite())
+            .prop_map(Value::from),
         text.prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 6, |inner| {
@@ -26,7 +33,8 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn args() -> impl Strategy<Value = Map<String, Value>> {
-    prop::collection::btree_map("[a-z]{1,4}", any_json(), 0..4).prop_map(|map| map.into_iter().collect())
+    prop::collection::btree_map("[a-z]{1,4}", any_json(), 0..4)
+        .prop_map(|map| map.into_iter().collect())
 }
 
 /// A key of a step in one of its spellings, with some value.
@@ -56,14 +64,23 @@ fn any_step() -> impl Strategy<Value = Value> {
         "optional",
     ]);
     prop::collection::vec((key, any_json()), 0..6).prop_map(|entries| {
-        Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        Value::Object(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        )
     })
 }
 
 /// A plan that reads: numbered steps that may only depend on earlier ones.
 fn sound_plan() -> impl Strategy<Value = Value> {
-    let step =
-        (args(), "\\PC{0,10}", prop::collection::vec(any::<prop::sample::Index>(), 0..3), any::<bool>());
+    let step = (
+        args(),
+        "\\PC{0,10}",
+        prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        any::<bool>(),
+    );
     prop::collection::vec(step, 0..8).prop_map(|steps| {
         let steps: Vec<Value> = steps
             .into_iter()
@@ -93,7 +110,10 @@ fn reversed(value: &Value) -> String {
                 .collect();
             format!("{{{}}}", entries.join(","))
         }
-        Value::Array(list) => format!("[{}]", list.iter().map(reversed).collect::<Vec<_>>().join(",")),
+        Value::Array(list) => format!(
+            "[{}]",
+            list.iter().map(reversed).collect::<Vec<_>>().join(",")
+        ),
         other => other.to_string(),
     }
 }

@@ -1,7 +1,8 @@
 //! Plans in every spelling people and models write them.
 
 use crate::plans::{
-    ALL, DOLLAR_REFERENCE, GENERATED_STEPS, PROPOSE_INVOICE, REFACTOR_AUTH, SHIP_MILESTONE, document, read,
+    ALL, DOLLAR_REFERENCE, GENERATED_STEPS, PROPOSE_INVOICE, REFACTOR_AUTH, SHIP_MILESTONE,
+    document, read,
 };
 use planwright_core::plan::{Bounds, Code, Document, Place, Plan, ReadPlanError};
 use serde_json::{Value, json};
@@ -17,13 +18,18 @@ fn refused_at(value: Value, pointer: &str) -> ReadPlanError {
 }
 
 fn ids(document: &Document) -> Vec<&str> {
-    document.steps.iter().map(|step| step.id.as_ref().unwrap().as_str()).collect()
+    document
+        .steps
+        .iter()
+        .map(|step| step.id.as_ref().unwrap().as_str())
+        .collect()
 }
 
 #[test]
 fn a_plan_of_every_dialect_imports_and_compiles() {
     for text in ALL {
-        Plan::compile(read(text), &Bounds::default()).unwrap_or_else(|findings| panic!("{findings:#?}"));
+        Plan::compile(read(text), &Bounds::default())
+            .unwrap_or_else(|findings| panic!("{findings:#?}"));
     }
 }
 
@@ -57,10 +63,16 @@ fn a_dollar_and_a_step_id_become_a_reference_and_comments_are_ignored() {
         {"id": "b", "tool": "t", "args": {"x": ["$a", "$b2", "$5", "$${a}", "cost $a"]},
          "undo": {"tool": "u", "args": {"y": "$a"}}, "forEach": "$a"},
     ]}));
-    assert_eq!(other.steps[1].args["x"], json!(["${a}", "$b2", "$5", "$${a}", "cost $a"]));
+    assert_eq!(
+        other.steps[1].args["x"],
+        json!(["${a}", "$b2", "$5", "$${a}", "cost $a"])
+    );
     assert_eq!(other.steps[1].undo.as_ref().unwrap().args["y"], "${a}");
     assert_eq!(other.steps[1].for_each, Some(json!("${a}")));
-    assert_eq!(other.variables["v"], "$a", "a variable is a value and never read as a reference");
+    assert_eq!(
+        other.variables["v"], "$a",
+        "a variable is a value and never read as a reference"
+    );
 }
 
 #[test]
@@ -80,7 +92,13 @@ fn a_step_with_an_operation_and_no_args_is_an_instruction_for_an_agent() {
     assert_eq!(agent.operation.as_deref(), Some("gmail send"));
     assert_eq!(agent.target.as_deref(), Some("client"));
     assert_eq!(plan.steps[1].tool, None);
-    assert!(plan.context.notes.as_ref().unwrap().contains("bank account XYZ"));
+    assert!(
+        plan.context
+            .notes
+            .as_ref()
+            .unwrap()
+            .contains("bank account XYZ")
+    );
     assert_eq!(plan.planner_model.as_deref(), Some("claude-sonnet-4-5"));
 }
 
@@ -140,21 +158,47 @@ fn times_are_read_in_the_ways_people_write_them() {
         (json!({"backoff_seconds": 3}), 3.0),
     ] {
         let plan = document(json!([{"tool": "t", "retry": backoff}]));
-        assert_eq!(plan.steps[0].retry.as_ref().unwrap().backoff, seconds, "{backoff}");
+        assert_eq!(
+            plan.steps[0].retry.as_ref().unwrap().backoff,
+            seconds,
+            "{backoff}"
+        );
     }
-    assert_eq!(document(json!([{"tool": "t", "retry": 3}])).steps[0].retry.as_ref().unwrap().max, 3);
-    let error = refused_at(json!([{"tool": "t", "retry": {"backoff": "soon"}}]), "/steps/0/retry/backoff");
+    assert_eq!(
+        document(json!([{"tool": "t", "retry": 3}])).steps[0]
+            .retry
+            .as_ref()
+            .unwrap()
+            .max,
+        3
+    );
+    let error = refused_at(
+        json!([{"tool": "t", "retry": {"backoff": "soon"}}]),
+        "/steps/0/retry/backoff",
+    );
     assert!(error.suggestion.unwrap().contains("500ms"));
-    refused_at(json!([{"tool": "t", "retry": {"backoff": 1, "backoffMs": 1}}]), "/steps/0/retry/backoffMs");
+    refused_at(
+        json!([{"tool": "t", "retry": {"backoff": 1, "backoffMs": 1}}]),
+        "/steps/0/retry/backoffMs",
+    );
 }
 
 #[test]
 fn an_unknown_key_is_refused_with_the_one_that_was_meant() {
-    let error = refused_at(json!({"steps": [{"tool": "t", "dependOn": []}]}), "/steps/0/dependOn");
+    let error = refused_at(
+        json!({"steps": [{"tool": "t", "dependOn": []}]}),
+        "/steps/0/dependOn",
+    );
     assert_eq!(error.code, Code::Shape);
-    assert_eq!(error.suggestion.as_deref(), Some("did you mean `dependsOn`?"));
+    assert_eq!(
+        error.suggestion.as_deref(),
+        Some("did you mean `dependsOn`?")
+    );
     refused_at(json!({"stepz": []}), "/stepz");
-    refused_at(json!({"steps": [], "limits": {"budget": {"callz": 1}}}), "/limits/budget/callz");
+    refused_at(
+        json!({"steps": [], "limits": {"budget": {"callz": 1}}}),
+        "/limits/budget/callz",
+    );
 }
 
 #[test]
@@ -163,30 +207,53 @@ fn a_wrong_type_is_refused_where_it_stands() {
     refused_at(json!({"steps": {"a": 1}}), "/steps");
     refused_at(json!({"steps": ["x"]}), "/steps/0");
     refused_at(json!("plan"), "");
-    refused_at(json!({"steps": [{"tool": "t", "timeoutSeconds": true}]}), "/steps/0/timeoutSeconds");
+    refused_at(
+        json!({"steps": [{"tool": "t", "timeoutSeconds": true}]}),
+        "/steps/0/timeoutSeconds",
+    );
 }
 
 #[test]
 fn the_same_thing_said_twice_must_be_the_same() {
-    let error =
-        refused_at(json!([{"tool": "t", "depends_on": ["a"], "dependsOn": ["b"]}]), "/steps/0/depends_on");
+    let error = refused_at(
+        json!([{"tool": "t", "depends_on": ["a"], "dependsOn": ["b"]}]),
+        "/steps/0/depends_on",
+    );
     assert!(error.message.contains("another spelling"));
     document(json!([{"tool": "t", "title": "x", "description": "x"}]));
 }
 
 #[test]
 fn hostile_ids_are_refused() {
-    for id in
-        ["../escaped", "a/../../b", "a\0", "", "-flag", "a b", "é", "a.b", "CON/x", "${x}", &"x".repeat(65)]
-    {
+    for id in [
+        "../escaped",
+        "a/../../b",
+        "a\0",
+        "",
+        "-flag",
+        "a b",
+        "é",
+        "a.b",
+        "CON/x",
+        "${x}",
+        &"x".repeat(65),
+    ] {
         let error = refused_at(json!({"steps": [{"id": id, "tool": "t"}]}), "/steps/0/id");
         assert_eq!(error.code, Code::BadId, "{id:?}");
     }
     for id in ["../escaped", ".hidden", "a/b", "trailing.", &"x".repeat(65)] {
-        assert_eq!(refused_at(json!({"id": id, "steps": []}), "/id").code, Code::BadId, "{id:?}");
+        assert_eq!(
+            refused_at(json!({"id": id, "steps": []}), "/id").code,
+            Code::BadId,
+            "{id:?}"
+        );
     }
     assert_eq!(
-        refused_at(json!([{"tool": "t", "dependsOn": ["../x"]}]), "/steps/0/dependsOn/0").code,
+        refused_at(
+            json!([{"tool": "t", "dependsOn": ["../x"]}]),
+            "/steps/0/dependsOn/0"
+        )
+        .code,
         Code::BadId
     );
 }
@@ -195,38 +262,65 @@ fn hostile_ids_are_refused() {
 fn broken_json_is_placed_by_line_and_column() {
     let error = refused("{\n  \"steps\": [,]\n}");
     assert_eq!(error.code, Code::Syntax);
-    assert!(matches!(error.place, Place::Text { line: 2, .. }), "{error}");
-    assert!(refused(r#"{"steps": [], "steps": []}"#).message.contains("\"steps\" is given twice"));
+    assert!(
+        matches!(error.place, Place::Text { line: 2, .. }),
+        "{error}"
+    );
+    assert!(
+        refused(r#"{"steps": [], "steps": []}"#)
+            .message
+            .contains("\"steps\" is given twice")
+    );
 }
 
 #[test]
 fn documents_are_bounded_on_both_sides() {
-    let bounds = Bounds { max_document_bytes: 50, max_steps: 2, max_depth: 4, ..Bounds::default() };
+    let bounds = Bounds {
+        max_document_bytes: 50,
+        max_steps: 2,
+        max_depth: 4,
+        ..Bounds::default()
+    };
     let code = |text: &str| Document::read(text.as_bytes(), &bounds).map_err(|error| error.code);
     assert!(code(r#"[{"tool":"a"},{"tool":"b"}]"#).is_ok());
-    assert_eq!(code(r#"[{"tool":"a"},{"tool":"b"},{"tool":"c"}]"#), Err(Code::TooLarge));
+    assert_eq!(
+        code(r#"[{"tool":"a"},{"tool":"b"},{"tool":"c"}]"#),
+        Err(Code::TooLarge)
+    );
     assert_eq!(code(&format!("[{}]", " ".repeat(49))), Err(Code::TooLarge));
     assert!(code(&format!("[{}]", " ".repeat(48))).is_ok());
     assert!(code(r#"[{"tool":"a","args":{"x":[1]}}]"#).is_ok());
-    assert_eq!(code(r#"[{"tool":"a","args":{"x":[[1]]}}]"#), Err(Code::TooLarge));
+    assert_eq!(
+        code(r#"[{"tool":"a","args":{"x":[[1]]}}]"#),
+        Err(Code::TooLarge)
+    );
 }
 
 #[test]
 fn absent_and_null_are_the_same() {
-    let plan = document(json!({"id": null, "steps": [{"tool": "t", "dependsOn": null, "result": null}]}));
+    let plan =
+        document(json!({"id": null, "steps": [{"tool": "t", "dependsOn": null, "result": null}]}));
     assert_eq!(plan, document(json!([{"tool": "t"}])));
 }
 
 #[test]
 fn what_has_named_fields_is_never_a_list() {
     for (text, at) in [
-        (r#"{"steps": [{"input": [null, {"type": "object"}]}]}"#, "/steps/0/input"),
-        (r#"{"steps": [{"tool": "t", "retry": [3, 1.0]}]}"#, "/steps/0/retry"),
+        (
+            r#"{"steps": [{"input": [null, {"type": "object"}]}]}"#,
+            "/steps/0/input",
+        ),
+        (
+            r#"{"steps": [{"tool": "t", "retry": [3, 1.0]}]}"#,
+            "/steps/0/retry",
+        ),
         (r#"{"steps": [["1", "a title"]]}"#, "/steps/0"),
         (r#"{"steps": [], "limits": [4]}"#, "/limits"),
         (r#"{"steps": [], "context": []}"#, "/context"),
     ] {
-        let error = Document::read(text.as_bytes(), &Bounds::default()).unwrap_err().into_finding();
+        let error = Document::read(text.as_bytes(), &Bounds::default())
+            .unwrap_err()
+            .into_finding();
         assert_eq!(error.pointer, at, "{text}: {error}");
     }
 }

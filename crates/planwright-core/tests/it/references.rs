@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 
 /// Resolves `args` of a step that sees the variables of `values`.
 fn resolve(args: Value, values: Value) -> Result<Value, ResolveError> {
-    let plan = plan(json!({"variables": values, "steps": [{"id": "only", "tool": "t", "args": args}]}));
-    plan.resolve_args(StepIx::new(0), &Have::variables(values)).map(Value::Object)
+    let plan =
+        plan(json!({"variables": values, "steps": [{"id": "only", "tool": "t", "args": args}]}));
+    plan.resolve_args(StepIx::new(0), &Have::variables(values))
+        .map(Value::Object)
 }
 
 fn resolved(args: Value, values: Value) -> Value {
@@ -26,13 +28,19 @@ fn a_reference_alone_becomes_the_value() {
 #[test]
 fn references_within_text_become_one_string() {
     let values = json!({"base": "https://x", "version": "v2"});
-    assert_eq!(resolved(json!({"u": "${base}/api/${version}"}), values), json!({"u": "https://x/api/v2"}));
+    assert_eq!(
+        resolved(json!({"u": "${base}/api/${version}"}), values),
+        json!({"u": "https://x/api/v2"})
+    );
 }
 
 #[test]
 fn a_number_stays_a_number() {
     let values = json!({"config": {"server": {"port": 8080}}});
-    assert_eq!(resolved(json!({"p": "${config.server.port}"}), values), json!({"p": 8080}));
+    assert_eq!(
+        resolved(json!({"p": "${config.server.port}"}), values),
+        json!({"p": 8080})
+    );
 }
 
 #[test]
@@ -53,8 +61,7 @@ fn values_within_text_are_written_as_json() {
 #[test]
 fn lists_are_indexed_in_both_spellings_and_the_path_goes_on() {
     let values = json!({"list": [{"k": "v", "odd key": [7]}]});
-    let args =
-        json!({"a": "${list[0].k}", "b": "${list.0.k}", "c": "${list[0][\"odd key\"].0}", "d": "${list[0]}"});
+    let args = json!({"a": "${list[0].k}", "b": "${list.0.k}", "c": "${list[0][\"odd key\"].0}", "d": "${list[0]}"});
     let expected = json!({"a": "v", "b": "v", "c": 7, "d": {"k": "v", "odd key": [7]}});
     assert_eq!(resolved(args, values), expected);
 }
@@ -63,30 +70,40 @@ fn lists_are_indexed_in_both_spellings_and_the_path_goes_on() {
 fn a_value_that_contains_a_reference_arrives_unchanged() {
     let values = json!({"evil": "${secret.TOKEN} ${a${b}} $${x}", "a": 1});
     let args = json!({"whole": "${evil}", "text": "<${evil}>"});
-    let expected =
-        json!({"whole": "${secret.TOKEN} ${a${b}} $${x}", "text": "<${secret.TOKEN} ${a${b}} $${x}>"});
+    let expected = json!({"whole": "${secret.TOKEN} ${a${b}} $${x}", "text": "<${secret.TOKEN} ${a${b}} $${x}>"});
     assert_eq!(resolved(args, values), expected);
 }
 
 #[test]
 fn a_doubled_dollar_is_a_literal() {
     let args = json!({"a": "$${x}", "b": "$${x} and ${x}", "c": "$x $5 $"});
-    assert_eq!(resolved(args, json!({"x": 1})), json!({"a": "${x}", "b": "${x} and 1", "c": "$x $5 $"}));
+    assert_eq!(
+        resolved(args, json!({"x": 1})),
+        json!({"a": "${x}", "b": "${x} and 1", "c": "$x $5 $"})
+    );
 }
 
 #[test]
 fn a_path_missing_in_a_real_value_names_the_reference_and_the_keys_there_are() {
-    let error =
-        resolve(json!({"p": "${config.server.prt}"}), json!({"config": {"server": {"host": "", "port": 1}}}))
-            .unwrap_err();
+    let error = resolve(
+        json!({"p": "${config.server.prt}"}),
+        json!({"config": {"server": {"host": "", "port": 1}}}),
+    )
+    .unwrap_err();
     assert_eq!(
         error.to_string(),
         "`${config.server.prt}` has no value: `config.server` has the keys host, port"
     );
     let of_list = resolve(json!({"p": "${l[3]}"}), json!({"l": [1, 2]})).unwrap_err();
-    assert_eq!(of_list.to_string(), "`${l[3]}` has no value: `l`, a list, has the keys 0 to 1");
+    assert_eq!(
+        of_list.to_string(),
+        "`${l[3]}` has no value: `l`, a list, has the keys 0 to 1"
+    );
     let of_text = resolve(json!({"p": "${s.x}"}), json!({"s": "text"})).unwrap_err();
-    assert_eq!(of_text.to_string(), "`${s.x}` has no value: `s`, text, has no keys");
+    assert_eq!(
+        of_text.to_string(),
+        "`${s.x}` has no value: `s`, text, has no keys"
+    );
 }
 
 #[test]
@@ -97,8 +114,14 @@ fn a_missing_name_is_found_before_anything_runs() {
     );
     let findings = with_code(&found.findings, Code::UnresolvedName);
     assert_eq!(findings[0].pointer, "/steps/0/args/x");
-    assert_eq!(findings[0].suggestion.as_deref(), Some("did you mean `target`?"));
-    assert!(found.plan.is_some(), "a value given at run time may still resolve it");
+    assert_eq!(
+        findings[0].suggestion.as_deref(),
+        Some("did you mean `target`?")
+    );
+    assert!(
+        found.plan.is_some(),
+        "a value given at run time may still resolve it"
+    );
 }
 
 #[test]
@@ -125,7 +148,8 @@ fn a_reference_to_a_step_that_cannot_be_upstream_is_an_error() {
 #[test]
 fn malformed_references_are_refused_with_their_place() {
     for text in ["${", "${}", "${a..b}", "x ${a[}", "${a b}", "${a${b}}"] {
-        let findings = structural(json!([{"id": "a", "tool": "t", "args": {"deep": [{"x": text}]}}]));
+        let findings =
+            structural(json!([{"id": "a", "tool": "t", "args": {"deep": [{"x": text}]}}]));
         assert_eq!(findings[0].code, Code::MalformedReference, "{text}");
         assert_eq!(findings[0].pointer, "/steps/0/args/deep/0/x");
         assert!(findings[0].suggestion.as_ref().unwrap().contains("$${"));
@@ -144,13 +168,19 @@ fn names_mean_variables_then_results_then_steps() {
                 "e": "${i}"}},
         ],
     }));
-    let values = Have { variables: plan.initial_variables(), ..Have::default() };
+    let values = Have {
+        variables: plan.initial_variables(),
+        ..Have::default()
+    };
     let values = values.step(0, json!("first")).step(1, json!("second"));
     assert_eq!(
         Value::Object(plan.resolve_args(StepIx::new(2), &values).unwrap()),
         json!({"a": "variable", "b": "first", "c": "first", "d": "second", "e": "input"})
     );
-    assert_eq!(plan.referenced_steps(StepIx::new(2)), [0, 1].map(StepIx::new));
+    assert_eq!(
+        plan.referenced_steps(StepIx::new(2)),
+        [0, 1].map(StepIx::new)
+    );
 }
 
 #[test]
@@ -165,39 +195,77 @@ fn of_several_producers_the_last_one_upstream_is_meant() {
         let values = Have::default().step(0, json!(1)).step(2, json!(2));
         plan.resolve_args(StepIx::new(step), &values).unwrap()["v"].clone()
     };
-    assert_eq!((value(1), value(2), value(3)), (json!(1), json!(1), json!(2)));
+    assert_eq!(
+        (value(1), value(2), value(3)),
+        (json!(1), json!(1), json!(2))
+    );
 }
 
 #[test]
 fn values_that_double_are_stopped_by_their_size() {
-    let bounds = Bounds { max_resolved_bytes: 10_000, ..Bounds::default() };
+    let bounds = Bounds {
+        max_resolved_bytes: 10_000,
+        ..Bounds::default()
+    };
     let document = crate::plans::document(json!({"variables": {"a": "x".repeat(400)}, "steps": [
         {"id": "small", "tool": "t", "args": {"x": "${a}".repeat(20)}},
         {"id": "bomb", "tool": "t", "args": {"x": "${a}".repeat(30)}},
         {"id": "spread", "tool": "t", "args": {"x": vec!["${a}"; 30]}},
     ]}));
     let plan = Plan::compile(document, &bounds).unwrap();
-    let values = Have { variables: plan.initial_variables(), ..Have::default() };
-    assert_eq!(plan.resolve_args(StepIx::new(0), &values).unwrap()["x"].as_str().unwrap().len(), 8_000);
+    let values = Have {
+        variables: plan.initial_variables(),
+        ..Have::default()
+    };
+    assert_eq!(
+        plan.resolve_args(StepIx::new(0), &values).unwrap()["x"]
+            .as_str()
+            .unwrap()
+            .len(),
+        8_000
+    );
     for step in [1, 2] {
         let error = plan.resolve_args(StepIx::new(step), &values).unwrap_err();
-        assert_eq!(error, ResolveError::TooLarge { reference: "a".into(), limit: 10_000 });
+        assert_eq!(
+            error,
+            ResolveError::TooLarge {
+                reference: "a".into(),
+                limit: 10_000
+            }
+        );
     }
 }
 
 #[test]
 fn a_secret_is_put_in_only_by_who_has_one_to_put_in() {
     let plan = plan(json!([{"id": "a", "tool": "t", "args": {"x": "Bearer ${secret.TOKEN}"}}]));
-    let error = plan.resolve_args(StepIx::new(0), &Have::default()).unwrap_err();
-    assert_eq!(error, ResolveError::Secret { reference: "secret.TOKEN".into() });
-    let names: Vec<String> = plan.secrets(StepIx::new(0)).iter().map(ToString::to_string).collect();
+    let error = plan
+        .resolve_args(StepIx::new(0), &Have::default())
+        .unwrap_err();
+    assert_eq!(
+        error,
+        ResolveError::Secret {
+            reference: "secret.TOKEN".into()
+        }
+    );
+    let names: Vec<String> = plan
+        .secrets(StepIx::new(0))
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(names, ["TOKEN"]);
     assert_eq!(plan.unsupported(), []);
 }
 
 #[test]
 fn an_undo_may_use_the_value_of_its_own_step() {
-    let plan = plan(json!([{"id": "a", "tool": "t", "undo": {"tool": "u", "args": {"id": "${a.id}"}}}]));
+    let plan =
+        plan(json!([{"id": "a", "tool": "t", "undo": {"tool": "u", "args": {"id": "${a.id}"}}}]));
     let values = Have::default().step(0, json!({"id": 7}));
-    assert_eq!(plan.resolve_undo_args(StepIx::new(0), &values).unwrap().unwrap()["id"], 7);
+    assert_eq!(
+        plan.resolve_undo_args(StepIx::new(0), &values)
+            .unwrap()
+            .unwrap()["id"],
+        7
+    );
 }

@@ -1,4 +1,5 @@
-//! The life of a plan: consent is for exactly what was shown, is a person's to give, and is used once.
+//! The life of a plan: consent is for exactly what was shown, is a person's to give, and is used
+//! once.
 
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
@@ -19,10 +20,15 @@ const LATER: Timestamp = Timestamp::from_millis(1_000_000);
 
 fn document(title: u8) -> Arc<Document> {
     let id = Some("plan-x".parse().unwrap());
-    Arc::new(Document { id, title: Some(format!("take {title}")), ..Document::default() })
+    Arc::new(Document {
+        id,
+        title: Some(format!("take {title}")),
+        ..Document::default()
+    })
 }
 
-/// What would run: the content, and a tool that may have changed. Two titles each are words for the same content.
+/// What would run: the content, and a tool that may have changed. Two titles each are words for the
+/// same content.
 fn digest(title: u8, tools: u8) -> Digest {
     Digest::of_bytes(&[title / 2, tools])
 }
@@ -46,7 +52,14 @@ impl Life {
     fn begin() -> Self {
         let stream: StreamName = "plan/plan-x".parse().unwrap();
         let first = Review::propose_first(document(0), digest(0, 0), Principal::agent("planner"));
-        let record = encode(Head::EMPTY, &stream, Timestamp::from_millis(1), 0, Cause::Command, &first);
+        let record = encode(
+            Head::EMPTY,
+            &stream,
+            Timestamp::from_millis(1),
+            0,
+            Cause::Command,
+            &first,
+        );
         let entry = decode(&record).unwrap();
         Self {
             review: Review::open("plan-x".parse().unwrap(), &entry).unwrap(),
@@ -67,8 +80,13 @@ impl Life {
         for event in &events {
             let record = encode(self.head, &self.stream, now, 0, Cause::Command, event);
             let entry: Entry<ReviewEvent> = decode(&record).unwrap();
-            assert_eq!(entry.event, *event, "every event survives being written down");
-            self.review.apply(&entry).expect("what was decided can be applied");
+            assert_eq!(
+                entry.event, *event,
+                "every event survives being written down"
+            );
+            self.review
+                .apply(&entry)
+                .expect("what was decided can be applied");
             self.head = record.head();
             self.entries.push(entry);
         }
@@ -77,17 +95,30 @@ impl Life {
 
     fn propose(&mut self, title: u8, by: &Principal) {
         let deleted = self.review.state() == ReviewState::Deleted;
-        let command =
-            Command::Propose { document: document(title), digest: digest(title, 0), by: by.clone() };
+        let command = Command::Propose {
+            document: document(title),
+            digest: digest(title, 0),
+            by: by.clone(),
+        };
         let made = self.give(&command).unwrap();
         let new = title != self.title || deleted;
-        assert_eq!(made.len(), usize::from(new), "the same content again is the same version");
+        assert_eq!(
+            made.len(),
+            usize::from(new),
+            "the same content again is the same version"
+        );
         if new {
             (self.title, self.version) = (title, self.version + 1);
-            // An edit of words keeps what was agreed to; everything else, and a new life, begins without.
-            self.granted.retain(|granted| !deleted && *granted == digest(title, 0));
+            // An edit of words keeps what was agreed to; everything else, and a new life, begins
+            // without.
+            self.granted
+                .retain(|granted| !deleted && *granted == digest(title, 0));
             let agreed = !self.granted.is_empty();
-            let expected = if agreed { ReviewState::Approved } else { ReviewState::Proposed };
+            let expected = if agreed {
+                ReviewState::Approved
+            } else {
+                ReviewState::Proposed
+            };
             assert_eq!(self.review.state(), expected);
         }
         assert_eq!(self.review.current().number, self.version);
@@ -97,14 +128,23 @@ impl Life {
         let digest = digest(self.title, tools);
         let before = self.review.state();
         let (by_them, assurance, offer) = (by.clone(), Assurance::Terminal, Box::default());
-        let command = Command::Approve { shown, digest, by: by_them, assurance, offer };
+        let command = Command::Approve {
+            shown,
+            digest,
+            by: by_them,
+            assurance,
+            offer,
+        };
         if self.give(&command).is_ok() {
             assert!(by.may_approve(), "{by} approved a plan");
             assert!(
                 shown == Shown::Version(self.version) || shown == Shown::Digest(digest),
                 "{shown} was shown"
             );
-            assert!(!matches!(before, ReviewState::Rejected | ReviewState::Deleted));
+            assert!(!matches!(
+                before,
+                ReviewState::Rejected | ReviewState::Deleted
+            ));
             assert_eq!(self.review.state(), ReviewState::Approved);
             self.granted.push(digest);
         }
@@ -133,7 +173,11 @@ impl Life {
                 (self.version, format!("round {}", self.rejections))
             );
         }
-        assert_eq!(self.review.rejections().len(), self.rejections, "feedback is kept");
+        assert_eq!(
+            self.review.rejections().len(),
+            self.rejections,
+            "feedback is kept"
+        );
     }
 
     fn open(&mut self, tools: u8) {
@@ -141,7 +185,13 @@ impl Life {
         let run: RunId = format!("run_{}", self.runs).parse().unwrap();
         let before = self.review.state();
         let at = self.granted.iter().position(|granted| *granted == digest);
-        match (self.give(&Command::OpenRun { run: run.clone(), digest }), at) {
+        match (
+            self.give(&Command::OpenRun {
+                run: run.clone(),
+                digest,
+            }),
+            at,
+        ) {
             (Ok(_), Some(at)) => {
                 assert!(!matches!(
                     before,
@@ -149,7 +199,11 @@ impl Life {
                 ));
                 self.granted.remove(at);
                 self.runs += 1;
-                let spent = self.review.approvals().iter().filter(|a| a.spent_by.contains(&run));
+                let spent = self
+                    .review
+                    .approvals()
+                    .iter()
+                    .filter(|a| a.spent_by.contains(&run));
                 assert_eq!(spent.count(), 1, "one approval, one run");
             }
             (Ok(_), None) => panic!("a run of {digest} opened, and nobody had agreed to that"),
@@ -161,8 +215,14 @@ impl Life {
     }
 
     fn delete(&mut self, executing: bool, by: &Principal) {
-        let deleted = self.give(&Command::Delete { by: by.clone(), executing });
-        assert!(!executing || deleted == Err(Refusal::Executing), "deleted while executing");
+        let deleted = self.give(&Command::Delete {
+            by: by.clone(),
+            executing,
+        });
+        assert!(
+            !executing || deleted == Err(Refusal::Executing),
+            "deleted while executing"
+        );
         if deleted.is_ok() {
             assert_eq!(self.review.state(), ReviewState::Deleted);
             self.granted.clear();
@@ -172,17 +232,32 @@ impl Life {
     /// Voids what ada agreed to, if `by` may.
     fn revoke(&mut self, by: &Principal, tokens: bool) {
         let given = tokens.then_some(Assurance::Token);
-        let revocation =
-            Revocation { of: ada(), by: by.clone(), given, reason: None, policy: Arc::default() };
+        let revocation = Revocation {
+            of: ada(),
+            by: by.clone(),
+            given,
+            reason: None,
+            policy: Arc::default(),
+        };
         let events = self.give(&Command::RevokeApprovals(Box::new(revocation)));
         match by.may_approve() {
-            true if tokens => assert_eq!(events, Ok(Vec::new()), "nothing here was agreed to with a token"),
+            true if tokens => assert_eq!(
+                events,
+                Ok(Vec::new()),
+                "nothing here was agreed to with a token"
+            ),
             true => {
                 assert!(self.granted.is_empty() || events.is_ok_and(|events| events.len() == 1));
                 self.granted.clear();
                 assert_ne!(self.review.state(), ReviewState::Approved);
             }
-            false => assert_eq!(events, Err(Refusal::MayNotRevoke { of: ada(), by: by.clone() })),
+            false => assert_eq!(
+                events,
+                Err(Refusal::MayNotRevoke {
+                    of: ada(),
+                    by: by.clone()
+                })
+            ),
         }
     }
 
@@ -277,7 +352,11 @@ fn the_third_rejection_needs_a_person_to_step_in() {
     assert_eq!(life.review.state(), ReviewState::NeedsReview);
     assert_eq!(life.review.status(None).as_str(), "needs_review");
     life.approve(0, &ada(), Shown::Version(3));
-    assert_eq!(life.review.state(), ReviewState::Approved, "a person may still agree");
+    assert_eq!(
+        life.review.state(),
+        ReviewState::Approved,
+        "a person may still agree"
+    );
 }
 
 #[test]
@@ -288,7 +367,8 @@ fn a_rejection_takes_back_an_approval_that_was_not_used() {
     life.propose(2, &ada());
     life.reject(&ada(), Shown::Version(3));
     life.propose(3, &ada());
-    // Agreed to with today's tools, then rejected for the third time, then agreed to with other tools.
+    // Agreed to with today's tools, then rejected for the third time, then agreed to with other
+    // tools.
     life.approve(0, &ada(), Shown::Version(4));
     life.reject(&ada(), Shown::Version(4));
     life.approve(1, &ada(), Shown::Version(4));
@@ -302,18 +382,33 @@ fn a_rejection_takes_back_an_approval_that_was_not_used() {
 fn an_edit_voids_the_approval_and_names_both_digests() {
     let mut life = Life::begin();
     life.approve(0, &ada(), Shown::Version(1));
-    let refused =
-        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 1) }, LATER);
+    let refused = life.review.decide(
+        &Command::OpenRun {
+            run: "run_1".parse().unwrap(),
+            digest: digest(0, 1),
+        },
+        LATER,
+    );
     let (approved, current) = (digest(0, 0), digest(0, 1));
     assert_eq!(refused, Err(Refusal::Changed { approved, current }));
     life.propose(2, &Principal::agent("planner"));
-    let refused =
-        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(2, 0) }, LATER);
+    let refused = life.review.decide(
+        &Command::OpenRun {
+            run: "run_1".parse().unwrap(),
+            digest: digest(2, 0),
+        },
+        LATER,
+    );
     assert_eq!(refused, Err(Refusal::NotApproved));
     // Going back does not bring it back: whoever edited the plan had changed their mind.
     life.propose(0, &Principal::agent("planner"));
-    let refused =
-        life.review.decide(&Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 0) }, LATER);
+    let refused = life.review.decide(
+        &Command::OpenRun {
+            run: "run_1".parse().unwrap(),
+            digest: digest(0, 0),
+        },
+        LATER,
+    );
     assert_eq!(refused, Err(Refusal::NotApproved));
 }
 
@@ -336,7 +431,11 @@ fn proposed(version: u32, restored_from: Option<u32>) -> ReviewEvent {
 fn a_journal_cannot_say_what_was_never_agreed_to() {
     let life = Life::begin();
     let forged = [
-        ReviewEvent::RunOpened { run: "run_1".parse().unwrap(), version: 1, digest: digest(0, 0) },
+        ReviewEvent::RunOpened {
+            run: "run_1".parse().unwrap(),
+            version: 1,
+            digest: digest(0, 0),
+        },
         ReviewEvent::PlanApproved {
             version: 2,
             digest: digest(0, 0),
@@ -351,14 +450,31 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
             assurance: Assurance::Program,
             terms: Terms::default(),
         },
-        ReviewEvent::PlanRejected { version: 1, by: Principal::agent("planner"), reason: "no".into() },
-        ReviewEvent::PlanRejected { version: 2, by: ada(), reason: "no".into() },
+        ReviewEvent::PlanRejected {
+            version: 1,
+            by: Principal::agent("planner"),
+            reason: "no".into(),
+        },
+        ReviewEvent::PlanRejected {
+            version: 2,
+            by: ada(),
+            reason: "no".into(),
+        },
         proposed(1, None),
         proposed(3, None),
         proposed(2, Some(2)),
         proposed(2, Some(0)),
-        ReviewEvent::DraftProposed { version: 1, by: ada() },
-        ReviewEvent::ApprovalRevoked { version: 1, of: ada(), by: ada(), given: None, reason: None },
+        ReviewEvent::DraftProposed {
+            version: 1,
+            by: ada(),
+        },
+        ReviewEvent::ApprovalRevoked {
+            version: 1,
+            of: ada(),
+            by: ada(),
+            given: None,
+            reason: None,
+        },
     ];
     for event in forged {
         let mut review = life.review.clone();
@@ -370,7 +486,11 @@ fn a_journal_cannot_say_what_was_never_agreed_to() {
             event: event.clone(),
         };
         assert!(review.apply(&entry).is_err(), "{event:?}");
-        assert_eq!(format!("{review:?}"), format!("{:?}", life.review), "a refused entry changes nothing");
+        assert_eq!(
+            format!("{review:?}"),
+            format!("{:?}", life.review),
+            "a refused entry changes nothing"
+        );
     }
 }
 
@@ -385,15 +505,29 @@ fn a_rejected_or_deleted_plan_accepts_no_run_and_no_second_decision() {
         }
         let at = Timestamp::from_millis(9);
         let (run, digest) = ("run_1".parse().unwrap(), digest(0, 0));
-        let mut events = vec![ReviewEvent::RunOpened { run, version: 1, digest }];
+        let mut events = vec![ReviewEvent::RunOpened {
+            run,
+            version: 1,
+            digest,
+        }];
         if end == ReviewState::Deleted {
             events.push(ReviewEvent::PlanDeleted { by: ada() });
         }
         for event in events {
             let mut review = life.review.clone();
             let seq = review.seq() + 1;
-            let entry = Entry { seq, at, epoch: 0, cause: Cause::Command, event };
-            assert!(review.apply(&entry).is_err(), "{:?} follows {end:?}", entry.event);
+            let entry = Entry {
+                seq,
+                at,
+                epoch: 0,
+                cause: Cause::Command,
+                event,
+            };
+            assert!(
+                review.apply(&entry).is_err(),
+                "{:?} follows {end:?}",
+                entry.event
+            );
         }
     }
 }
@@ -416,11 +550,27 @@ fn edit(based_on: u32, title: u8) -> Command {
 fn an_edit_of_a_version_that_is_not_current_is_refused_and_names_both() {
     let mut life = Life::begin();
     life.give(&edit(1, 2)).unwrap();
-    assert_eq!(life.review.current().reason.as_deref(), Some("it was wrong"));
+    assert_eq!(
+        life.review.current().reason.as_deref(),
+        Some("it was wrong")
+    );
     let refused = life.give(&edit(1, 4)).unwrap_err();
-    assert_eq!(refused, Refusal::Conflict { based_on: 1, current: 2 });
-    assert_eq!(refused.to_string(), "the plan is at version 2, the edit was made to version 1");
-    assert_eq!(life.give(&edit(2, 2)), Ok(Vec::new()), "the same content is the same version");
+    assert_eq!(
+        refused,
+        Refusal::Conflict {
+            based_on: 1,
+            current: 2
+        }
+    );
+    assert_eq!(
+        refused.to_string(),
+        "the plan is at version 2, the edit was made to version 1"
+    );
+    assert_eq!(
+        life.give(&edit(2, 2)),
+        Ok(Vec::new()),
+        "the same content is the same version"
+    );
 }
 
 #[test]
@@ -443,41 +593,83 @@ fn an_approval_after_an_edit_says_what_it_builds_on() {
     life.approve(0, &ada(), Shown::Version(1));
     life.propose(2, &ada());
     let before = life.review.agreed_before(LATER);
-    assert_eq!(before, Some(BuildsOn { version: 1, digest: digest(0, 0) }));
+    assert_eq!(
+        before,
+        Some(BuildsOn {
+            version: 1,
+            digest: digest(0, 0)
+        })
+    );
     life.approve(0, &ada(), Shown::Version(2));
     assert_eq!(life.review.approvals()[1].terms.builds_on, before);
     life.open(0);
     life.propose(0, &ada());
-    assert_eq!(life.review.agreed_before(LATER), None, "what was used up was not voided by an edit");
+    assert_eq!(
+        life.review.agreed_before(LATER),
+        None,
+        "what was used up was not voided by an edit"
+    );
     life.approve(0, &ada(), Shown::Version(3));
     life.reject(&ada(), Shown::Version(3));
     life.propose(2, &ada());
-    assert_eq!(life.review.agreed_before(LATER), None, "what was taken back is nothing to build on");
+    assert_eq!(
+        life.review.agreed_before(LATER),
+        None,
+        "what was taken back is nothing to build on"
+    );
 }
 
 #[test]
 fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
     let steps = vec![planwright_core::plan::Step::default()];
-    let with_steps = Arc::new(Document { steps, ..(*document(2)).clone() });
+    let with_steps = Arc::new(Document {
+        steps,
+        ..(*document(2)).clone()
+    });
     let first = Review::draft_first(document(0), digest(0, 0), ada());
     let at = Timestamp::from_millis(1);
-    let entry = Entry { seq: 1, at, epoch: 0, cause: Cause::Command, event: first };
+    let entry = Entry {
+        seq: 1,
+        at,
+        epoch: 0,
+        cause: Cause::Command,
+        event: first,
+    };
     let mut review = Review::open("plan-x".parse().unwrap(), &entry).unwrap();
     assert_eq!(review.status(None).as_str(), "draft");
     let mut give = |command: &Command| {
         let events = review.decide(command, LATER)?;
         for event in &events {
             let seq = review.seq() + 1;
-            let entry = Entry { seq, at, epoch: 0, cause: Cause::Command, event: event.clone() };
+            let entry = Entry {
+                seq,
+                at,
+                epoch: 0,
+                cause: Cause::Command,
+                event: event.clone(),
+            };
             review.apply(&entry).unwrap();
         }
         Ok((events.len(), review.state()))
     };
     let (shown, assurance) = (Shown::Version(1), Assurance::Terminal);
-    let approve =
-        Command::Approve { shown, digest: digest(0, 0), by: ada(), assurance, offer: Box::default() };
-    let reject = Command::Reject { shown, digest: digest(0, 0), by: ada(), reason: "no".into() };
-    let open = Command::OpenRun { run: "run_1".parse().unwrap(), digest: digest(0, 0) };
+    let approve = Command::Approve {
+        shown,
+        digest: digest(0, 0),
+        by: ada(),
+        assurance,
+        offer: Box::default(),
+    };
+    let reject = Command::Reject {
+        shown,
+        digest: digest(0, 0),
+        by: ada(),
+        reason: "no".into(),
+    };
+    let open = Command::OpenRun {
+        run: "run_1".parse().unwrap(),
+        digest: digest(0, 0),
+    };
     for command in [&approve, &reject, &open] {
         assert_eq!(give(command), Err(Refusal::Draft));
     }
@@ -493,11 +685,23 @@ fn a_draft_is_neither_approved_nor_rejected_nor_run_until_it_is_proposed() {
         restored_from: None,
         planning: None,
     };
-    assert_eq!(give(&Command::Edit(Box::new(edit))), Ok((1, ReviewState::Draft)), "it stays a draft");
-    let again = Command::Propose { document: Arc::clone(&with_steps), digest, by: by.clone() };
+    assert_eq!(
+        give(&Command::Edit(Box::new(edit))),
+        Ok((1, ReviewState::Draft)),
+        "it stays a draft"
+    );
+    let again = Command::Propose {
+        document: Arc::clone(&with_steps),
+        digest,
+        by: by.clone(),
+    };
     assert_eq!(give(&again), Ok((1, ReviewState::Proposed)));
     assert_eq!(give(&again), Ok((0, ReviewState::Proposed)));
     assert_eq!(give(&propose), Err(Refusal::NotADraft("proposed")));
-    let draft = Command::Draft { document: document(0), digest, by };
+    let draft = Command::Draft {
+        document: document(0),
+        digest,
+        by,
+    };
     assert_eq!(give(&draft), Err(Refusal::NotADraft("proposed")));
 }

@@ -29,8 +29,11 @@ fn planner() -> Principal {
 }
 
 fn document(title: &str, steps: &[&str]) -> Arc<Document> {
-    let step =
-        |id: &&str| Step { id: Some(id.parse().unwrap()), tool: Some("r.read".into()), ..Step::default() };
+    let step = |id: &&str| Step {
+        id: Some(id.parse().unwrap()),
+        tool: Some("r.read".into()),
+        ..Step::default()
+    };
     Arc::new(Document {
         id: Some("plan-x".parse().unwrap()),
         title: Some(title.to_owned()),
@@ -57,7 +60,12 @@ impl Life {
         let first = Review::propose_first(document("Take 1", &["a", "b"]), digest(1), planner());
         let record = encode(Head::EMPTY, &stream(), now, 0, Cause::Command, &first);
         let review = Review::open("plan-x".parse().unwrap(), &decode(&record).unwrap()).unwrap();
-        Self { review, records: vec![record], now, comments: 0 }
+        Self {
+            review,
+            records: vec![record],
+            now,
+            comments: 0,
+        }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -70,8 +78,13 @@ impl Life {
             let head = self.records[self.records.len() - 1].head();
             let record = encode(head, &stream(), self.now, 0, Cause::Command, event);
             let entry: Entry<ReviewEvent> = decode(&record).unwrap();
-            assert_eq!(entry.event, *event, "every event survives being written down");
-            self.review.apply(&entry).expect("what was decided can be applied");
+            assert_eq!(
+                entry.event, *event,
+                "every event survives being written down"
+            );
+            self.review
+                .apply(&entry)
+                .expect("what was decided can be applied");
             self.records.push(record);
         }
         Ok(events.len())
@@ -80,13 +93,21 @@ impl Life {
     fn propose(&mut self, steps: &[&str]) {
         let version = self.review.current().number + 1;
         let document = document(&format!("Take {version}"), steps);
-        self.give(&Command::Propose { document, digest: digest(version), by: planner() }).unwrap();
+        self.give(&Command::Propose {
+            document,
+            digest: digest(version),
+            by: planner(),
+        })
+        .unwrap();
     }
 
     fn approve(&mut self, policy: serde_json::Value) -> Result<usize, Refusal> {
         let version = self.review.current().number;
         let policy: PolicyDocument = serde_json::from_value(policy).unwrap();
-        let offer = Offer { policy: Arc::new(Policy::read(&policy).unwrap()), ..Offer::default() };
+        let offer = Offer {
+            policy: Arc::new(Policy::read(&policy).unwrap()),
+            ..Offer::default()
+        };
         self.give(&Command::Approve {
             shown: Shown::Version(version),
             digest: digest(version),
@@ -99,7 +120,12 @@ impl Life {
     fn send_back(&mut self, by: Principal) -> Result<usize, Refusal> {
         let version = self.review.current().number;
         let (shown, digest) = (Shown::Version(version), digest(version));
-        self.give(&Command::RequestChanges { shown, digest, by, reason: "name the file".into() })
+        self.give(&Command::RequestChanges {
+            shown,
+            digest,
+            by,
+            reason: "name the file".into(),
+        })
     }
 
     fn say(
@@ -112,7 +138,13 @@ impl Life {
         let comment = CommentId::mint(self.comments);
         self.comments += 1;
         let (on, reply_to) = (on.map(str::to_owned), reply_to.map(str::to_owned));
-        let add = CommentCommand::Add { comment: comment.clone(), on, reply_to, by, text: text.to_owned() };
+        let add = CommentCommand::Add {
+            comment: comment.clone(),
+            on,
+            reply_to,
+            by,
+            text: text.to_owned(),
+        };
         match self.give(&Command::Comment(add)) {
             Ok(_) => Ok(comment),
             Err(Refusal::Comment(refusal)) => Err(refusal),
@@ -131,16 +163,26 @@ impl Life {
     }
 
     fn expire(&mut self, after_days: u32) -> usize {
-        self.give(&Command::Expire { after_days, latest_run: None }).unwrap()
+        self.give(&Command::Expire {
+            after_days,
+            latest_run: None,
+        })
+        .unwrap()
     }
 
     fn archive(&mut self) -> Result<usize, Refusal> {
-        self.give(&Command::Archive { by: ada(), latest_run: None })
+        self.give(&Command::Archive {
+            by: ada(),
+            latest_run: None,
+        })
     }
 
     fn fold(&self) -> Review {
-        let entries: Vec<Entry<ReviewEvent>> =
-            self.records.iter().map(|record| decode(record).unwrap()).collect();
+        let entries: Vec<Entry<ReviewEvent>> = self
+            .records
+            .iter()
+            .map(|record| decode(record).unwrap())
+            .collect();
         let mut review = Review::open("plan-x".parse().unwrap(), &entries[0]).unwrap();
         for entry in &entries[1..] {
             review.apply(entry).unwrap();
@@ -156,14 +198,18 @@ fn stream() -> StreamName {
 /// Every event of this part of a plan's life, for the golden journal.
 pub(crate) fn story() -> (Vec<Record>, Review) {
     let mut life = Life::begin();
-    let first = life.say("is this safe?", Some("a"), None, planner()).unwrap();
+    let first = life
+        .say("is this safe?", Some("a"), None, planner())
+        .unwrap();
     life.pass(DAY);
-    life.say("it is", None, Some(first.as_str()), ada()).unwrap();
+    life.say("it is", None, Some(first.as_str()), ada())
+        .unwrap();
     life.settle(&first, ada()).unwrap();
     life.reopen(&first, planner()).unwrap();
     life.send_back(ada()).unwrap();
     life.propose(&["b", "c"]);
-    life.approve(json!({"approval": {"expires_after": "1h"}})).unwrap();
+    life.approve(json!({"approval": {"expires_after": "1h"}}))
+        .unwrap();
     life.pass(DAY);
     life.give(&Command::ExpireApprovals).unwrap();
     life.pass(DAY * 30);
@@ -176,13 +222,23 @@ pub(crate) fn story() -> (Vec<Record>, Review) {
 #[test]
 fn a_comment_on_a_step_begins_a_thread_and_answers_belong_to_it() {
     let mut life = Life::begin();
-    let first = life.say("is this safe?", Some("a"), None, planner()).unwrap();
-    let answer = life.say("it is", None, Some(first.as_str()), ada()).unwrap();
-    life.say("thanks", None, Some(answer.as_str()), planner()).unwrap();
+    let first = life
+        .say("is this safe?", Some("a"), None, planner())
+        .unwrap();
+    let answer = life
+        .say("it is", None, Some(first.as_str()), ada())
+        .unwrap();
+    life.say("thanks", None, Some(answer.as_str()), planner())
+        .unwrap();
     life.say("and the whole?", None, None, ada()).unwrap();
-    let [on_step, on_plan] = life.review.threads() else { panic!("two threads") };
+    let [on_step, on_plan] = life.review.threads() else {
+        panic!("two threads")
+    };
     assert_eq!(on_step.on.as_ref().map(|step| step.as_str()), Some("a"));
-    let texts: Vec<&str> = on_step.comments().map(|comment| comment.text.as_str()).collect();
+    let texts: Vec<&str> = on_step
+        .comments()
+        .map(|comment| comment.text.as_str())
+        .collect();
     assert_eq!(texts, ["is this safe?", "it is", "thanks"]);
     assert!(on_plan.on.is_none() && on_plan.replies.is_empty());
     assert_eq!(life.review.open_threads().count(), 2);
@@ -201,21 +257,43 @@ fn a_comment_outlives_the_step_it_is_about() {
 #[test]
 fn comments_have_bounds_and_say_which() {
     let mut life = Life::begin();
-    assert_eq!(life.say(" \n", None, None, ada()), Err(CommentRefusal::Empty));
+    assert_eq!(
+        life.say(" \n", None, None, ada()),
+        Err(CommentRefusal::Empty)
+    );
     let long = "x".repeat(Review::MAX_COMMENT_BYTES + 1);
     let refused = life.say(&long, None, None, ada()).unwrap_err();
-    assert_eq!(refused.to_string(), "a comment has at most 65536 bytes, this one has 65537");
-    assert_eq!(life.say("x", Some("zz"), None, ada()), Err(CommentRefusal::NoSuchStep("zz".into())));
-    assert_eq!(life.say("x", Some("../a"), None, ada()), Err(CommentRefusal::NoSuchStep("../a".into())));
-    assert_eq!(life.say("x", None, Some("c-no"), ada()), Err(CommentRefusal::NoSuchComment("c-no".into())));
+    assert_eq!(
+        refused.to_string(),
+        "a comment has at most 65536 bytes, this one has 65537"
+    );
+    assert_eq!(
+        life.say("x", Some("zz"), None, ada()),
+        Err(CommentRefusal::NoSuchStep("zz".into()))
+    );
+    assert_eq!(
+        life.say("x", Some("../a"), None, ada()),
+        Err(CommentRefusal::NoSuchStep("../a".into()))
+    );
+    assert_eq!(
+        life.say("x", None, Some("c-no"), ada()),
+        Err(CommentRefusal::NoSuchComment("c-no".into()))
+    );
     let first = life.say("x", None, None, ada()).unwrap();
     let both = life.say("x", Some("a"), Some(first.as_str()), ada());
     assert_eq!(both, Err(CommentRefusal::ReplyWithStep));
     for _ in 1..Review::MAX_COMMENTS {
-        life.say("x", None, Some(first.as_str()), planner()).unwrap();
+        life.say("x", None, Some(first.as_str()), planner())
+            .unwrap();
     }
-    assert_eq!(life.say("x", None, None, ada()), Err(CommentRefusal::TooMany));
-    assert_eq!(life.review.threads()[0].comments().count(), Review::MAX_COMMENTS);
+    assert_eq!(
+        life.say("x", None, None, ada()),
+        Err(CommentRefusal::TooMany)
+    );
+    assert_eq!(
+        life.review.threads()[0].comments().count(),
+        Review::MAX_COMMENTS
+    );
 }
 
 #[test]
@@ -230,7 +308,11 @@ fn a_person_or_whoever_began_it_settles_a_thread() {
         (&of_agent, &planner(), true),
         (&of_person, &Principal::person("bob"), true),
     ] {
-        assert_eq!(life.settle(comment, by.clone()).is_ok(), may, "{by} settles {comment}");
+        assert_eq!(
+            life.settle(comment, by.clone()).is_ok(),
+            may,
+            "{by} settles {comment}"
+        );
     }
     let again = life.settle(&of_agent, ada()).unwrap_err();
     assert_eq!(again.to_string(), "the thread is resolved already");
@@ -245,9 +327,23 @@ fn open_threads_block_an_approval_only_where_the_policy_says_so() {
     let first = life.say("x", None, None, ada()).unwrap();
     life.say("y", None, None, ada()).unwrap();
     let refused = life.approve(block.clone()).unwrap_err();
-    assert_eq!(refused, Refusal::OpenThreads { count: 2, first: first.clone() });
-    assert_eq!(refused.to_string(), format!("2 comments are left to discuss, the first of them {first}"));
-    assert!(life.review.decide(&Command::ExpireApprovals, life.now).unwrap().is_empty());
+    assert_eq!(
+        refused,
+        Refusal::OpenThreads {
+            count: 2,
+            first: first.clone()
+        }
+    );
+    assert_eq!(
+        refused.to_string(),
+        format!("2 comments are left to discuss, the first of them {first}")
+    );
+    assert!(
+        life.review
+            .decide(&Command::ExpireApprovals, life.now)
+            .unwrap()
+            .is_empty()
+    );
     life.approve(json!({})).unwrap();
 
     let mut life = Life::begin();
@@ -265,12 +361,21 @@ fn a_request_for_changes_voids_the_approval_and_counts_for_no_round() {
         life.send_back(ada()).unwrap();
         assert_eq!(life.review.state(), ReviewState::ChangesRequested);
         assert_eq!(life.approve(json!({})), Err(Refusal::ChangesRequested));
-        let open = Command::OpenRun { run: "run_x".parse().unwrap(), digest: digest(version - 1) };
+        let open = Command::OpenRun {
+            run: "run_x".parse().unwrap(),
+            digest: digest(version - 1),
+        };
         assert_eq!(life.give(&open), Err(Refusal::ChangesRequested));
         life.propose(&[&format!("s{version}")]);
         assert_eq!(life.review.state(), ReviewState::Proposed);
     }
-    assert_eq!((life.review.rejections().len(), life.review.change_requests().len()), (0, 4));
+    assert_eq!(
+        (
+            life.review.rejections().len(),
+            life.review.change_requests().len()
+        ),
+        (0, 4)
+    );
 }
 
 #[test]
@@ -283,28 +388,52 @@ fn a_plan_expires_when_nobody_touched_it_and_its_approval_does_not_survive_that(
     life.pass(DAY * 29);
     assert_eq!(life.expire(30), 0, "a comment touches it");
     life.pass(DAY);
-    assert_eq!((life.expire(0), life.expire(30), life.expire(30)), (0, 1, 0));
+    assert_eq!(
+        (life.expire(0), life.expire(30), life.expire(30)),
+        (0, 1, 0)
+    );
     assert_eq!(life.review.state(), ReviewState::Expired);
     assert_eq!(life.approve(json!({})), Err(Refusal::PlanExpired));
     // The same content brings it back, and has to be agreed to again.
     let document = Arc::clone(&life.review.current().document);
-    life.give(&Command::Propose { document, digest: digest(1), by: planner() }).unwrap();
-    assert_eq!((life.review.state(), life.review.current().number), (ReviewState::Proposed, 2));
+    life.give(&Command::Propose {
+        document,
+        digest: digest(1),
+        by: planner(),
+    })
+    .unwrap();
+    assert_eq!(
+        (life.review.state(), life.review.current().number),
+        (ReviewState::Proposed, 2)
+    );
     assert!(life.review.usable_approvals(&digest(1), life.now).is_none());
 }
 
 #[test]
 fn an_expired_approval_is_noted_once_and_is_not_a_rejection() {
     let mut life = Life::begin();
-    life.approve(json!({"approval": {"expires_after": "1h"}})).unwrap();
-    assert_eq!(life.review.approval_expires_at(), Some(life.now.plus(Duration::from_hours(1))));
+    life.approve(json!({"approval": {"expires_after": "1h"}}))
+        .unwrap();
+    assert_eq!(
+        life.review.approval_expires_at(),
+        Some(life.now.plus(Duration::from_hours(1)))
+    );
     assert_eq!(life.give(&Command::ExpireApprovals), Ok(0));
     life.pass(Duration::from_hours(1));
     assert_eq!(life.give(&Command::ExpireApprovals), Ok(1));
     assert_eq!(life.give(&Command::ExpireApprovals), Ok(0));
-    assert_eq!((life.review.state(), life.review.rejections().len()), (ReviewState::Proposed, 0));
-    let open = Command::OpenRun { run: "run_x".parse().unwrap(), digest: digest(1) };
-    assert!(matches!(life.give(&open), Err(Refusal::Expired { .. })), "the reason is that it expired");
+    assert_eq!(
+        (life.review.state(), life.review.rejections().len()),
+        (ReviewState::Proposed, 0)
+    );
+    let open = Command::OpenRun {
+        run: "run_x".parse().unwrap(),
+        digest: digest(1),
+    };
+    assert!(
+        matches!(life.give(&open), Err(Refusal::Expired { .. })),
+        "the reason is that it expired"
+    );
     life.approve(json!({})).unwrap();
     assert_eq!(life.review.state(), ReviewState::Approved);
 }
@@ -313,11 +442,20 @@ fn an_expired_approval_is_noted_once_and_is_not_a_rejection() {
 fn only_a_plan_that_is_over_is_archived_and_an_archived_one_accepts_no_decision() {
     let mut life = Life::begin();
     let refused = life.archive().unwrap_err();
-    assert_eq!(refused.to_string(), "the plan is proposed: only a plan that is over can be archived");
-    assert_eq!(life.give(&Command::Unarchive { by: ada() }), Err(Refusal::NotArchived));
+    assert_eq!(
+        refused.to_string(),
+        "the plan is proposed: only a plan that is over can be archived"
+    );
+    assert_eq!(
+        life.give(&Command::Unarchive { by: ada() }),
+        Err(Refusal::NotArchived)
+    );
     life.send_back(ada()).unwrap();
     assert_eq!((life.archive(), life.archive()), (Ok(1), Ok(0)));
-    assert_eq!((life.review.word(), life.review.is_archived()), ("archived", true));
+    assert_eq!(
+        (life.review.word(), life.review.is_archived()),
+        ("archived", true)
+    );
     assert_eq!(life.approve(json!({})), Err(Refusal::Archived));
     assert_eq!(life.send_back(ada()), Err(Refusal::Archived));
     life.give(&Command::Unarchive { by: ada() }).unwrap();
@@ -333,13 +471,24 @@ fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
     assert_eq!(life.review.word(), "proposed");
     life.approve(json!({})).unwrap();
     assert_eq!(life.review.word(), "approved");
-    life.give(&Command::OpenRun { run: "run_x".parse().unwrap(), digest: digest(1) }).unwrap();
-    assert_eq!((life.review.word(), life.review.state()), ("opened", ReviewState::Proposed));
+    life.give(&Command::OpenRun {
+        run: "run_x".parse().unwrap(),
+        digest: digest(1),
+    })
+    .unwrap();
+    assert_eq!(
+        (life.review.word(), life.review.state()),
+        ("opened", ReviewState::Proposed)
+    );
     // The word stands exactly where the run says where the plan stands.
     assert_eq!(life.review.status(Some("completed")).as_str(), "completed");
     life.approve(json!({})).unwrap();
     assert_eq!(life.review.word(), "approved");
-    life.give(&Command::OpenRun { run: "run_y".parse().unwrap(), digest: digest(1) }).unwrap();
+    life.give(&Command::OpenRun {
+        run: "run_y".parse().unwrap(),
+        digest: digest(1),
+    })
+    .unwrap();
     life.propose(&["c"]);
     assert_eq!(life.review.word(), "proposed");
     assert_eq!(life.review.status(Some("completed")).as_str(), "proposed");
@@ -349,12 +498,20 @@ fn the_word_beside_the_journal_tells_what_waits_from_what_was_opened() {
 fn the_figures_say_what_was_decided() {
     let (records, review) = story();
     let mut tally = ReviewTally::since(None);
-    records.iter().for_each(|record| tally.note(&decode(record).unwrap()));
+    records
+        .iter()
+        .for_each(|record| tally.note(&decode(record).unwrap()));
     let mut figures = Figures::default();
     figures.add_review(&tally, review.word());
     let reviews = &figures.reviews;
-    assert_eq!((reviews.plans, reviews.versions, reviews.approvals), (1, 2, 1));
-    assert_eq!((reviews.change_requests, reviews.comments, reviews.expiries), (1, 2, 2));
+    assert_eq!(
+        (reviews.plans, reviews.versions, reviews.approvals),
+        (1, 2, 1)
+    );
+    assert_eq!(
+        (reviews.change_requests, reviews.comments, reviews.expiries),
+        (1, 2, 2)
+    );
     assert_eq!(figures.plans.get("expired"), Some(&1));
     assert_eq!(reviews.time_to_approval.count(), 1);
 }

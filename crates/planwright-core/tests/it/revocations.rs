@@ -34,7 +34,11 @@ fn digest(doing: u32) -> Digest {
 
 fn document(title: u32) -> Arc<Document> {
     let id = Some("plan-golden".parse().unwrap());
-    Arc::new(Document { id, title: Some(format!("Take {title}")), ..Document::default() })
+    Arc::new(Document {
+        id,
+        title: Some(format!("Take {title}")),
+        ..Document::default()
+    })
 }
 
 fn policy(value: serde_json::Value) -> Arc<Policy> {
@@ -43,26 +47,57 @@ fn policy(value: serde_json::Value) -> Arc<Policy> {
 }
 
 fn approve(by: &Principal, assurance: Assurance, doing: u32, policy: &Arc<Policy>) -> Command {
-    let offer = Box::new(Offer { policy: Arc::clone(policy), ..Offer::default() });
+    let offer = Box::new(Offer {
+        policy: Arc::clone(policy),
+        ..Offer::default()
+    });
     let (shown, digest) = (Shown::Digest(digest(doing)), digest(doing));
-    Command::Approve { shown, digest, by: by.clone(), assurance, offer }
+    Command::Approve {
+        shown,
+        digest,
+        by: by.clone(),
+        assurance,
+        offer,
+    }
 }
 
 fn revoke(of: &Principal, by: &Principal, given: Option<Assurance>) -> Command {
     revoke_under(of, by, given, &Arc::default())
 }
 
-fn revoke_under(of: &Principal, by: &Principal, given: Option<Assurance>, policy: &Arc<Policy>) -> Command {
-    let (of, by, reason) = (of.clone(), by.clone(), Some("access was taken away".to_owned()));
-    Command::RevokeApprovals(Box::new(Revocation { of, by, given, reason, policy: Arc::clone(policy) }))
+fn revoke_under(
+    of: &Principal,
+    by: &Principal,
+    given: Option<Assurance>,
+    policy: &Arc<Policy>,
+) -> Command {
+    let (of, by, reason) = (
+        of.clone(),
+        by.clone(),
+        Some("access was taken away".to_owned()),
+    );
+    Command::RevokeApprovals(Box::new(Revocation {
+        of,
+        by,
+        given,
+        reason,
+        policy: Arc::clone(policy),
+    }))
 }
 
 fn propose(doing: u32) -> Command {
-    Command::Propose { document: document(doing), digest: digest(doing), by: Principal::agent("planner") }
+    Command::Propose {
+        document: document(doing),
+        digest: digest(doing),
+        by: Principal::agent("planner"),
+    }
 }
 
 fn open(doing: u32) -> Command {
-    Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest(doing) }
+    Command::OpenRun {
+        run: "run_golden".parse().unwrap(),
+        digest: digest(doing),
+    }
 }
 
 /// The life of a plan that begins with what is called 1.
@@ -71,7 +106,10 @@ fn lived(commands: &[Command]) -> Review {
 }
 
 fn told(commands: &[Command]) -> (Vec<Record>, Review) {
-    live(&Review::propose_first(document(1), digest(1), Principal::agent("planner")), commands)
+    live(
+        &Review::propose_first(document(1), digest(1), Principal::agent("planner")),
+        commands,
+    )
 }
 
 /// Bob approves with a token and loses it, ada takes hers back, and bob's second one is used.
@@ -105,10 +143,16 @@ fn an_approval_that_was_revoked_starts_nothing_and_says_why() {
     let words = "the approval of person bob was revoked by person ada before it was used";
     assert_eq!(refused(&review, 1).to_string(), words);
     let revoked = review.approvals()[0].revoked.as_ref().unwrap();
-    assert_eq!((&revoked.by, revoked.reason.as_deref()), (&ada(), Some("access was taken away")));
+    assert_eq!(
+        (&revoked.by, revoked.reason.as_deref()),
+        (&ada(), Some("access was taken away"))
+    );
 
     let review = lived(&[yes.clone(), revoke(&bob(), &bob(), None)]);
-    assert_eq!(refused(&review, 1).to_string(), "person bob took the approval back before it was used");
+    assert_eq!(
+        refused(&review, 1).to_string(),
+        "person bob took the approval back before it was used"
+    );
 
     // Whoever thinks again may think again, and others may agree instead.
     for by in [bob(), ada()] {
@@ -125,29 +169,70 @@ fn only_what_was_given_like_that_is_lost_and_nothing_is_no_entry() {
     let nothing = |command: &Command| assert_eq!(review.decide(command, LATER), Ok(Vec::new()));
     nothing(&revoke(&bob(), &ada(), Some(Assurance::Token)));
     nothing(&revoke(&ada(), &ada(), None));
-    assert_eq!(review.decide(&revoke(&bob(), &ada(), None), LATER).unwrap().len(), 1);
-    let review = lived(&[approve(&bob(), Assurance::Token, 1, &Arc::default()), open(1)]);
-    assert_eq!(review.decide(&revoke(&bob(), &ada(), None), LATER), Ok(Vec::new()), "it was used");
-    let deleted = Command::Delete { by: ada(), executing: false };
-    let review = lived(&[approve(&bob(), Assurance::Token, 1, &Arc::default()), deleted]);
-    assert_eq!(review.decide(&revoke(&bob(), &ada(), None), LATER), Ok(Vec::new()));
+    assert_eq!(
+        review
+            .decide(&revoke(&bob(), &ada(), None), LATER)
+            .unwrap()
+            .len(),
+        1
+    );
+    let review = lived(&[
+        approve(&bob(), Assurance::Token, 1, &Arc::default()),
+        open(1),
+    ]);
+    assert_eq!(
+        review.decide(&revoke(&bob(), &ada(), None), LATER),
+        Ok(Vec::new()),
+        "it was used"
+    );
+    let deleted = Command::Delete {
+        by: ada(),
+        executing: false,
+    };
+    let review = lived(&[
+        approve(&bob(), Assurance::Token, 1, &Arc::default()),
+        deleted,
+    ]);
+    assert_eq!(
+        review.decide(&revoke(&bob(), &ada(), None), LATER),
+        Ok(Vec::new())
+    );
 }
 
 #[test]
 fn others_approvals_are_for_those_who_administer_and_for_rules() {
     let review = lived(&[approve(&bob(), Assurance::Token, 1, &Arc::default())]);
-    let admins = RolesTable { admin: Some(vec!["person:root".to_owned()]), ..RolesTable::default() };
-    let document = PolicyDocument { roles: Some(admins), ..PolicyDocument::default() };
+    let admins = RolesTable {
+        admin: Some(vec!["person:root".to_owned()]),
+        ..RolesTable::default()
+    };
+    let document = PolicyDocument {
+        roles: Some(admins),
+        ..PolicyDocument::default()
+    };
     let roles = Arc::new(Policy::read(&document).unwrap());
     let may = |by: &Principal, policy: &Arc<Policy>| {
-        review.decide(&revoke_under(&bob(), by, None, policy), LATER).is_ok_and(|events| events.len() == 1)
+        review
+            .decide(&revoke_under(&bob(), by, None, policy), LATER)
+            .is_ok_and(|events| events.len() == 1)
     };
     let rule = Principal::read_only_policy();
     let root = Principal::person("root");
     assert!(may(&bob(), &roles) && may(&root, &roles) && may(&rule, &roles));
-    assert!(may(&ada(), &Arc::default()), "without roles every person administers");
-    let refused = review.decide(&revoke_under(&bob(), &ada(), None, &roles), LATER).unwrap_err();
-    assert_eq!(refused, Refusal::MayNotRevoke { of: bob(), by: ada() });
+    assert!(
+        may(&ada(), &Arc::default()),
+        "without roles every person administers"
+    );
+    let refused = review
+        .decide(&revoke_under(&bob(), &ada(), None, &roles), LATER)
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        Refusal::MayNotRevoke {
+            of: bob(),
+            by: ada()
+        }
+    );
     for by in [Principal::agent("bot"), Principal::service("ci")] {
         assert!(!may(&by, &roles) && !may(&by, &Arc::default()), "{by}");
     }
@@ -156,12 +241,25 @@ fn others_approvals_are_for_those_who_administer_and_for_rules() {
 #[test]
 fn one_of_several_who_is_gone_leaves_too_few() {
     let two = policy(json!({"approval": {"required": 2}}));
-    let both = [approve(&bob(), Assurance::Token, 1, &two), approve(&ada(), Assurance::Terminal, 1, &two)];
+    let both = [
+        approve(&bob(), Assurance::Token, 1, &two),
+        approve(&ada(), Assurance::Terminal, 1, &two),
+    ];
     assert_eq!(lived(&both).state(), ReviewState::Approved);
     let [first, second] = both;
-    let review = lived(&[first, second, revoke(&bob(), &ada(), Some(Assurance::Token))]);
+    let review = lived(&[
+        first,
+        second,
+        revoke(&bob(), &ada(), Some(Assurance::Token)),
+    ]);
     assert_eq!(review.state(), ReviewState::Proposed);
-    assert_eq!(refused(&review, 1), Refusal::NotEnough { given: 1, required: 2 });
+    assert_eq!(
+        refused(&review, 1),
+        Refusal::NotEnough {
+            given: 1,
+            required: 2
+        }
+    );
 }
 
 #[test]
@@ -178,7 +276,11 @@ fn what_is_left_of_an_approval_for_several_runs_is_revoked() {
 #[test]
 fn nothing_builds_on_an_approval_that_was_edited_away_and_then_revoked() {
     let yes = approve(&bob(), Assurance::Token, 1, &Arc::default());
-    assert!(lived(&[yes.clone(), propose(2)]).agreed_before(LATER).is_some());
+    assert!(
+        lived(&[yes.clone(), propose(2)])
+            .agreed_before(LATER)
+            .is_some()
+    );
     let review = lived(&[yes.clone(), propose(2), revoke(&bob(), &ada(), None)]);
     assert_eq!(review.agreed_before(LATER), None);
     // Nor does it come back with the content it was given for.
@@ -193,7 +295,10 @@ fn a_reason_has_an_end() {
     if let Command::RevokeApprovals(revocation) = &mut command {
         revocation.reason = Some("x".repeat(Review::MAX_REASON + 1));
     }
-    assert!(matches!(review.decide(&command, LATER), Err(Refusal::ReasonTooLong(_))));
+    assert!(matches!(
+        review.decide(&command, LATER),
+        Err(Refusal::ReasonTooLong(_))
+    ));
 }
 
 #[test]
@@ -201,13 +306,23 @@ fn the_world_is_told_whose_approval_was_revoked_and_why() {
     let (records, _) = story();
     let mut events = PlanEvents::new("plan-golden".parse().unwrap(), Bounds::default());
     let stream: StreamName = "plan/plan-golden".parse().unwrap();
-    let told = records.iter().flat_map(|record| events.push(&stream, record).unwrap());
-    let told: Vec<_> = told.filter(|event| event.event == EventName::PlanApprovalRevoked).collect();
-    let words: Vec<_> = told.iter().map(|event| (event.summary.as_str(), event.reason.as_deref())).collect();
+    let told = records
+        .iter()
+        .flat_map(|record| events.push(&stream, record).unwrap());
+    let told: Vec<_> = told
+        .filter(|event| event.event == EventName::PlanApprovalRevoked)
+        .collect();
+    let words: Vec<_> = told
+        .iter()
+        .map(|event| (event.summary.as_str(), event.reason.as_deref()))
+        .collect();
     assert_eq!(
         words,
         [
-            ("person ada revoked the approval of person bob", Some("access was taken away")),
+            (
+                "person ada revoked the approval of person bob",
+                Some("access was taken away")
+            ),
             ("person ada revoked the approval of person ada", None),
         ]
     );
@@ -217,11 +332,26 @@ fn the_world_is_told_whose_approval_was_revoked_and_why() {
 fn an_agent_never_revoked_anything_whatever_a_journal_says() {
     let mut review = lived(&[approve(&bob(), Assurance::Token, 1, &Arc::default())]);
     let (of, by) = (bob(), Principal::agent("bot"));
-    let event = ReviewEvent::ApprovalRevoked { version: 1, of, by, given: None, reason: None };
+    let event = ReviewEvent::ApprovalRevoked {
+        version: 1,
+        of,
+        by,
+        given: None,
+        reason: None,
+    };
     let seq = review.seq() + 1;
-    let entry = Entry { seq, at: LATER, epoch: 0, cause: Cause::Command, event };
+    let entry = Entry {
+        seq,
+        at: LATER,
+        epoch: 0,
+        cause: Cause::Command,
+        event,
+    };
     assert!(review.apply(&entry).is_err());
-    assert!(review.decide(&open(1), LATER).is_ok(), "and nothing was lost");
+    assert!(
+        review.decide(&open(1), LATER).is_ok(),
+        "and nothing was lost"
+    );
 }
 
 fn at(millis: i64) -> Timestamp {
@@ -229,7 +359,11 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn token(created: i64, expires: Option<i64>, revoked: Option<i64>) -> Access {
-    Access { created_at: at(created), expires_at: expires.map(at), revoked_at: revoked.map(at) }
+    Access {
+        created_at: at(created),
+        expires_at: expires.map(at),
+        revoked_at: revoked.map(at),
+    }
 }
 
 #[test]
@@ -239,7 +373,10 @@ fn access_is_lost_with_the_last_token_and_not_with_time() {
     assert!(holds(&[token(0, None, None)]));
     assert!(!holds(&[token(0, None, Some(20))]), "revoked");
     assert!(holds(&[token(0, Some(20), None)]), "merely expired");
-    assert!(holds(&[token(0, None, Some(20)), token(20, None, None)]), "replaced in the same moment");
+    assert!(
+        holds(&[token(0, None, Some(20)), token(20, None, None)]),
+        "replaced in the same moment"
+    );
     assert!(
         holds(&[token(0, None, Some(20)), token(5, Some(30), None)]),
         "another one was open, and expired"
@@ -252,11 +389,20 @@ fn access_is_lost_with_the_last_token_and_not_with_time() {
         !holds(&[token(0, None, Some(20)), token(21, None, None)]),
         "given again, which brings nothing back"
     );
-    assert!(!holds(&[token(0, None, Some(20)), token(0, None, Some(30))]), "both revoked");
-    assert!(holds(&[token(0, None, Some(5)), token(0, None, None)]), "one that was revoked before");
+    assert!(
+        !holds(&[token(0, None, Some(20)), token(0, None, Some(30))]),
+        "both revoked"
+    );
+    assert!(
+        holds(&[token(0, None, Some(5)), token(0, None, None)]),
+        "one that was revoked before"
+    );
     assert!(!holds(&[]), "nobody knows a token of theirs");
     assert!(!holds(&[token(11, None, None)]), "made afterwards");
-    assert!(!holds(&[token(0, None, Some(10))]), "revoked in the same moment");
+    assert!(
+        !holds(&[token(0, None, Some(10))]),
+        "revoked in the same moment"
+    );
 }
 
 #[derive(Debug, Clone)]
@@ -288,8 +434,8 @@ struct Key {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same rule, lived through instead of looked up: whoever holds no key after one was taken from them has lost
-    /// what they had agreed to.
+    /// The same rule, lived through instead of looked up: whoever holds no key after one was taken
+    /// from them has lost what they had agreed to.
     #[test]
     fn what_is_read_from_the_tokens_is_what_happened(turns in vec(turn(), 1..30)) {
         let (mut now, mut tokens, mut keys) = (0_i64, Vec::<Access>::new(), Vec::<Key>::new());

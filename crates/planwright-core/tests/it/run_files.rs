@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 /// A path under `tests/`.
 pub(crate) fn path(relative: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(relative)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(relative)
 }
 
 pub(crate) fn read(relative: &str) -> String {
@@ -22,11 +24,15 @@ pub(crate) fn write(relative: &str, text: &str) {
 
 /// The names of the files in a folder that end in `.extension`, without it, sorted.
 pub(crate) fn names(folder: &str, extension: &str) -> Vec<String> {
-    let listed = std::fs::read_dir(path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+    let listed = std::fs::read_dir(path(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = listed
         .filter_map(|name| {
             let name = name.into_string().ok()?;
-            name.strip_suffix(extension)?.strip_suffix('.').map(str::to_owned)
+            name.strip_suffix(extension)?
+                .strip_suffix('.')
+                .map(str::to_owned)
         })
         .collect();
     names.sort();
@@ -53,8 +59,13 @@ pub(crate) fn check(relative: &str, expected: &str) {
 
 fn first_difference(found: &str, expected: &str) -> String {
     let lines = found.lines().zip(expected.lines()).enumerate();
-    lines.into_iter().find(|(_, (found, expected))| found != expected).map_or_else(
-        || "the lengths differ".to_owned(),
-        |(at, (found, expected))| format!("line {}:\n  file: {found}\n  code: {expected}", at + 1),
-    )
+    lines
+        .into_iter()
+        .find(|(_, (found, expected))| found != expected)
+        .map_or_else(
+            || "the lengths differ".to_owned(),
+            |(at, (found, expected))| {
+                format!("line {}:\n  file: {found}\n  code: {expected}", at + 1)
+            },
+        )
 }

@@ -1,6 +1,6 @@
-//! Journals that were written once and must fold for ever: `tests/journals/v1/*.jsonl`, each with the plan it is about
-//! and what it came to. New ones are written with UPDATE_GOLDEN=1; one that exists is never written again, because
-//! somewhere there are journals like it.
+//! Journals that were written once and must fold for ever: `tests/journals/v1/*.jsonl`, each with
+//! the plan it is about and what it came to. New ones are written with UPDATE_GOLDEN=1; one that
+//! exists is never written again, because somewhere there are journals like it.
 
 use crate::run_files;
 use crate::run_scenarios::Story;
@@ -63,7 +63,8 @@ const KEPT: [&str; 32] = [
     "left_out",
 ];
 
-/// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong to another.
+/// The run that takes `undo` back, as the work of a step of another run: both ways a run can belong
+/// to another.
 const UNDO_RUN: &str = "undo_run";
 
 /// Journals of plans begin with this.
@@ -109,7 +110,9 @@ impl Line {
 
 fn lines(name: &str) -> Vec<Line> {
     let text = run_files::read(&format!("journals/v1/{name}.jsonl"));
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn json_of(name: &str, what: &str) -> Value {
@@ -120,10 +123,22 @@ fn json_of(name: &str, what: &str) -> Value {
 fn read_back<E: Journaled + Clone + std::fmt::Debug>(name: &str) -> Vec<Entry<E>> {
     let stream: StreamName = "run/run_golden".parse().unwrap();
     let read = |line: &Line| {
-        let entry: Entry<E> = decode(&line.record()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let again = encode(Head::EMPTY, &stream, entry.at, entry.epoch, entry.cause, &entry.event);
+        let entry: Entry<E> =
+            decode(&line.record()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let again = encode(
+            Head::EMPTY,
+            &stream,
+            entry.at,
+            entry.epoch,
+            entry.cause,
+            &entry.event,
+        );
         let body: Value = serde_json::from_slice(&again.body).unwrap();
-        assert_eq!(body, line.body, "{name}: entry {} is written differently today", line.seq);
+        assert_eq!(
+            body, line.body,
+            "{name}: entry {} is written differently today",
+            line.seq
+        );
         entry
     };
     lines(name).iter().map(read).collect()
@@ -134,9 +149,16 @@ fn fold(name: &str) -> Run {
     let plan = Arc::new(Plan::compile(document, &Bounds::default()).unwrap());
     let entries = read_back::<RunEvent>(name);
     let id: RunId = "run_golden".parse().unwrap();
-    let mut run = Run::open(id, Arc::clone(&plan), priorities(&plan, unit_estimate), &entries[0]).unwrap();
+    let mut run = Run::open(
+        id,
+        Arc::clone(&plan),
+        priorities(&plan, unit_estimate),
+        &entries[0],
+    )
+    .unwrap();
     for entry in &entries[1..] {
-        run.apply(entry).unwrap_or_else(|error| panic!("{name}: {error}"));
+        run.apply(entry)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     run
 }
@@ -145,7 +167,12 @@ fn came_to(run: &Run) -> Value {
     let steps: serde_json::Map<String, Value> = run
         .plan()
         .indices()
-        .map(|ix| (run.plan().step_id(ix).to_string(), json!(run.step(ix).name())))
+        .map(|ix| {
+            (
+                run.plan().step_id(ix).to_string(),
+                json!(run.step(ix).name()),
+            )
+        })
         .collect();
     json!({"status": run.status(), "stepsDigest": run.steps_digest(), "steps": steps})
 }
@@ -160,8 +187,11 @@ fn review(name: &str) -> (Review, Vec<Entry<ReviewEvent>>) {
 }
 
 fn review_came_to(review: &Review) -> Value {
-    let rejections: Vec<Value> =
-        review.rejections().iter().map(|r| json!({"version": r.version, "reason": r.reason})).collect();
+    let rejections: Vec<Value> = review
+        .rejections()
+        .iter()
+        .map(|r| json!({"version": r.version, "reason": r.reason}))
+        .collect();
     json!({
         "state": review.state().as_str(),
         "version": review.current().number,
@@ -177,8 +207,11 @@ fn every_golden_journal_folds_to_what_it_came_to() {
     let kept = run_files::names("journals/v1", "jsonl");
     assert!(kept.len() > KEPT.len(), "journals are missing: {kept:?}");
     for name in kept {
-        let came_to =
-            if name.starts_with(REVIEW) { review_came_to(&review(&name).0) } else { came_to(&fold(&name)) };
+        let came_to = if name.starts_with(REVIEW) {
+            review_came_to(&review(&name).0)
+        } else {
+            came_to(&fold(&name))
+        };
         assert_eq!(came_to, json_of(&name, "expected"), "{name}");
     }
 }
@@ -188,12 +221,18 @@ fn an_unknown_kind_and_a_newer_version_are_refused() {
     let mut line = lines("chain").remove(1);
     line.body["v"] = json!(2);
     let newer = decode::<RunEvent>(&line.record()).unwrap_err();
-    assert!(matches!(newer, DecodeEntryError::Newer { seq: 2, found: 2 }), "{newer}");
+    assert!(
+        matches!(newer, DecodeEntryError::Newer { seq: 2, found: 2 }),
+        "{newer}"
+    );
     assert!(newer.to_string().contains("newer version"));
 
     let event = "/event/attempt_started";
     let broken = [
-        ("/event".to_owned(), json!({"attempt_teleported": {"step": "a"}})),
+        (
+            "/event".to_owned(),
+            json!({"attempt_teleported": {"step": "a"}}),
+        ),
         ("/event".to_owned(), json!("attempt_started")),
         ("/event".to_owned(), Value::Null),
         ("/v".to_owned(), json!("1")),
@@ -215,8 +254,14 @@ fn an_unknown_kind_and_a_newer_version_are_refused() {
     }
     let mut line = lines("chain").remove(1);
     line.body.as_object_mut().unwrap().remove("v");
-    assert!(decode::<RunEvent>(&line.record()).is_err(), "an entry without a version is refused");
-    assert!(decode::<ReviewEvent>(&lines("chain")[1].record()).is_err(), "a run's entry is no plan's entry");
+    assert!(
+        decode::<RunEvent>(&line.record()).is_err(),
+        "an entry without a version is refused"
+    );
+    assert!(
+        decode::<ReviewEvent>(&lines("chain")[1].record()).is_err(),
+        "a run's entry is no plan's entry"
+    );
 }
 
 #[test]
@@ -230,9 +275,21 @@ fn what_a_later_version_adds_to_an_entry_is_not_lost_on_the_rest() {
 /// The life of a plan from its first entry on, one second per entry.
 pub(crate) fn live(first: &ReviewEvent, commands: &[Command]) -> (Vec<Record>, Review) {
     let stream: StreamName = "plan/plan-golden".parse().unwrap();
-    let at = |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
-    let mut records = vec![encode(Head::EMPTY, &stream, at(1), 0, Cause::Command, first)];
-    let mut review = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
+    let at =
+        |seq: u64| Timestamp::from_millis(1_700_000_000_000 + i64::try_from(seq).unwrap() * 1000);
+    let mut records = vec![encode(
+        Head::EMPTY,
+        &stream,
+        at(1),
+        0,
+        Cause::Command,
+        first,
+    )];
+    let mut review = Review::open(
+        "plan-golden".parse().unwrap(),
+        &decode(&records[0]).unwrap(),
+    )
+    .unwrap();
     for command in commands {
         for event in review.decide(command, at(review.seq() + 1)).unwrap() {
             let head = records[records.len() - 1].head();
@@ -244,7 +301,8 @@ pub(crate) fn live(first: &ReviewEvent, commands: &[Command]) -> (Vec<Record>, R
     (records, review)
 }
 
-/// A plan that is rejected twice, approved, run, changed, rejected for the third time and approved after all.
+/// A plan that is rejected twice, approved, run, changed, rejected for the third time and approved
+/// after all.
 fn write_review() -> (Vec<Record>, Review) {
     let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
     let document = |title: &str| {
@@ -279,7 +337,10 @@ fn write_review() -> (Vec<Record>, Review) {
         reject(2, "the backup goes to the same disk"),
         propose(3),
         approve(3),
-        Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest(3) },
+        Command::OpenRun {
+            run: "run_golden".parse().unwrap(),
+            digest: digest(3),
+        },
         propose(4),
         reject(4, "why at all?"),
         approve(4),
@@ -318,15 +379,42 @@ fn write_edited_review() -> (Vec<Record>, Review) {
         offer: Box::default(),
     };
     let commands = [
-        edit(1, document("Take 2", &["read", "left_out"]), "read", None, None),
+        edit(
+            1,
+            document("Take 2", &["read", "left_out"]),
+            "read",
+            None,
+            None,
+        ),
         Command::ProposeDraft { by: agent.clone() },
         approve("read"),
-        edit(2, document("Take 3", &["read", "left_out"]), "read", Some("other words"), None),
-        edit(3, document("Take 3", &["read", "write"]), "both", Some("it has to write"), None),
+        edit(
+            2,
+            document("Take 3", &["read", "left_out"]),
+            "read",
+            Some("other words"),
+            None,
+        ),
+        edit(
+            3,
+            document("Take 3", &["read", "write"]),
+            "both",
+            Some("it has to write"),
+            None,
+        ),
         approve("both"),
-        edit(4, document("Take 3", &["read", "left_out"]), "read", Some("not yet"), Some(3)),
+        edit(
+            4,
+            document("Take 3", &["read", "left_out"]),
+            "read",
+            Some("not yet"),
+            Some(3),
+        ),
         approve("read"),
-        Command::OpenRun { run: "run_golden".parse().unwrap(), digest: digest("read") },
+        Command::OpenRun {
+            run: "run_golden".parse().unwrap(),
+            digest: digest("read"),
+        },
     ];
     let first = Review::draft_first(document("Take 1", &[]), digest("nothing"), agent);
     live(&first, &commands)
@@ -336,13 +424,19 @@ fn write_edited_review() -> (Vec<Record>, Review) {
 fn write_planned_review() -> (Vec<Record>, Review) {
     let (agent, ada) = (Principal::agent("planner"), Principal::person("ada"));
     let document = |tool: &str| {
-        let value = json!({"id": "plan-golden", "title": "Planned", "steps": [{"id": "s1", "tool": tool}]});
+        let value =
+            json!({"id": "plan-golden", "title": "Planned", "steps": [{"id": "s1", "tool": tool}]});
         Arc::new(serde_json::from_value::<Document>(value).unwrap())
     };
     let used = |input, cost| ModelUse {
         role: ModelRole::Planner,
         model: "some/model".to_owned(),
-        usage: TokenUsage { input, output: 50, cached: 0, estimated: false },
+        usage: TokenUsage {
+            input,
+            output: 50,
+            cached: 0,
+            estimated: false,
+        },
         cost,
     };
     let planning = Planning {
@@ -362,13 +456,23 @@ fn write_planned_review() -> (Vec<Record>, Review) {
         restored_from: None,
         planning: Some(Box::new(planning)),
     };
-    live(&first, &[Command::ProposeDraft { by: ada }, Command::Edit(Box::new(revision))])
+    live(
+        &first,
+        &[
+            Command::ProposeDraft { by: ada },
+            Command::Edit(Box::new(revision)),
+        ],
+    )
 }
 
 #[test]
 fn a_fallback_is_proposed_by_a_person_or_not_at_all() {
     let (records, _) = write_planned_review();
-    let draft = Review::open("plan-golden".parse().unwrap(), &decode(&records[0]).unwrap()).unwrap();
+    let draft = Review::open(
+        "plan-golden".parse().unwrap(),
+        &decode(&records[0]).unwrap(),
+    )
+    .unwrap();
     assert!(draft.current().is_fallback());
     let propose = |by| draft.decide(&Command::ProposeDraft { by }, Timestamp::from_millis(0));
     assert_eq!(propose(Principal::agent("planner")), Err(Refusal::Fallback));
@@ -407,11 +511,25 @@ fn write_undo_run() -> (Document, History) {
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     for ix in plan.indices() {
         let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();
-        let start =
-            RunCommand::Start { step: ix, tool, class: EffectClass::Unsafe, call: Digest::ZERO, facts: None };
+        let start = RunCommand::Start {
+            step: ix,
+            tool,
+            class: EffectClass::Unsafe,
+            call: Digest::ZERO,
+            facts: None,
+        };
         history.give(&start, Cause::Schedule).unwrap();
         let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(json!("taken back"))));
-        history.give(&RunCommand::Report { step: ix, attempt: 1, answer }, Cause::Report).unwrap();
+        history
+            .give(
+                &RunCommand::Report {
+                    step: ix,
+                    attempt: 1,
+                    answer,
+                },
+                Cause::Report,
+            )
+            .unwrap();
     }
     history.give(&RunCommand::Settle, Cause::Schedule).unwrap();
     (undo.document, history)
@@ -464,16 +582,35 @@ fn write_reflected_run() -> (Document, History) {
     ];
     for (ix, answer) in plan.indices().zip(answers) {
         let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();
-        let start =
-            RunCommand::Start { step: ix, tool, class: EffectClass::Safe, call: Digest::ZERO, facts: None };
+        let start = RunCommand::Start {
+            step: ix,
+            tool,
+            class: EffectClass::Safe,
+            call: Digest::ZERO,
+            facts: None,
+        };
         history.give(&start, Cause::Schedule).unwrap();
-        history.give(&RunCommand::Report { step: ix, attempt: 1, answer }, Cause::Report).unwrap();
+        history
+            .give(
+                &RunCommand::Report {
+                    step: ix,
+                    attempt: 1,
+                    answer,
+                },
+                Cause::Report,
+            )
+            .unwrap();
     }
     assert!(history.run.awaits_reflection());
     let used = ModelUse {
         role: ModelRole::Reflector,
         model: "some/model".into(),
-        usage: TokenUsage { input: 100, output: 20, cached: 0, estimated: false },
+        usage: TokenUsage {
+            input: 100,
+            output: 20,
+            cached: 0,
+            estimated: false,
+        },
         cost: Some(Cost(12)),
     };
     let text = json!({"assessment": "needs_adjustment", "reasoning": "it looks elsewhere", "adjustments": [
@@ -481,13 +618,28 @@ fn write_reflected_run() -> (Document, History) {
         {"type": "add_before", "step": "b", "new": {"id": "n", "tool": "t.n"}},
     ]});
     let reflected = Box::new(Reflected::read(&text.to_string(), &Bounds::default()).unwrap());
-    let command = RunCommand::Reflect { reflected, used: vec![used.clone()], problem: None };
+    let command = RunCommand::Reflect {
+        reflected,
+        used: vec![used.clone()],
+        problem: None,
+    };
     history.give(&command, Cause::Report).unwrap();
     history.give(&RunCommand::Settle, Cause::Schedule).unwrap();
-    let adjust = RunCommand::Adjust { version: 2, replanned: false, used: Vec::new() };
+    let adjust = RunCommand::Adjust {
+        version: 2,
+        replanned: false,
+        used: Vec::new(),
+    };
     history.give(&adjust, Cause::Report).unwrap();
-    let check = CriterionCheck { criterion: "it is seen".into(), holds: None, evidence: "who knows".into() };
-    let noted = RunCommand::NoteCriteria { checks: vec![check], used: vec![used] };
+    let check = CriterionCheck {
+        criterion: "it is seen".into(),
+        holds: None,
+        evidence: "who knows".into(),
+    };
+    let noted = RunCommand::NoteCriteria {
+        checks: vec![check],
+        used: vec![used],
+    };
     history.give(&noted, Cause::Command).unwrap();
     (document, history)
 }
@@ -508,13 +660,24 @@ fn keep(name: &str, records: &[Record], plan: &Document, expected: &Value) {
     let mut text = String::new();
     for record in records {
         let body = serde_json::from_slice(&record.body).unwrap();
-        let line = Line { seq: record.seq, at: record.at, epoch: record.epoch, body };
+        let line = Line {
+            seq: record.seq,
+            at: record.at,
+            epoch: record.epoch,
+            body,
+        };
         writeln!(text, "{}", serde_json::to_string(&line).unwrap()).unwrap();
     }
     let pretty = |value: &Value| format!("{}\n", serde_json::to_string_pretty(value).unwrap());
     run_files::write(&format!("journals/v1/{name}.jsonl"), &text);
-    run_files::write(&format!("journals/v1/{name}.plan.json"), &pretty(&serde_json::to_value(plan).unwrap()));
-    run_files::write(&format!("journals/v1/{name}.expected.json"), &pretty(expected));
+    run_files::write(
+        &format!("journals/v1/{name}.plan.json"),
+        &pretty(&serde_json::to_value(plan).unwrap()),
+    );
+    run_files::write(
+        &format!("journals/v1/{name}.expected.json"),
+        &pretty(expected),
+    );
 }
 
 #[test]
@@ -523,7 +686,10 @@ fn journals_that_are_missing_are_written_on_request() {
         return;
     }
     let kept = run_files::names("journals/v1", "jsonl");
-    for name in KEPT.iter().filter(|name| !kept.iter().any(|kept| kept == *name)) {
+    for name in KEPT
+        .iter()
+        .filter(|name| !kept.iter().any(|kept| kept == *name))
+    {
         let story = Story::read(&run_files::read(&format!("scenarios/{name}.txt")));
         let document = story.document.clone();
         let (_, history) = story.tell();
@@ -535,7 +701,12 @@ fn journals_that_are_missing_are_written_on_request() {
     }
     if !kept.iter().any(|kept| kept == REFLECTED) {
         let (document, history) = write_reflected_run();
-        keep(REFLECTED, &history.records, &document, &came_to(&history.run));
+        keep(
+            REFLECTED,
+            &history.records,
+            &document,
+            &came_to(&history.run),
+        );
     }
     if !kept.iter().any(|kept| kept == AGENT) {
         let (document, history) = crate::agents::story();
@@ -543,26 +714,56 @@ fn journals_that_are_missing_are_written_on_request() {
     }
     if !kept.iter().any(|kept| kept == UNDO_RUN) {
         let (document, history) = write_undo_run();
-        keep(UNDO_RUN, &history.records, &document, &came_to(&history.run));
+        keep(
+            UNDO_RUN,
+            &history.records,
+            &document,
+            &came_to(&history.run),
+        );
     }
     if !kept.iter().any(|kept| kept == REVIEW_LIFE) {
         let (records, review) = crate::review_life::story();
-        keep(REVIEW_LIFE, &records, &review.current().document, &review_came_to(&review));
+        keep(
+            REVIEW_LIFE,
+            &records,
+            &review.current().document,
+            &review_came_to(&review),
+        );
     }
     if !kept.iter().any(|kept| kept == REVIEW_EDITED) {
         let (records, review) = write_edited_review();
-        keep(REVIEW_EDITED, &records, &review.current().document, &review_came_to(&review));
+        keep(
+            REVIEW_EDITED,
+            &records,
+            &review.current().document,
+            &review_came_to(&review),
+        );
     }
     if !kept.iter().any(|kept| kept == REVIEW_PLANNED) {
         let (records, review) = write_planned_review();
-        keep(REVIEW_PLANNED, &records, &review.current().document, &review_came_to(&review));
+        keep(
+            REVIEW_PLANNED,
+            &records,
+            &review.current().document,
+            &review_came_to(&review),
+        );
     }
     if !kept.iter().any(|kept| kept == REVIEW_REVOKED) {
         let (records, review) = crate::revocations::story();
-        keep(REVIEW_REVOKED, &records, &review.current().document, &review_came_to(&review));
+        keep(
+            REVIEW_REVOKED,
+            &records,
+            &review.current().document,
+            &review_came_to(&review),
+        );
     }
     if !kept.iter().any(|kept| kept == REVIEW) {
         let (records, review) = write_review();
-        keep(REVIEW, &records, &review.current().document, &review_came_to(&review));
+        keep(
+            REVIEW,
+            &records,
+            &review.current().document,
+            &review_came_to(&review),
+        );
     }
 }

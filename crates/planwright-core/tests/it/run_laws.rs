@@ -1,5 +1,5 @@
-//! What must be true of every journal, told a second time and without the state table: a reader that only looks at
-//! entries.
+//! What must be true of every journal, told a second time and without the state table: a reader
+//! that only looks at entries.
 
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Entry, Journaled as _};
@@ -59,13 +59,20 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
         if let Some(instance) = run.instance(ix)
             && let Some(all_done) = looping.get_mut(&instance.step)
         {
-            *all_done &= matches!(state, StepState::Completed { .. } | StepState::Skipped { .. });
+            *all_done &= matches!(
+                state,
+                StepState::Completed { .. } | StepState::Skipped { .. }
+            );
         }
         if let Some(at) = timer.filter(|at| *at > now) {
             next_timer = Some(next_timer.map_or(at, |earliest| earliest.min(at)));
         }
     }
-    closable.extend(looping.into_iter().filter_map(|(ix, all_done)| all_done.then_some(ix)));
+    closable.extend(
+        looping
+            .into_iter()
+            .filter_map(|(ix, all_done)| all_done.then_some(ix)),
+    );
     if !run.state().is_terminal() {
         assert!(run.closable().eq(closable));
     }
@@ -84,12 +91,19 @@ pub(crate) fn check_index(run: &Run, now: Timestamp) {
     if free == 0 {
         startable.clear();
     }
-    assert_eq!(offered, startable, "each step that may start is offered once");
+    assert_eq!(
+        offered, startable,
+        "each step that may start is offered once"
+    );
 
     let effects = run.effects().map(|effect| match effect {
-        Effect::CallTool { step, attempt } | Effect::CancelCall { step, attempt } => (step, attempt),
+        Effect::CallTool { step, attempt } | Effect::CancelCall { step, attempt } => {
+            (step, attempt)
+        }
     });
-    let in_flight = running.iter().map(|&ix| (ix, run.step(ix).tally().attempts));
+    let in_flight = running
+        .iter()
+        .map(|&ix| (ix, run.step(ix).tally().attempts));
     assert!(effects.eq(in_flight));
 }
 
@@ -99,7 +113,8 @@ struct Seen {
     attempts: u32,
     in_flight: bool,
     class: Option<EffectClass>,
-    /// The outcome of the last attempt is in question, and nobody has said that it may be made again.
+    /// The outcome of the last attempt is in question, and nobody has said that it may be made
+    /// again.
     in_doubt: bool,
     approved: bool,
     /// Failures that were followed by a retry.
@@ -147,12 +162,20 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(plan: &'a Plan, entries: &[Entry<RunEvent>]) -> Self {
-        let RunEvent::RunStarted { max_concurrency, guards, .. } = &entries[0].event else {
+        let RunEvent::RunStarted {
+            max_concurrency,
+            guards,
+            ..
+        } = &entries[0].event
+        else {
             panic!("a journal begins with the start of a run")
         };
         Self {
             plan,
-            steps: plan.indices().map(|ix| (plan.step_id(ix).to_string(), Seen::default())).collect(),
+            steps: plan
+                .indices()
+                .map(|ix| (plan.step_id(ix).to_string(), Seen::default()))
+                .collect(),
             keys: BTreeSet::new(),
             seq: 0,
             begun_at: entries[0].at,
@@ -169,7 +192,12 @@ impl<'a> Reader<'a> {
 
     fn step(&mut self, step: &planwright_core::id::StepId) -> (StepIx, &mut Seen) {
         let ix = self.written(step);
-        (ix, self.steps.get_mut(step.as_str()).expect("the step or the element is there"))
+        (
+            ix,
+            self.steps
+                .get_mut(step.as_str())
+                .expect("the step or the element is there"),
+        )
     }
 
     /// The step of the plan that is named, or is run over.
@@ -180,7 +208,9 @@ impl<'a> Reader<'a> {
 
     /// The step that runs over the element `step` is about.
     fn parent(&self, step: &planwright_core::id::StepId) -> Option<planwright_core::id::StepId> {
-        step.as_str().contains('[').then(|| self.plan.step_id(self.written(step)).clone())
+        step.as_str()
+            .contains('[')
+            .then(|| self.plan.step_id(self.written(step)).clone())
     }
 
     /// The elements of a step.
@@ -192,7 +222,9 @@ impl<'a> Reader<'a> {
 
     /// One element failed or was denied: the step that runs over it has ended.
     fn stop_loop(&mut self, step: &planwright_core::id::StepId) {
-        let Some(parent) = self.parent(step) else { return };
+        let Some(parent) = self.parent(step) else {
+            return;
+        };
         if !self.steps[parent.as_str()].ended {
             self.end_step(&parent, false);
         }
@@ -201,8 +233,15 @@ impl<'a> Reader<'a> {
     fn read(&mut self, entry: &Entry<RunEvent>) {
         assert_eq!(entry.seq, self.seq + 1, "the journal has no gaps");
         self.seq = entry.seq;
-        let after_the_end = matches!(entry.event, RunEvent::UndoOpened { .. } | RunEvent::StepUndone { .. });
-        assert_eq!(self.ended, after_the_end, "only an undo follows the end of a run: {:?}", entry.event);
+        let after_the_end = matches!(
+            entry.event,
+            RunEvent::UndoOpened { .. } | RunEvent::StepUndone { .. }
+        );
+        assert_eq!(
+            self.ended, after_the_end,
+            "only an undo follows the end of a run: {:?}",
+            entry.event
+        );
         if let Some(key) = entry.event.unique_key() {
             assert!(self.keys.insert(key.clone()), "{key:?} happened twice");
         }
@@ -212,7 +251,10 @@ impl<'a> Reader<'a> {
             RunEvent::StepUndone { step, .. } => self.read_undone(step),
             RunEvent::ChildParked { step, .. } => {
                 let (_, seen) = self.step(step);
-                assert!(seen.in_flight, "`{step}` waits for a run that it did not begin");
+                assert!(
+                    seen.in_flight,
+                    "`{step}` waits for a run that it did not begin"
+                );
                 (seen.in_flight, seen.parked) = (false, true);
             }
             RunEvent::ChildResumed { step } => {
@@ -223,17 +265,36 @@ impl<'a> Reader<'a> {
             RunEvent::ResultReused { step, .. }
             | RunEvent::AttemptSucceeded { step, .. }
             | RunEvent::StepSkipped { step, .. }
-            | RunEvent::OutcomeResolved { step, resolution: Resolution::Happened { .. }, .. } => {
+            | RunEvent::OutcomeResolved {
+                step,
+                resolution: Resolution::Happened { .. },
+                ..
+            } => {
                 self.end_step(step, true);
             }
-            RunEvent::AttemptFailed { step, retry_at: Some(_), .. } => {
+            RunEvent::AttemptFailed {
+                step,
+                retry_at: Some(_),
+                ..
+            } => {
                 let (ix, seen) = self.step(step);
                 (seen.in_flight, seen.in_doubt) = (false, false);
                 seen.retries += 1;
-                let (retries, max) = (seen.retries, self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max));
-                assert!(retries <= max, "`{step}` is retried {retries} times, the plan allows {max}");
+                let (retries, max) = (
+                    seen.retries,
+                    self.plan.step(ix).retry.as_ref().map_or(0, |r| r.max),
+                );
+                assert!(
+                    retries <= max,
+                    "`{step}` is retried {retries} times, the plan allows {max}"
+                );
             }
-            RunEvent::AttemptFailed { step, retry_at: None, .. } | RunEvent::StepFailed { step, .. } => {
+            RunEvent::AttemptFailed {
+                step,
+                retry_at: None,
+                ..
+            }
+            | RunEvent::StepFailed { step, .. } => {
                 self.end_step(step, false);
                 self.stop_loop(step);
                 let ix = self.written(step);
@@ -248,17 +309,28 @@ impl<'a> Reader<'a> {
             RunEvent::AttemptCancelled { step, .. } => self.end_step(step, false),
             RunEvent::AttemptInterrupted { step, reason, .. } => {
                 let (_, seen) = self.step(step);
-                let harmless = seen.class != Some(EffectClass::Unsafe) || reason == "the call was not made";
-                assert!(harmless, "`{step}` is unsafe and would be repeated by itself");
+                let harmless =
+                    seen.class != Some(EffectClass::Unsafe) || reason == "the call was not made";
+                assert!(
+                    harmless,
+                    "`{step}` is unsafe and would be repeated by itself"
+                );
                 seen.in_flight = false;
                 seen.repeats += 1;
-                assert!(u32::from(Run::MAX_INTERRUPTIONS) >= seen.repeats, "`{step}` is repeated for ever");
+                assert!(
+                    u32::from(Run::MAX_INTERRUPTIONS) >= seen.repeats,
+                    "`{step}` is repeated for ever"
+                );
             }
             RunEvent::OutcomeLost { step, .. } => {
                 let (_, seen) = self.step(step);
                 (seen.in_flight, seen.in_doubt) = (false, true);
             }
-            RunEvent::OutcomeResolved { step, by, resolution } => {
+            RunEvent::OutcomeResolved {
+                step,
+                by,
+                resolution,
+            } => {
                 assert!(by.may_approve(), "{by} resolved an outcome");
                 let (_, seen) = self.step(step);
                 assert!(seen.in_doubt, "`{step}` was not in doubt");
@@ -304,27 +376,61 @@ impl<'a> Reader<'a> {
     }
 
     fn read_start(&mut self, entry: &Entry<RunEvent>) {
-        let RunEvent::AttemptStarted { step, attempt, tool, class, call } = &entry.event else { return };
+        let RunEvent::AttemptStarted {
+            step,
+            attempt,
+            tool,
+            class,
+            call,
+        } = &entry.event
+        else {
+            return;
+        };
         let plan = self.plan;
-        assert!(!self.paused && !self.stopped, "`{step}` started though nothing may");
+        assert!(
+            !self.paused && !self.stopped,
+            "`{step}` started though nothing may"
+        );
         let (ix, seen) = self.step(step);
         assert!(!seen.ended, "`{step}` started after its end");
-        assert!(!seen.in_flight && !seen.parked, "`{step}` is in flight twice");
-        assert!(!seen.in_doubt, "`{step}` was called again though nobody knows what the last call did");
+        assert!(
+            !seen.in_flight && !seen.parked,
+            "`{step}` is in flight twice"
+        );
+        assert!(
+            !seen.in_doubt,
+            "`{step}` was called again though nobody knows what the last call did"
+        );
         assert_eq!(*attempt, seen.attempts + 1);
-        assert!(seen.approved || !plan.step(ix).approval_required, "`{step}` started without approval");
+        assert!(
+            seen.approved || !plan.step(ix).approval_required,
+            "`{step}` started without approval"
+        );
         (seen.attempts, seen.in_flight, seen.class) = (*attempt, true, Some(*class));
         assert!(!seen.asked, "`{step}` started with a question open");
         seen.begun = true;
         self.check_dependencies(step, ix);
         if let Some(parent) = self.parent(step) {
-            assert!(!self.steps[parent.as_str()].ended, "`{step}` started after its loop had ended");
-            let busy = self.elements(&parent).filter(|seen| seen.begun && !seen.ended).count();
+            assert!(
+                !self.steps[parent.as_str()].ended,
+                "`{step}` started after its loop had ended"
+            );
+            let busy = self
+                .elements(&parent)
+                .filter(|seen| seen.begun && !seen.ended)
+                .count();
             let limit = plan.step(ix).max_parallel.unwrap_or(u32::MAX) as usize;
-            assert!(busy <= limit, "{busy} elements of `{parent}` at once, {limit} allowed");
+            assert!(
+                busy <= limit,
+                "{busy} elements of `{parent}` at once, {limit} allowed"
+            );
         }
         let in_flight = self.steps.values().filter(|seen| seen.in_flight).count();
-        assert!(in_flight <= self.max_concurrency, "{in_flight} in flight, {} allowed", self.max_concurrency);
+        assert!(
+            in_flight <= self.max_concurrency,
+            "{in_flight} in flight, {} allowed",
+            self.max_concurrency
+        );
         if self.guards {
             self.charge(entry.at, &tool.to_string(), *call);
         }
@@ -333,25 +439,37 @@ impl<'a> Reader<'a> {
     fn check_dependencies(&self, step: &planwright_core::id::StepId, ix: StepIx) {
         for dependency in self.plan.graph().dependencies(ix) {
             let name = self.plan.step_id(*dependency);
-            assert!(self.steps[name.as_str()].done, "`{step}` started before `{name}` was done");
+            assert!(
+                self.steps[name.as_str()].done,
+                "`{step}` started before `{name}` was done"
+            );
         }
     }
 
     fn read_flow(&mut self, event: &RunEvent) {
         match event {
             RunEvent::LoopOpened { step, count, .. } => {
-                assert!(!self.paused && !self.stopped, "`{step}` began though nothing may");
+                assert!(
+                    !self.paused && !self.stopped,
+                    "`{step}` began though nothing may"
+                );
                 let (ix, seen) = self.step(step);
                 assert!(!seen.ended && seen.elements.is_none());
                 seen.elements = Some(*count);
                 self.check_dependencies(step, ix);
                 for index in 0..*count {
-                    self.steps.insert(step.instance(index).to_string(), Seen::default());
+                    self.steps
+                        .insert(step.instance(index).to_string(), Seen::default());
                 }
             }
             RunEvent::LoopClosed { step, value } => {
-                assert!(self.elements(step).all(|seen| seen.done), "`{step}` has elements left");
-                let planwright_core::run::StoredValue::Inline(list) = value else { panic!("small") };
+                assert!(
+                    self.elements(step).all(|seen| seen.done),
+                    "`{step}` has elements left"
+                );
+                let planwright_core::run::StoredValue::Inline(list) = value else {
+                    panic!("small")
+                };
                 let count = self.steps[step.as_str()].elements.unwrap_or_default();
                 assert_eq!(list.as_array().map(Vec::len), Some(count as usize));
                 self.end_step(step, true);
@@ -359,14 +477,27 @@ impl<'a> Reader<'a> {
             RunEvent::InputRequested { step, attempt, .. } => {
                 let (ix, seen) = self.step(step);
                 assert!(!seen.asked && !seen.ended);
-                assert_eq!(seen.in_flight, attempt.is_some(), "only a call in flight can ask");
+                assert_eq!(
+                    seen.in_flight,
+                    attempt.is_some(),
+                    "only a call in flight can ask"
+                );
                 (seen.in_flight, seen.asked) = (false, true);
                 let approved = seen.approved || !self.plan.step(ix).approval_required;
                 assert!(approved, "`{step}` asked without approval");
                 self.check_dependencies(step, ix);
             }
-            RunEvent::InputGiven { step, attempt, by, replies } => {
-                assert_eq!(by.kind, planwright_core::principal::PrincipalKind::Person, "{by} answered");
+            RunEvent::InputGiven {
+                step,
+                attempt,
+                by,
+                replies,
+            } => {
+                assert_eq!(
+                    by.kind,
+                    planwright_core::principal::PrincipalKind::Person,
+                    "{by} answered"
+                );
                 let (_, seen) = self.step(step);
                 assert!(seen.asked, "`{step}` asked nothing");
                 seen.asked = false;
@@ -390,17 +521,26 @@ impl<'a> Reader<'a> {
         let same = self.same_call.entry(call).or_default();
         *same += 1;
         assert!(budget.calls.is_none_or(|limit| self.calls <= limit));
-        assert!(budget.per_tool.get(tool).is_none_or(|limit| *of_tool <= *limit));
+        assert!(
+            budget
+                .per_tool
+                .get(tool)
+                .is_none_or(|limit| *of_tool <= *limit)
+        );
         assert!(budget.same_call.is_none_or(|limit| *same <= limit));
         let spent = at.since(self.begun_at).as_secs_f64();
         assert!(budget.seconds.is_none_or(|limit| spent < limit));
     }
 
-    /// A step is taken back once, and only after everything that was built on it and can be taken back.
+    /// A step is taken back once, and only after everything that was built on it and can be taken
+    /// back.
     fn read_undone(&mut self, step: &planwright_core::id::StepId) {
         let plan = self.plan;
         let (ix, seen) = self.step(step);
-        assert!(seen.done && !seen.undone, "`{step}` did nothing that could be taken back");
+        assert!(
+            seen.done && !seen.undone,
+            "`{step}` did nothing that could be taken back"
+        );
         seen.undone = true;
         for dependant in plan.graph().dependants(ix) {
             let later = &self.steps[plan.step_id(*dependant).as_str()];

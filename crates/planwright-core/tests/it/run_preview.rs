@@ -11,7 +11,10 @@ fn catalog() -> Catalog {
         let definition = ToolDefinition::new("w", name, "scripted", json!({"type": "object"}));
         KnownTool::new(definition.with_annotations(annotations), EffectClass::Safe)
     };
-    Catalog::new([tool("read", Annotations::read_only()), tool("write", Annotations::default())])
+    Catalog::new([
+        tool("read", Annotations::read_only()),
+        tool("write", Annotations::default()),
+    ])
 }
 
 fn on_paper(document: Value) -> Preview {
@@ -21,7 +24,11 @@ fn on_paper(document: Value) -> Preview {
 }
 
 fn verdicts(preview: &Preview) -> Vec<&'static str> {
-    preview.steps.iter().map(|step| step.verdict.as_str()).collect()
+    preview
+        .steps
+        .iter()
+        .map(|step| step.verdict.as_str())
+        .collect()
 }
 
 #[test]
@@ -35,7 +42,10 @@ fn known_values_are_filled_in_and_the_rest_is_a_placeholder() {
             }},
         ],
     }));
-    assert_eq!(preview.steps[0].args, json!({"who": "ada", "port": 8080, "text": "at 8080"}));
+    assert_eq!(
+        preview.steps[0].args,
+        json!({"who": "ada", "port": 8080, "text": "at 8080"})
+    );
     assert_eq!(
         preview.steps[1].args,
         json!({
@@ -70,7 +80,11 @@ fn the_budget_is_charged_in_dependency_order_as_a_run_would() {
     for name in ["read", "w.read"] {
         let budget = json!({"perTool": {name: 2}});
         let per_tool = on_paper(json!({"id": "p", "steps": steps, "limits": {"budget": budget}}));
-        assert_eq!(verdicts(&per_tool), ["deny", "allow", "allow"], "budget for {name}");
+        assert_eq!(
+            verdicts(&per_tool),
+            ["deny", "allow", "allow"],
+            "budget for {name}"
+        );
     }
     assert_eq!(calls.critical_path.len(), 3);
     assert_eq!(calls.steps[0].verdict, Verdict::Deny);
@@ -86,7 +100,13 @@ fn a_loop_over_a_known_list_shows_each_call_and_is_charged_for_all_of_them() {
             {"id": "end", "tool": "read", "forEach": [1, 2], "dependsOn": ["later", "ask"]},
         ]}),
     );
-    assert_eq!(preview.steps[0].items, Some(vec![json!({"who": "a", "n": 0}), json!({"who": "b", "n": 1})]));
+    assert_eq!(
+        preview.steps[0].items,
+        Some(vec![
+            json!({"who": "a", "n": 0}),
+            json!({"who": "b", "n": 1})
+        ])
+    );
     assert_eq!(preview.steps[1].items, None);
     assert_eq!(preview.steps[1].args, json!({"who": "<tool result>"}));
     assert_eq!(verdicts(&preview), ["allow", "allow", "ask", "deny"]);

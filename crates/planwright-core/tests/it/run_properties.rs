@@ -7,7 +7,9 @@ use planwright_core::digest::Digest;
 use planwright_core::id::StepId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, check_chain, decode, encode};
 use planwright_core::principal::Principal;
-use planwright_core::run::{Asked, Command, Question, Reply, Resolution, RunEvent, StepError, StoredValue};
+use planwright_core::run::{
+    Asked, Command, Question, Reply, Resolution, RunEvent, StepError, StoredValue,
+};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::EffectClass;
 use proptest::collection::vec;
@@ -44,45 +46,70 @@ fn class() -> impl Strategy<Value = EffectClass> {
 
 fn step() -> impl Strategy<Value = StepSpec> {
     let edges = vec(0..1000_usize, 0..4);
-    let flags = (any::<bool>(), 0..8_u8, 0..16_u8, any::<bool>(), any::<bool>(), 0..3_u8);
-    let flow = (condition(), option::weighted(0.2, 0..5_usize), option::weighted(0.5, 1..4_u32), 0..10_u8);
-    (edges, class(), conduct(), 0..4_u32, option::weighted(0.25, 20..400_u32), flags, flow).prop_map(
-        |(
-            depends_on,
-            class,
-            conduct,
-            retries,
-            timeout_ms,
-            (critical, gated, missing, optional, undo, call),
-            (condition, elements, max_parallel, asks),
-        )| {
-            let (gated, missing) = (gated == 7, missing == 15);
-            StepSpec {
+    let flags = (
+        any::<bool>(),
+        0..8_u8,
+        0..16_u8,
+        any::<bool>(),
+        any::<bool>(),
+        0..3_u8,
+    );
+    let flow = (
+        condition(),
+        option::weighted(0.2, 0..5_usize),
+        option::weighted(0.5, 1..4_u32),
+        0..10_u8,
+    );
+    (
+        edges,
+        class(),
+        conduct(),
+        0..4_u32,
+        option::weighted(0.25, 20..400_u32),
+        flags,
+        flow,
+    )
+        .prop_map(
+            |(
                 depends_on,
                 class,
                 conduct,
                 retries,
                 timeout_ms,
-                critical,
-                gated,
-                missing,
-                optional,
-                undo,
-                call,
-                condition,
-                elements,
-                max_parallel,
-                asks: asks == 9,
-            }
-        },
-    )
+                (critical, gated, missing, optional, undo, call),
+                (condition, elements, max_parallel, asks),
+            )| {
+                let (gated, missing) = (gated == 7, missing == 15);
+                StepSpec {
+                    depends_on,
+                    class,
+                    conduct,
+                    retries,
+                    timeout_ms,
+                    critical,
+                    gated,
+                    missing,
+                    optional,
+                    undo,
+                    call,
+                    condition,
+                    elements,
+                    max_parallel,
+                    asks: asks == 9,
+                }
+            },
+        )
 }
 
 fn plan(size: usize) -> impl Strategy<Value = PlanSpec> {
     let steps = vec(step(), 0..=size).prop_map(|mut steps| {
         for (at, step) in steps.iter_mut().enumerate() {
-            let mut edges: Vec<usize> =
-                step.depends_on.iter().filter(|_| at > 0).map(|d| d % at.max(1)).collect();
+            let mut edges: Vec<usize> = step
+                .depends_on
+                .iter()
+                .filter(|_| at > 0)
+                .map(|d| d % at.max(1))
+                .collect();
             edges.sort_unstable();
             edges.dedup();
             step.depends_on = edges;
@@ -96,23 +123,32 @@ fn plan(size: usize) -> impl Strategy<Value = PlanSpec> {
         option::weighted(0.1, 0..8_u32),
     );
     (steps, 1..6_u32, budget, any::<bool>(), any::<bool>()).prop_map(
-        |(steps, max_concurrency, (calls, per_tool, same_call, seconds), go_on, reversed)| PlanSpec {
-            steps,
-            max_concurrency,
-            calls,
-            per_tool,
-            same_call,
-            seconds,
-            on_failure_continue: go_on,
-            reversed,
+        |(steps, max_concurrency, (calls, per_tool, same_call, seconds), go_on, reversed)| {
+            PlanSpec {
+                steps,
+                max_concurrency,
+                calls,
+                per_tool,
+                same_call,
+                seconds,
+                on_failure_continue: go_on,
+                reversed,
+            }
         },
     )
 }
 
 /// `default` cases, unless the environment says otherwise.
 fn cases(default: u32) -> ProptestConfig {
-    let cases = setting("PROPTEST_CASES").and_then(|cases| cases.parse().ok()).unwrap_or(default);
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() }
+    let cases = setting("PROPTEST_CASES")
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(default);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 2000,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Folds what was written, without one call, and compares.
@@ -137,8 +173,14 @@ fn go_on_after_crash<'a>(
     let mut again = history.fold(kept);
     let mut world = World::after(spec, seed, &again);
     again.give(&Command::Recover, Cause::Recovery).unwrap();
-    again.give(&Command::ResumeChildren, Cause::Recovery).unwrap();
-    assert_eq!(again.run.running().len(), 0, "a new owner has no calls in flight");
+    again
+        .give(&Command::ResumeChildren, Cause::Recovery)
+        .unwrap();
+    assert_eq!(
+        again.run.running().len(),
+        0,
+        "a new owner has no calls in flight"
+    );
     world.drain(&mut again);
     check_journal(again.run.plan(), &again.entries);
     (again, world)
@@ -147,8 +189,8 @@ fn go_on_after_crash<'a>(
 proptest! {
     #![proptest_config(cases(2000))]
 
-    /// P1 to P4, guards, gates and limits in every history; every prefix of its journal folds, a crash at any of
-    /// them can be recovered from, and a replay reaches the same state.
+    /// P1 to P4, guards, gates and limits in every history; every prefix of its journal folds, a
+    /// crash at any of them can be recovered from, and a replay reaches the same state.
     #[test]
     fn every_history_keeps_the_promises(spec in plan(30), seed in any::<u64>(), guards in any::<bool>()) {
         let plan = spec.plan();
@@ -166,8 +208,8 @@ proptest! {
         }
     }
 
-    /// In a world where nothing depends on luck, a crash changes nothing about what the steps come to. A lost outcome
-    /// of an unsafe step is settled by a person who tells the truth.
+    /// In a world where nothing depends on luck, a crash changes nothing about what the steps come
+    /// to. A lost outcome of an unsafe step is settled by a person who tells the truth.
     #[test]
     fn a_crash_at_any_point_changes_no_outcome(spec in plan(30), seed in any::<u64>()) {
         let spec = spec.benign();
@@ -206,8 +248,16 @@ proptest! {
 
 fn asked(text: &str, schema: &Value) -> Asked {
     let url = Some(text.to_owned());
-    let question = Question { key: text.into(), message: text.into(), schema: schema.clone(), url };
-    Asked { questions: vec![question], state: Some(text.into()) }
+    let question = Question {
+        key: text.into(),
+        message: text.into(),
+        schema: schema.clone(),
+        url,
+    };
+    Asked {
+        questions: vec![question],
+        state: Some(text.into()),
+    }
 }
 
 /// JSON of every kind, with the journal's own words as keys.
@@ -231,7 +281,8 @@ fn json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 5, move |inner| {
         prop_oneof![
             vec(inner.clone(), 0..5).prop_map(Value::from),
-            vec((key.clone(), inner), 0..5).prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            vec((key.clone(), inner), 0..5)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
         ]
     })
 }

@@ -1,18 +1,22 @@
-//! Stories about runs, told in `tests/scenarios/*.txt`: what is said to a run, and everything that follows.
+//! Stories about runs, told in `tests/scenarios/*.txt`: what is said to a run, and everything that
+//! follows.
 //!
-//! A story begins with a sentence and the plan: `step <id>` with `after <ids>`, `safe|keyed|unsafe`, `retry <max>`,
-//! `backoff <s>`, `timeout <s>`, `noncritical`, `optional`, `gated`, `missing` (the tool is not there), `tool <name>`,
-//! `undo <tool>` and `call <letter>` (steps with the same letter make the same call), `each <n>` (runs over so many elements),
-//! `parallel <n>`, `skipped all|<element>` (its condition is false), `asks` (asks a person instead of calling a tool);
-//! `limit <n>`, `budget <what> <n>`, `guards off`.
+//! A story begins with a sentence and the plan: `step <id>` with `after <ids>`,
+//! `safe|keyed|unsafe`, `retry <max>`, `backoff <s>`, `timeout <s>`, `noncritical`, `optional`,
+//! `gated`, `missing` (the tool is not there), `tool <name>`, `undo <tool>` and `call <letter>`
+//! (steps with the same letter make the same call), `each <n>` (runs over so many elements),
+//! `parallel <n>`, `skipped all|<element>` (its condition is false), `asks` (asks a person instead
+//! of calling a tool); `limit <n>`, `budget <what> <n>`, `guards off`.
 //!
-//! Then lines with `>` say what happens, and the lines below what follows from it: `go`, `answer <step>`,
-//! `fail <step> [retryable] <message>`, `lose <step>`, `not-made <step>`, `late <step>`, `start <step>`, `wait <ms>`,
-//! `ask <step>` (its tool asks), `give <step> <n>`, `decline <step>`, `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step> happened|did-not-happen|run-again`
-//! (each of these also `… as agent`, approvals also `… version <n>`), `crash`, `fork <step>`, `replay`, and `show`, which
-//! tells where everything stands; `park <step>` and `look-again` are about runs of sub-plans, `undo <run>` and
-//! `undone <step> <run>` about a run that is taken back. After each the run does what it can, as the engine would. The texts below are written
-//! with UPDATE_DOCS=1 and read by a person.
+//! Then lines with `>` say what happens, and the lines below what follows from it: `go`, `answer
+//! <step>`, `fail <step> [retryable] <message>`, `lose <step>`, `not-made <step>`, `late <step>`,
+//! `start <step>`, `wait <ms>`, `ask <step>` (its tool asks), `give <step> <n>`, `decline <step>`,
+//! `pause`, `resume`, `cancel`, `approve <step>`, `deny <step> <reason>`, `resolve <step>
+//! happened|did-not-happen|run-again` (each of these also `… as agent`, approvals also `… version
+//! <n>`), `crash`, `fork <step>`, `replay`, and `show`, which tells where everything stands; `park
+//! <step>` and `look-again` are about runs of sub-plans, `undo <run>` and `undone <step> <run>`
+//! about a run that is taken back. After each the run does what it can, as the engine would. The
+//! texts below are written with UPDATE_DOCS=1 and read by a person.
 
 use crate::run_files;
 use crate::run_laws::check_journal;
@@ -22,8 +26,8 @@ use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::{Bounds, Document, Input, OnFailure, Plan, Retry, Step, StepIx, Undo};
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepState, StoredValue,
-    reusable_results,
+    Answer, Command, Fork, Refusal, Reply, Resolution, RunEvent, Shown, StepError, StepState,
+    StoredValue, reusable_results,
 };
 use planwright_core::tool::{EffectClass, ToolName};
 use serde_json::{Map, json};
@@ -59,7 +63,10 @@ impl Story {
         let mut story = Self {
             head: String::new(),
             script: Vec::new(),
-            document: Document { id: Some("plan-story".parse().unwrap()), ..Document::default() },
+            document: Document {
+                id: Some("plan-story".parse().unwrap()),
+                ..Document::default()
+            },
             extras: BTreeMap::new(),
             guards: true,
             on_paper: None,
@@ -89,7 +96,10 @@ impl Story {
             ["budget", "seconds", count] => limits.budget.seconds = count.parse().ok(),
             ["budget", "same-call", count] => limits.budget.same_call = count.parse().ok(),
             ["budget", "tool", tool, count] => {
-                limits.budget.per_tool.insert((*tool).to_owned(), count.parse().unwrap());
+                limits
+                    .budget
+                    .per_tool
+                    .insert((*tool).to_owned(), count.parse().unwrap());
             }
             ["on-failure", "continue"] => limits.on_failure = Some(OnFailure::Continue),
             ["guards", "off"] => self.guards = false,
@@ -100,7 +110,10 @@ impl Story {
     }
 
     fn plan(&self) -> Arc<Plan> {
-        Arc::new(Plan::compile(self.document.clone(), &Bounds::default()).expect("the story's plan is sound"))
+        Arc::new(
+            Plan::compile(self.document.clone(), &Bounds::default())
+                .expect("the story's plan is sound"),
+        )
     }
 
     fn history(&mut self) -> &mut History {
@@ -129,7 +142,8 @@ impl Story {
         (text, history)
     }
 
-    /// Does what the line says and whatever follows. Returns what is to be said beside the new entries.
+    /// Does what the line says and whatever follows. Returns what is to be said beside the new
+    /// entries.
     fn happen(&mut self, said: &str) -> String {
         let words: Vec<&str> = said.split_whitespace().collect();
         match words.as_slice() {
@@ -161,8 +175,14 @@ impl Story {
     }
 
     fn give(&mut self, words: &[&str]) -> Result<(), Refusal> {
-        let Some(command) = self.command(words) else { return Ok(()) };
-        let cause = if matches!(command, Command::Report { .. }) { Cause::Report } else { Cause::Command };
+        let Some(command) = self.command(words) else {
+            return Ok(());
+        };
+        let cause = if matches!(command, Command::Report { .. }) {
+            Cause::Report
+        } else {
+            Cause::Command
+        };
         self.history().give(&command, cause).map(|_| ())
     }
 
@@ -181,15 +201,30 @@ impl Story {
             ["pause"] => Command::Pause { by },
             ["resume"] => Command::Resume { by },
             ["cancel"] => Command::Cancel { by },
-            ["stall"] => Command::Stall { since: self.history().now },
-            ["give-up", reason @ ..] => Command::GiveUp { by, reason: reason.join(" ") },
-            ["approve", step] => Command::Approve { step: (*step).to_owned(), by, assurance, shown },
-            ["deny", step, reason @ ..] => {
-                Command::Deny { step: (*step).to_owned(), by, shown, reason: reason.join(" ") }
-            }
-            ["skip", step, reason @ ..] => {
-                Command::LeaveOut { step: (*step).to_owned(), by, reason: reason.join(" ") }
-            }
+            ["stall"] => Command::Stall {
+                since: self.history().now,
+            },
+            ["give-up", reason @ ..] => Command::GiveUp {
+                by,
+                reason: reason.join(" "),
+            },
+            ["approve", step] => Command::Approve {
+                step: (*step).to_owned(),
+                by,
+                assurance,
+                shown,
+            },
+            ["deny", step, reason @ ..] => Command::Deny {
+                step: (*step).to_owned(),
+                by,
+                shown,
+                reason: reason.join(" "),
+            },
+            ["skip", step, reason @ ..] => Command::LeaveOut {
+                step: (*step).to_owned(),
+                by,
+                reason: reason.join(" "),
+            },
             ["resolve", step, what] => {
                 let value = value_of(step);
                 let resolution = match *what {
@@ -198,27 +233,52 @@ impl Story {
                     "run-again" => Resolution::RunAgain,
                     other => panic!("nobody says {other}"),
                 };
-                Command::Resolve { step: (*step).to_owned(), by, resolution }
+                Command::Resolve {
+                    step: (*step).to_owned(),
+                    by,
+                    resolution,
+                }
             }
             ["answer", step] => self.report(step, Answer::Succeeded(value_of(step))),
             ["fail", step, "retryable", message @ ..] => {
                 let error = StepError::new("tool_error", message.join(" ")).retryable(true);
                 self.report(step, Answer::Failed(error))
             }
-            ["fail", step, message @ ..] => {
-                self.report(step, Answer::Failed(StepError::new("tool_error", message.join(" "))))
-            }
-            ["lose", step] => self.report(step, Answer::Lost { reason: "the line broke".into() }),
-            ["park", step] => self.report(step, Answer::Parked { run: "run_child".parse().unwrap() }),
+            ["fail", step, message @ ..] => self.report(
+                step,
+                Answer::Failed(StepError::new("tool_error", message.join(" "))),
+            ),
+            ["lose", step] => self.report(
+                step,
+                Answer::Lost {
+                    reason: "the line broke".into(),
+                },
+            ),
+            ["park", step] => self.report(
+                step,
+                Answer::Parked {
+                    run: "run_child".parse().unwrap(),
+                },
+            ),
             ["look-again"] => Command::ResumeChildren,
-            ["undo", run] => {
-                Command::Undo { run: run.parse().unwrap(), digest: Digest::of_bytes(b"undo"), by, assurance }
-            }
-            ["undone", step, run] => Command::NoteUndone { step: self.find(step), run: run.parse().unwrap() },
+            ["undo", run] => Command::Undo {
+                run: run.parse().unwrap(),
+                digest: Digest::of_bytes(b"undo"),
+                by,
+                assurance,
+            },
+            ["undone", step, run] => Command::NoteUndone {
+                step: self.find(step),
+                run: run.parse().unwrap(),
+            },
             ["not-made", step] => self.report(step, Answer::NotMade),
             ["late", step] => {
                 let step = self.find(step);
-                Command::Report { step, attempt: 1, answer: Answer::Succeeded(value_of("late")) }
+                Command::Report {
+                    step,
+                    attempt: 1,
+                    answer: Answer::Succeeded(value_of("late")),
+                }
             }
             ["ask", step] => self.report(step, Answer::Asked(Box::new(asked()))),
             ["give", step, number] => self.reply(step, by, values(number)),
@@ -230,17 +290,26 @@ impl Story {
 
     fn find(&self, step: &str) -> StepIx {
         let run = &self.on_paper.as_ref().expect("the story has begun").run;
-        run.find(step).unwrap_or_else(|| panic!("there is no step {step}"))
+        run.find(step)
+            .unwrap_or_else(|| panic!("there is no step {step}"))
     }
 
     fn report(&mut self, step: &str, answer: Answer) -> Command {
         let step = self.find(step);
         let attempt = self.history().run.step(step).tally().attempts;
-        Command::Report { step, attempt, answer }
+        Command::Report {
+            step,
+            attempt,
+            answer,
+        }
     }
 
     fn written(&self, ix: StepIx) -> &Step {
-        self.on_paper.as_ref().expect("the story has begun").run.definition(ix)
+        self.on_paper
+            .as_ref()
+            .expect("the story has begun")
+            .run
+            .definition(ix)
     }
 
     fn reply(&mut self, step: &str, by: Principal, reply: Reply) -> Command {
@@ -249,7 +318,12 @@ impl Story {
             StepState::AwaitingInput { asked, .. } => asked.digest(),
             _ => Digest::ZERO,
         };
-        Command::GiveInput { step: step.to_owned(), by, question, replies: vec![reply] }
+        Command::GiveInput {
+            step: step.to_owned(),
+            by,
+            question,
+            replies: vec![reply],
+        }
     }
 
     fn extra(&self, ix: StepIx) -> &Extra {
@@ -260,16 +334,31 @@ impl Story {
         let extra = self.extra(step);
         let run = &self.on_paper.as_ref().expect("the story has begun").run;
         if run.loops(step) {
-            let Some(list) = &self.written(step).for_each else { panic!("it loops") };
+            let Some(list) = &self.written(step).for_each else {
+                panic!("it loops")
+            };
             let count = list.as_array().map_or(0, Vec::len);
-            return Command::OpenLoop { step, items: StoredValue::Inline(Arc::new(list.clone())), count };
+            return Command::OpenLoop {
+                step,
+                items: StoredValue::Inline(Arc::new(list.clone())),
+                count,
+            };
         }
         if run.asks(step) {
-            return Command::AskInput { step, message: Some("How many?".to_owned()) };
+            return Command::AskInput {
+                step,
+                message: Some("How many?".to_owned()),
+            };
         }
         let tool = ToolName::try_from(self.written(step).tool.clone().unwrap()).unwrap();
         let call = Digest::of_bytes(extra.call.as_bytes());
-        Command::Start { step, tool, class: extra.class, call, facts: None }
+        Command::Start {
+            step,
+            tool,
+            class: extra.class,
+            call,
+            facts: None,
+        }
     }
 
     /// What the engine does between two waits.
@@ -285,23 +374,33 @@ impl Story {
             }
             for ix in startable {
                 let command = match self.extra(ix) {
-                    Extra { skipped: Some(only), .. } if self.is_skipped(ix, only) => {
-                        Command::Skip { step: ix, reason: "when: it is false".into() }
-                    }
-                    Extra { missing: true, .. } if self.written(ix).optional => {
-                        Command::Skip { step: ix, reason: "unknown tool".into() }
-                    }
-                    Extra { missing: true, .. } => {
-                        Command::Fail { step: ix, error: StepError::new("tool_unavailable", "unknown tool") }
-                    }
+                    Extra {
+                        skipped: Some(only),
+                        ..
+                    } if self.is_skipped(ix, only) => Command::Skip {
+                        step: ix,
+                        reason: "when: it is false".into(),
+                    },
+                    Extra { missing: true, .. } if self.written(ix).optional => Command::Skip {
+                        step: ix,
+                        reason: "unknown tool".into(),
+                    },
+                    Extra { missing: true, .. } => Command::Fail {
+                        step: ix,
+                        error: StepError::new("tool_unavailable", "unknown tool"),
+                    },
                     _ => self.start(ix),
                 };
                 // A critical failure a moment ago is reason enough to refuse.
                 let _given = self.history().give(&command, Cause::Schedule);
             }
         }
-        self.history().give(&Command::AskApprovals, Cause::Schedule).unwrap();
-        self.history().give(&Command::Settle, Cause::Schedule).unwrap();
+        self.history()
+            .give(&Command::AskApprovals, Cause::Schedule)
+            .unwrap();
+        self.history()
+            .give(&Command::Settle, Cause::Schedule)
+            .unwrap();
     }
 
     fn close_loops(&mut self) {
@@ -312,9 +411,16 @@ impl Story {
                 Some(StoredValue::Inline(value)) => (**value).clone(),
                 _ => serde_json::Value::Null,
             };
-            let list = run.open_loop(step).unwrap().instances().map(value).collect();
+            let list = run
+                .open_loop(step)
+                .unwrap()
+                .instances()
+                .map(value)
+                .collect();
             let value = StoredValue::Inline(Arc::new(serde_json::Value::Array(list)));
-            self.history().give(&Command::CloseLoop { step, value }, Cause::Schedule).unwrap();
+            self.history()
+                .give(&Command::CloseLoop { step, value }, Cause::Schedule)
+                .unwrap();
         }
     }
 
@@ -337,7 +443,10 @@ impl Story {
             max_concurrency: 4,
             guards: true,
             by: person(),
-            forked_from: Some(Box::new(Fork { run: source.id().clone(), from: vec![from.parse().unwrap()] })),
+            forked_from: Some(Box::new(Fork {
+                run: source.id().clone(),
+                from: vec![from.parse().unwrap()],
+            })),
             consent: None,
             undoes: None,
             parent: None,
@@ -348,7 +457,13 @@ impl Story {
         let mut fork = History::begin_with(&plan, "run_fork".parse().unwrap(), started);
         for result in reused {
             let step = plan.step_id(result.step).clone();
-            fork.write(RunEvent::ResultReused { step, value: result.value }, Cause::Command);
+            fork.write(
+                RunEvent::ResultReused {
+                    step,
+                    value: result.value,
+                },
+                Cause::Command,
+            );
         }
         self.on_paper = Some(fork);
     }
@@ -356,10 +471,15 @@ impl Story {
     fn show(&mut self) -> String {
         let history = self.history();
         let report = history.run.report(history.now);
-        let mut text = format!("run {} after {} ms\n", report.status, report.duration.as_millis());
+        let mut text = format!(
+            "run {} after {} ms\n",
+            report.status,
+            report.duration.as_millis()
+        );
         for step in report.steps {
-            let error =
-                step.error.map_or(String::new(), |error| format!(" ({}) {}", error.code, error.message));
+            let error = step.error.map_or(String::new(), |error| {
+                format!(" ({}) {}", error.code, error.message)
+            });
             let calls = match step.attempts {
                 0 => String::new(),
                 1 => ", 1 call".to_owned(),
@@ -367,8 +487,9 @@ impl Story {
             };
             writeln!(text, "{} {}{calls}{error}", step.id, step.status).unwrap();
             for item in step.items.into_iter().flatten() {
-                let error =
-                    item.error.map_or(String::new(), |error| format!(" ({}) {}", error.code, error.message));
+                let error = item.error.map_or(String::new(), |error| {
+                    format!(" ({}) {}", error.code, error.message)
+                });
                 writeln!(text, "  [{}] {}{error}", item.index, item.status).unwrap();
             }
         }
@@ -377,12 +498,25 @@ impl Story {
 }
 
 fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
-    let mut step = Step { id: Some(id.parse().unwrap()), tool: Some("w.tool".into()), ..Step::default() };
-    let mut extra = Extra { class: EffectClass::Safe, missing: false, call: id.to_owned(), skipped: None };
+    let mut step = Step {
+        id: Some(id.parse().unwrap()),
+        tool: Some("w.tool".into()),
+        ..Step::default()
+    };
+    let mut extra = Extra {
+        class: EffectClass::Safe,
+        missing: false,
+        call: id.to_owned(),
+        skipped: None,
+    };
     let mut retry = Retry::default();
     let mut options = options.iter();
     while let Some(option) = options.next() {
-        let mut next = || *options.next().unwrap_or_else(|| panic!("`{option}` of step {id} needs a value"));
+        let mut next = || {
+            *options
+                .next()
+                .unwrap_or_else(|| panic!("`{option}` of step {id} needs a value"))
+        };
         match *option {
             "after" => step.depends_on = next().split(',').map(|id| id.parse().unwrap()).collect(),
             "safe" => extra.class = EffectClass::Safe,
@@ -396,7 +530,10 @@ fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
             "gated" => step.approval_required = true,
             "missing" => extra.missing = true,
             "undo" => {
-                step.undo = Some(Box::new(Undo { tool: next().to_owned(), args: serde_json::Map::new() }));
+                step.undo = Some(Box::new(Undo {
+                    tool: next().to_owned(),
+                    args: serde_json::Map::new(),
+                }));
             }
             "tool" => step.tool = Some(next().to_owned()),
             "call" => extra.call = next().to_owned(),
@@ -407,9 +544,14 @@ fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
             "parallel" => step.max_parallel = next().parse().ok(),
             "skipped" => extra.skipped = Some(next().to_owned()),
             "asks" => {
-                let schema =
-                    json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-                (step.tool, step.input) = (None, Some(Box::new(Input { message: None, schema })));
+                let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+                (step.tool, step.input) = (
+                    None,
+                    Some(Box::new(Input {
+                        message: None,
+                        schema,
+                    })),
+                );
             }
             other => panic!("step {id} cannot be {other}"),
         }
@@ -419,7 +561,9 @@ fn read_step(id: &str, options: &[&str]) -> (Step, Extra) {
 }
 
 fn values(number: &str) -> Reply {
-    let number = number.parse::<u32>().map_or_else(|_| json!(number), |number| json!(number));
+    let number = number
+        .parse::<u32>()
+        .map_or_else(|_| json!(number), |number| json!(number));
     Reply::Values(Map::from_iter([("n".to_owned(), number)]))
 }
 
@@ -429,26 +573,56 @@ fn value_of(step: &str) -> StoredValue {
 
 fn describe(entry: &Entry<RunEvent>) -> String {
     match &entry.event {
-        RunEvent::RunStarted { forked_from: Some(fork), .. } => {
+        RunEvent::RunStarted {
+            forked_from: Some(fork),
+            ..
+        } => {
             format!("run started, forked from {}", fork.run)
         }
         RunEvent::RunStarted { .. } => "run started".into(),
         RunEvent::ResultReused { step, .. } => format!("{step}: result reused"),
-        RunEvent::AttemptStarted { step, attempt, .. } => format!("{step}: attempt {attempt} started"),
-        RunEvent::AttemptSucceeded { step, attempt, .. } => format!("{step}: attempt {attempt} succeeded"),
-        RunEvent::AttemptFailed { step, attempt, error, retry_at } => {
-            let again = retry_at
-                .map_or(String::new(), |at| format!(", again in {} ms", at.since(entry.at).as_millis()));
-            format!("{step}: attempt {attempt} failed ({}: {}){again}", error.code, error.message)
+        RunEvent::AttemptStarted { step, attempt, .. } => {
+            format!("{step}: attempt {attempt} started")
         }
-        RunEvent::AttemptInterrupted { step, attempt, reason } => {
+        RunEvent::AttemptSucceeded { step, attempt, .. } => {
+            format!("{step}: attempt {attempt} succeeded")
+        }
+        RunEvent::AttemptFailed {
+            step,
+            attempt,
+            error,
+            retry_at,
+        } => {
+            let again = retry_at.map_or(String::new(), |at| {
+                format!(", again in {} ms", at.since(entry.at).as_millis())
+            });
+            format!(
+                "{step}: attempt {attempt} failed ({}: {}){again}",
+                error.code, error.message
+            )
+        }
+        RunEvent::AttemptInterrupted {
+            step,
+            attempt,
+            reason,
+        } => {
             format!("{step}: attempt {attempt} interrupted ({reason})")
         }
-        RunEvent::AttemptCancelled { step, attempt } => format!("{step}: attempt {attempt} cancelled"),
-        RunEvent::OutcomeLost { step, attempt, reason } => {
+        RunEvent::AttemptCancelled { step, attempt } => {
+            format!("{step}: attempt {attempt} cancelled")
+        }
+        RunEvent::OutcomeLost {
+            step,
+            attempt,
+            reason,
+        } => {
             format!("{step}: outcome of attempt {attempt} lost ({reason})")
         }
-        RunEvent::OutcomeResolved { step, resolution, by } => {
+        RunEvent::OutcomeResolved {
+            step,
+            resolution,
+            by,
+        } => {
             let what = match resolution {
                 Resolution::Happened { .. } => "it happened",
                 Resolution::DidNotHappen => "it did not happen",
@@ -460,25 +634,48 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::ChildResumed { step } => format!("{step}: its run is looked at again"),
         RunEvent::UndoOpened { run, by, .. } => format!("{by} ordered the undo {run}"),
         RunEvent::StepUndone { step, run } => format!("{step}: undone by {run}"),
-        RunEvent::StepFailed { step, error } => format!("{step}: failed ({}: {})", error.code, error.message),
+        RunEvent::StepFailed { step, error } => {
+            format!("{step}: failed ({}: {})", error.code, error.message)
+        }
         RunEvent::RunStalled { since } => format!("run stalled since {since}"),
         RunEvent::RunGivenUp { by, reason, .. } => format!("run given up by {by} ({reason})"),
-        RunEvent::StepSkipped { step, reason, by: _ } => format!("{step}: skipped ({reason})"),
+        RunEvent::StepSkipped {
+            step,
+            reason,
+            by: _,
+        } => format!("{step}: skipped ({reason})"),
         RunEvent::ApprovalRequested { step, .. } => format!("{step}: approval requested"),
         RunEvent::ApprovalGranted { step, by, .. } => format!("{step}: approved by {by}"),
-        RunEvent::ApprovalDenied { step, by, reason } => format!("{step}: denied by {by} ({reason})"),
+        RunEvent::ApprovalDenied { step, by, reason } => {
+            format!("{step}: denied by {by} ({reason})")
+        }
         RunEvent::LoopOpened { step, count, .. } => format!("{step}: runs over {count} elements"),
         RunEvent::LoopClosed { step, value } => {
-            let StoredValue::Inline(list) = value else { panic!("stories have small values") };
+            let StoredValue::Inline(list) = value else {
+                panic!("stories have small values")
+            };
             let values = list.as_array().into_iter().flatten();
             let from = values.map(|value| value["from"].as_str().unwrap_or("nothing").to_owned());
-            format!("{step}: closed with the values of {}", from.collect::<Vec<_>>().join(", "))
+            format!(
+                "{step}: closed with the values of {}",
+                from.collect::<Vec<_>>().join(", ")
+            )
         }
-        RunEvent::InputRequested { step, attempt: None, .. } => format!("{step}: asks a person"),
-        RunEvent::InputRequested { step, attempt: Some(attempt), .. } => {
+        RunEvent::InputRequested {
+            step,
+            attempt: None,
+            ..
+        } => format!("{step}: asks a person"),
+        RunEvent::InputRequested {
+            step,
+            attempt: Some(attempt),
+            ..
+        } => {
             format!("{step}: attempt {attempt} asks a person")
         }
-        RunEvent::InputGiven { step, by, replies, .. } => {
+        RunEvent::InputGiven {
+            step, by, replies, ..
+        } => {
             let replies = serde_json::to_string(replies).unwrap();
             format!("{step}: {by} answers {replies}")
         }
@@ -489,11 +686,17 @@ fn describe(entry: &Entry<RunEvent>) -> String {
         RunEvent::RunFailed { .. } => "run failed".into(),
         RunEvent::RunCancelled { .. } => "run cancelled".into(),
         RunEvent::ModelUsed { used, .. } => format!("{} was asked as {}", used.model, used.role),
-        RunEvent::AgentTurn { step, turn, calls, .. } => {
+        RunEvent::AgentTurn {
+            step, turn, calls, ..
+        } => {
             format!("{step}: turn {turn} wants {} calls", calls.len())
         }
-        RunEvent::RunReflected { cycle, assessment, .. } => format!("cycle {cycle}: {assessment}"),
-        RunEvent::RunAdjusted { version, .. } => format!("run adjusted, goes on with version {version}"),
+        RunEvent::RunReflected {
+            cycle, assessment, ..
+        } => format!("cycle {cycle}: {assessment}"),
+        RunEvent::RunAdjusted { version, .. } => {
+            format!("run adjusted, goes on with version {version}")
+        }
         RunEvent::CriteriaChecked { checks, .. } => format!("{} criteria checked", checks.len()),
     }
 }

@@ -1,5 +1,5 @@
-//! Many short histories from consecutive seeds. `PLANWRIGHT_SIMULATIONS` sets how many, `PLANWRIGHT_SEED` where to
-//! begin; a failure prints the seed that repeats it.
+//! Many short histories from consecutive seeds. `PLANWRIGHT_SIMULATIONS` sets how many,
+//! `PLANWRIGHT_SEED` where to begin; a failure prints the seed that repeats it.
 
 use crate::run_files::setting;
 use crate::run_laws::check_journal;
@@ -9,7 +9,10 @@ use planwright_core::run::Command;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 fn number(name: &str, default: u64) -> u64 {
-    setting(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
+    setting(name).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is not a number"))
+    })
 }
 
 fn simulate(seed: u64) -> usize {
@@ -45,5 +48,8 @@ fn short_histories_keep_the_promises_whatever_the_seed() {
             }
         }
     }
-    assert!(entries as u64 >= 10 * count, "the histories are too short to mean anything: {entries} entries");
+    assert!(
+        entries as u64 >= 10 * count,
+        "the histories are too short to mean anything: {entries} entries"
+    );
 }

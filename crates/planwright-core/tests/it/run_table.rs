@@ -1,15 +1,18 @@
-//! The state tables, looked at from outside: what can follow what, which states can be reached, what an ended run says.
+//! The state tables, looked at from outside: what can follow what, which states can be reached,
+//! what an ended run says.
 
 use crate::run_files;
-use crate::run_world::{BEGIN, Conduct, History, PlanSpec, StepSpec, World, asked, person, value_of};
+use crate::run_world::{
+    BEGIN, Conduct, History, PlanSpec, StepSpec, World, asked, person, value_of,
+};
 use planwright_core::digest::Digest;
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{
-    Answer, Asked, AskedCall, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState, Shown,
-    StepError, StepEvent, StepState, StoredValue, Tally,
+    Answer, Asked, AskedCall, Command, Corrupt, Refusal, Reply, Resolution, RunEvent, RunState,
+    Shown, StepError, StepEvent, StepState, StoredValue, Tally,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -22,7 +25,11 @@ use std::time::Duration;
 const LATER: Timestamp = Timestamp::from_millis(BEGIN.as_millis() + 1000);
 
 fn tally(attempts: u32) -> Tally {
-    Tally { attempts, failures: 1, interruptions: 1 }
+    Tally {
+        attempts,
+        failures: 1,
+        interruptions: 1,
+    }
 }
 
 fn value() -> StoredValue {
@@ -38,32 +45,116 @@ fn states() -> Vec<(&'static str, StepState)> {
         attempt,
         asked: Box::new(asked()),
     };
-    let awaiting =
-        |call| StepState::AwaitingApproval { asked_at: BEGIN, tally: none, call, expires_at: Some(LATER) };
-    let running = |class| StepState::Running { tally, class, started_at: BEGIN, deadline: Some(LATER) };
+    let awaiting = |call| StepState::AwaitingApproval {
+        asked_at: BEGIN,
+        tally: none,
+        call,
+        expires_at: Some(LATER),
+    };
+    let running = |class| StepState::Running {
+        tally,
+        class,
+        started_at: BEGIN,
+        deadline: Some(LATER),
+    };
     vec![
         ("pending(1)", StepState::Pending { waits_for: 1 }),
         ("pending(2)", StepState::Pending { waits_for: 2 }),
         ("blocked", StepState::Blocked { by: StepIx::new(0) }),
-        ("ready", StepState::Ready { tally: none, approved: false }),
-        ("ready, approved", StepState::Ready { tally: none, approved: true }),
-        ("ready, again", StepState::Ready { tally, approved: true }),
+        (
+            "ready",
+            StepState::Ready {
+                tally: none,
+                approved: false,
+            },
+        ),
+        (
+            "ready, approved",
+            StepState::Ready {
+                tally: none,
+                approved: true,
+            },
+        ),
+        (
+            "ready, again",
+            StepState::Ready {
+                tally,
+                approved: true,
+            },
+        ),
         ("awaiting_approval", awaiting(None)),
-        ("awaiting_approval of a call", awaiting(Some(Box::new(asked_call())))),
+        (
+            "awaiting_approval of a call",
+            awaiting(Some(Box::new(asked_call()))),
+        ),
         ("awaiting_input", awaiting_input(none, None)),
         ("awaiting_input, of a call", awaiting_input(tally, Some(2))),
-        ("looping", StepState::Looping { opened_at: BEGIN, count: 3 }),
-        ("awaiting_plan", StepState::AwaitingPlan { tally, run: "run_child".parse().unwrap() }),
+        (
+            "looping",
+            StepState::Looping {
+                opened_at: BEGIN,
+                count: 3,
+            },
+        ),
+        (
+            "awaiting_plan",
+            StepState::AwaitingPlan {
+                tally,
+                run: "run_child".parse().unwrap(),
+            },
+        ),
         ("running, safe", running(EffectClass::Safe)),
         ("running, keyed", running(EffectClass::Keyed)),
         ("running, unsafe", running(EffectClass::Unsafe)),
-        ("retry_due", StepState::RetryDue { tally, due_at: LATER }),
-        ("completed", StepState::Completed { tally, took: Duration::from_secs(1), value: value() }),
-        ("failed", StepState::Failed { tally, took: Duration::from_secs(1), error }),
-        ("denied", StepState::Denied { reason: "no".into() }),
-        ("skipped", StepState::Skipped { reason: "no tool".into() }),
-        ("cancelled", StepState::Cancelled { tally, reason: "cancelled".into() }),
-        ("outcome_unknown", StepState::OutcomeUnknown { tally, reason: "lost".into() }),
+        (
+            "retry_due",
+            StepState::RetryDue {
+                tally,
+                due_at: LATER,
+            },
+        ),
+        (
+            "completed",
+            StepState::Completed {
+                tally,
+                took: Duration::from_secs(1),
+                value: value(),
+            },
+        ),
+        (
+            "failed",
+            StepState::Failed {
+                tally,
+                took: Duration::from_secs(1),
+                error,
+            },
+        ),
+        (
+            "denied",
+            StepState::Denied {
+                reason: "no".into(),
+            },
+        ),
+        (
+            "skipped",
+            StepState::Skipped {
+                reason: "no tool".into(),
+            },
+        ),
+        (
+            "cancelled",
+            StepState::Cancelled {
+                tally,
+                reason: "cancelled".into(),
+            },
+        ),
+        (
+            "outcome_unknown",
+            StepState::OutcomeUnknown {
+                tally,
+                reason: "lost".into(),
+            },
+        ),
         ("undone", StepState::Undone { tally }),
     ]
 }
@@ -71,7 +162,10 @@ fn states() -> Vec<(&'static str, StepState)> {
 fn asked_call() -> AskedCall {
     AskedCall {
         digest: Digest::ZERO,
-        tool: ToolName { server: "w".into(), tool: "call".into() },
+        tool: ToolName {
+            server: "w".into(),
+            tool: "call".into(),
+        },
         args: value(),
         reason: "why not".into(),
     }
@@ -82,65 +176,209 @@ fn events<'a>(
     error: &'a StepError,
     (asked, call): (&'a Asked, &'a AskedCall),
 ) -> Vec<(&'static str, StepEvent<'a>)> {
-    static CHILD: std::sync::LazyLock<RunId> = std::sync::LazyLock::new(|| "run_child".parse().unwrap());
+    static CHILD: std::sync::LazyLock<RunId> =
+        std::sync::LazyLock::new(|| "run_child".parse().unwrap());
     let child: &RunId = &CHILD;
-    let started =
-        |attempt| StepEvent::AttemptStarted { attempt, class: EffectClass::Safe, at: LATER, deadline: None };
-    let requested = |call| StepEvent::ApprovalRequested { at: LATER, call, expires_at: None };
-    let failed = |attempt, retry_at| StepEvent::AttemptFailed { attempt, error, retry_at, at: LATER };
+    let started = |attempt| StepEvent::AttemptStarted {
+        attempt,
+        class: EffectClass::Safe,
+        at: LATER,
+        deadline: None,
+    };
+    let requested = |call| StepEvent::ApprovalRequested {
+        at: LATER,
+        call,
+        expires_at: None,
+    };
+    let failed = |attempt, retry_at| StepEvent::AttemptFailed {
+        attempt,
+        error,
+        retry_at,
+        at: LATER,
+    };
     vec![
         ("dependency done", StepEvent::DependencyDone),
-        ("dependency failed", StepEvent::DependencyFailed { root: StepIx::new(1) }),
-        ("run ended", StepEvent::RunEnded { reason: "the run ended" }),
+        (
+            "dependency failed",
+            StepEvent::DependencyFailed {
+                root: StepIx::new(1),
+            },
+        ),
+        (
+            "run ended",
+            StepEvent::RunEnded {
+                reason: "the run ended",
+            },
+        ),
         ("reused", StepEvent::Reused { value }),
         ("approval requested", requested(None)),
         ("approval of a call requested", requested(Some(call))),
-        ("approval granted", StepEvent::ApprovalGranted { call: None }),
-        ("approval of the call granted", StepEvent::ApprovalGranted { call: Some(call.digest) }),
+        (
+            "approval granted",
+            StepEvent::ApprovalGranted { call: None },
+        ),
+        (
+            "approval of the call granted",
+            StepEvent::ApprovalGranted {
+                call: Some(call.digest),
+            },
+        ),
         (
             "approval of another call granted",
-            StepEvent::ApprovalGranted { call: Some(Digest::of_bytes(b"x")) },
+            StepEvent::ApprovalGranted {
+                call: Some(Digest::of_bytes(b"x")),
+            },
         ),
-        ("approval denied", StepEvent::ApprovalDenied { reason: "no" }),
+        (
+            "approval denied",
+            StepEvent::ApprovalDenied { reason: "no" },
+        ),
         ("attempt 1 started", started(1)),
         ("attempt 3 started", started(3)),
-        ("attempt 2 succeeded", StepEvent::AttemptSucceeded { attempt: 2, value, at: LATER }),
-        ("attempt 1 succeeded", StepEvent::AttemptSucceeded { attempt: 1, value, at: LATER }),
+        (
+            "attempt 2 succeeded",
+            StepEvent::AttemptSucceeded {
+                attempt: 2,
+                value,
+                at: LATER,
+            },
+        ),
+        (
+            "attempt 1 succeeded",
+            StepEvent::AttemptSucceeded {
+                attempt: 1,
+                value,
+                at: LATER,
+            },
+        ),
         ("attempt 2 failed", failed(2, None)),
         ("attempt 2 failed, retry", failed(2, Some(LATER))),
         ("attempt 1 failed", failed(1, None)),
-        ("attempt 2 interrupted", StepEvent::AttemptInterrupted { attempt: 2 }),
-        ("attempt 1 interrupted", StepEvent::AttemptInterrupted { attempt: 1 }),
-        ("attempt 2 cancelled", StepEvent::AttemptCancelled { attempt: 2 }),
-        ("attempt 1 cancelled", StepEvent::AttemptCancelled { attempt: 1 }),
-        ("outcome 2 lost", StepEvent::OutcomeLost { attempt: 2, reason: "lost" }),
-        ("outcome 1 lost", StepEvent::OutcomeLost { attempt: 1, reason: "lost" }),
-        ("child of 2 parked", StepEvent::ChildParked { attempt: 2, run: child }),
-        ("child of 1 parked", StepEvent::ChildParked { attempt: 1, run: child }),
+        (
+            "attempt 2 interrupted",
+            StepEvent::AttemptInterrupted { attempt: 2 },
+        ),
+        (
+            "attempt 1 interrupted",
+            StepEvent::AttemptInterrupted { attempt: 1 },
+        ),
+        (
+            "attempt 2 cancelled",
+            StepEvent::AttemptCancelled { attempt: 2 },
+        ),
+        (
+            "attempt 1 cancelled",
+            StepEvent::AttemptCancelled { attempt: 1 },
+        ),
+        (
+            "outcome 2 lost",
+            StepEvent::OutcomeLost {
+                attempt: 2,
+                reason: "lost",
+            },
+        ),
+        (
+            "outcome 1 lost",
+            StepEvent::OutcomeLost {
+                attempt: 1,
+                reason: "lost",
+            },
+        ),
+        (
+            "child of 2 parked",
+            StepEvent::ChildParked {
+                attempt: 2,
+                run: child,
+            },
+        ),
+        (
+            "child of 1 parked",
+            StepEvent::ChildParked {
+                attempt: 1,
+                run: child,
+            },
+        ),
         ("child resumed", StepEvent::ChildResumed),
         ("undone", StepEvent::Undone),
         ("it happened", StepEvent::Happened { value }),
         ("it did not happen", StepEvent::DidNotHappen),
         ("run again", StepEvent::RunAgain),
-        ("failed without call", StepEvent::FailedWithoutCall { error }),
+        (
+            "failed without call",
+            StepEvent::FailedWithoutCall { error },
+        ),
         ("skipped", StepEvent::Skipped { reason: "no tool" }),
-        ("loop stopped", StepEvent::LoopStopped { reason: "another failed" }),
-        ("element failed", StepEvent::ElementFailed { index: 1, error }),
-        ("element denied", StepEvent::ElementDenied { index: 1, reason: "no" }),
-        ("loop opened", StepEvent::LoopOpened { count: 3, at: LATER }),
+        (
+            "loop stopped",
+            StepEvent::LoopStopped {
+                reason: "another failed",
+            },
+        ),
+        (
+            "element failed",
+            StepEvent::ElementFailed { index: 1, error },
+        ),
+        (
+            "element denied",
+            StepEvent::ElementDenied {
+                index: 1,
+                reason: "no",
+            },
+        ),
+        (
+            "loop opened",
+            StepEvent::LoopOpened {
+                count: 3,
+                at: LATER,
+            },
+        ),
         ("loop closed", StepEvent::LoopClosed { value, at: LATER }),
-        ("input requested", StepEvent::InputRequested { attempt: None, asked, at: LATER }),
-        ("attempt 2 asks", StepEvent::InputRequested { attempt: Some(2), asked, at: LATER }),
-        ("attempt 1 asks", StepEvent::InputRequested { attempt: Some(1), asked, at: LATER }),
-        ("attempt 2 is answered", StepEvent::QuestionAnswered { attempt: 2 }),
-        ("attempt 1 is answered", StepEvent::QuestionAnswered { attempt: 1 }),
+        (
+            "input requested",
+            StepEvent::InputRequested {
+                attempt: None,
+                asked,
+                at: LATER,
+            },
+        ),
+        (
+            "attempt 2 asks",
+            StepEvent::InputRequested {
+                attempt: Some(2),
+                asked,
+                at: LATER,
+            },
+        ),
+        (
+            "attempt 1 asks",
+            StepEvent::InputRequested {
+                attempt: Some(1),
+                asked,
+                at: LATER,
+            },
+        ),
+        (
+            "attempt 2 is answered",
+            StepEvent::QuestionAnswered { attempt: 2 },
+        ),
+        (
+            "attempt 1 is answered",
+            StepEvent::QuestionAnswered { attempt: 1 },
+        ),
         ("input given", StepEvent::InputGiven { value, at: LATER }),
-        ("input declined", StepEvent::InputDeclined { reason: "declined" }),
+        (
+            "input declined",
+            StepEvent::InputDeclined { reason: "declined" },
+        ),
     ]
 }
 
 fn describe(state: &StepState) -> String {
-    let Tally { attempts, failures, interruptions } = state.tally();
+    let Tally {
+        attempts,
+        failures,
+        interruptions,
+    } = state.tally();
     let detail = match state {
         StepState::Pending { waits_for } => format!("({waits_for})"),
         StepState::Ready { approved: true, .. } => ", approved".to_owned(),
@@ -180,16 +418,25 @@ fn the_step_table_is_what_is_written_down() {
 #[test]
 fn a_step_that_has_ended_accepts_nothing() {
     let (value, error, asked) = (value(), StepError::new("tool_error", "no"), asked());
-    for (name, state) in states().into_iter().filter(|(_, state)| state.is_terminal()) {
+    for (name, state) in states()
+        .into_iter()
+        .filter(|(_, state)| state.is_terminal())
+    {
         for (event_name, event) in events(&value, &error, (&asked, &asked_call())) {
-            // More news about dependencies leaves a blocked step blocked, by the step that failed first.
-            // What completed may be taken back.
-            if matches!((&state, &event), (StepState::Completed { .. }, StepEvent::Undone)) {
+            // More news about dependencies leaves a blocked step blocked, by the step that failed
+            // first. What completed may be taken back.
+            if matches!(
+                (&state, &event),
+                (StepState::Completed { .. }, StepEvent::Undone)
+            ) {
                 continue;
             }
             let next = state.after(&event);
             let blocked = matches!(state, StepState::Blocked { .. });
-            assert!(next.is_none() || blocked && next == Some(state.clone()), "{name} accepts {event_name}");
+            assert!(
+                next.is_none() || blocked && next == Some(state.clone()),
+                "{name} accepts {event_name}"
+            );
         }
     }
 }
@@ -209,7 +456,13 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
             let prefix = history.fold(count);
             steps.extend(prefix.run.indices().map(|ix| prefix.run.step(ix).name()));
             let state = format!("{:?}", prefix.run.state());
-            runs.insert(state.split([' ', '{']).next().unwrap_or_default().to_owned());
+            runs.insert(
+                state
+                    .split([' ', '{'])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
+            );
         }
     }
     (steps, runs)
@@ -221,13 +474,25 @@ fn every_state_can_be_reached() {
     let all: BTreeSet<&str> = states().iter().map(|(_, state)| state.name()).collect();
     let later = BTreeSet::new();
     assert_eq!(steps, &all - &later);
-    let all = ["Running", "Paused", "Stopping", "Cancelling", "Completed", "Failed", "Cancelled"];
+    let all = [
+        "Running",
+        "Paused",
+        "Stopping",
+        "Cancelling",
+        "Completed",
+        "Failed",
+        "Cancelled",
+    ];
     assert_eq!(runs, all.into_iter().map(str::to_owned).collect());
 }
 
 /// Four steps: one completes, one fails, one is lost, one is gated.
 fn ended(how: RunState) -> History {
-    let mut spec = PlanSpec::of(vec![StepSpec::plain(&[]), StepSpec::plain(&[]), StepSpec::plain(&[0])]);
+    let mut spec = PlanSpec::of(vec![
+        StepSpec::plain(&[]),
+        StepSpec::plain(&[]),
+        StepSpec::plain(&[0]),
+    ]);
     spec.steps[2].gated = true;
     spec.steps[1].class = EffectClass::Unsafe;
     spec.steps[1].conduct = Conduct::LosesFirst(1);
@@ -239,35 +504,78 @@ fn ended(how: RunState) -> History {
     if how == RunState::Cancelled {
         world.turn(&mut history);
         world.let_one_answer(&mut history);
-        history.give(&Command::Cancel { by: person() }, Cause::Command).unwrap();
+        history
+            .give(&Command::Cancel { by: person() }, Cause::Command)
+            .unwrap();
     }
     world.drain(&mut history);
-    assert_eq!(std::mem::discriminant(history.run.state()), std::mem::discriminant(&how));
+    assert_eq!(
+        std::mem::discriminant(history.run.state()),
+        std::mem::discriminant(&how)
+    );
     history
 }
 
 fn ends() -> [History; 3] {
     let failed = StepIx::new(0);
-    [RunState::Completed, RunState::Failed { failed }, RunState::Cancelled].map(ended)
+    [
+        RunState::Completed,
+        RunState::Failed { failed },
+        RunState::Cancelled,
+    ]
+    .map(ended)
 }
 
 fn all_commands(step: StepIx) -> Vec<Command> {
     let (by, shown, name) = (person(), Shown::Version(1), format!("s{}", step.index()));
-    let tool = ToolName { server: "w".into(), tool: "t0".into() };
-    let report = |answer| Command::Report { step, attempt: 1, answer };
-    let resolve = |resolution| Command::Resolve { step: name.clone(), by: person(), resolution };
+    let tool = ToolName {
+        server: "w".into(),
+        tool: "t0".into(),
+    };
+    let report = |answer| Command::Report {
+        step,
+        attempt: 1,
+        answer,
+    };
+    let resolve = |resolution| Command::Resolve {
+        step: name.clone(),
+        by: person(),
+        resolution,
+    };
     vec![
-        Command::Start { step, tool, class: EffectClass::Safe, call: Digest::ZERO, facts: None },
-        Command::Fail { step, error: StepError::new("x", "x") },
-        Command::Skip { step, reason: "x".into() },
+        Command::Start {
+            step,
+            tool,
+            class: EffectClass::Safe,
+            call: Digest::ZERO,
+            facts: None,
+        },
+        Command::Fail {
+            step,
+            error: StepError::new("x", "x"),
+        },
+        Command::Skip {
+            step,
+            reason: "x".into(),
+        },
         report(Answer::Succeeded(value())),
         report(Answer::Failed(StepError::new("x", "x"))),
         report(Answer::NotMade),
         report(Answer::Lost { reason: "x".into() }),
         report(Answer::Asked(Box::new(asked()))),
-        Command::OpenLoop { step, items: value(), count: 1 },
-        Command::CloseLoop { step, value: value() },
-        Command::AskInput { step, message: None },
+        Command::OpenLoop {
+            step,
+            items: value(),
+            count: 1,
+        },
+        Command::CloseLoop {
+            step,
+            value: value(),
+        },
+        Command::AskInput {
+            step,
+            message: None,
+        },
         Command::GiveInput {
             step: name.clone(),
             by: by.clone(),
@@ -277,8 +585,18 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         Command::Tick,
         Command::Recover,
         Command::AskApprovals,
-        Command::Approve { step: name.clone(), by: by.clone(), assurance: Assurance::Terminal, shown },
-        Command::Deny { step: name.clone(), by: by.clone(), shown, reason: "x".into() },
+        Command::Approve {
+            step: name.clone(),
+            by: by.clone(),
+            assurance: Assurance::Terminal,
+            shown,
+        },
+        Command::Deny {
+            step: name.clone(),
+            by: by.clone(),
+            shown,
+            reason: "x".into(),
+        },
         resolve(Resolution::Happened { value: value() }),
         resolve(Resolution::DidNotHappen),
         resolve(Resolution::RunAgain),
@@ -287,7 +605,9 @@ fn all_commands(step: StepIx) -> Vec<Command> {
         Command::Cancel { by },
         Command::Settle,
         Command::ResumeChildren,
-        report(Answer::Parked { run: "run_child".parse().unwrap() }),
+        report(Answer::Parked {
+            run: "run_child".parse().unwrap(),
+        }),
     ]
 }
 
@@ -295,12 +615,22 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
     let step = history.run.plan().step_id(ix).clone();
     let attempt = history.run.step(ix).tally().attempts;
     let (by, error, reason) = (person(), StepError::new("x", "x"), "x".to_owned());
-    let tool = ToolName { server: "w".into(), tool: "t0".into() };
+    let tool = ToolName {
+        server: "w".into(),
+        tool: "t0".into(),
+    };
     let steps_digest = history.run.steps_digest();
-    let resolved = |resolution| RunEvent::OutcomeResolved { step: step.clone(), resolution, by: person() };
+    let resolved = |resolution| RunEvent::OutcomeResolved {
+        step: step.clone(),
+        resolution,
+        by: person(),
+    };
     vec![
         history.entries[0].event.clone(),
-        RunEvent::ResultReused { step: step.clone(), value: value() },
+        RunEvent::ResultReused {
+            step: step.clone(),
+            value: value(),
+        },
         RunEvent::AttemptStarted {
             step: step.clone(),
             attempt: attempt + 1,
@@ -308,40 +638,107 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
             class: EffectClass::Safe,
             call: Digest::ZERO,
         },
-        RunEvent::AttemptSucceeded { step: step.clone(), attempt, value: value() },
-        RunEvent::AttemptFailed { step: step.clone(), attempt, error: error.clone(), retry_at: None },
-        RunEvent::AttemptFailed { step: step.clone(), attempt, error: error.clone(), retry_at: Some(LATER) },
-        RunEvent::AttemptInterrupted { step: step.clone(), attempt, reason: reason.clone() },
-        RunEvent::AttemptCancelled { step: step.clone(), attempt },
-        RunEvent::OutcomeLost { step: step.clone(), attempt, reason: reason.clone() },
-        RunEvent::ChildParked { step: step.clone(), attempt, run: "run_child".parse().unwrap() },
+        RunEvent::AttemptSucceeded {
+            step: step.clone(),
+            attempt,
+            value: value(),
+        },
+        RunEvent::AttemptFailed {
+            step: step.clone(),
+            attempt,
+            error: error.clone(),
+            retry_at: None,
+        },
+        RunEvent::AttemptFailed {
+            step: step.clone(),
+            attempt,
+            error: error.clone(),
+            retry_at: Some(LATER),
+        },
+        RunEvent::AttemptInterrupted {
+            step: step.clone(),
+            attempt,
+            reason: reason.clone(),
+        },
+        RunEvent::AttemptCancelled {
+            step: step.clone(),
+            attempt,
+        },
+        RunEvent::OutcomeLost {
+            step: step.clone(),
+            attempt,
+            reason: reason.clone(),
+        },
+        RunEvent::ChildParked {
+            step: step.clone(),
+            attempt,
+            run: "run_child".parse().unwrap(),
+        },
         RunEvent::ChildResumed { step: step.clone() },
         // Nobody ordered it.
-        RunEvent::StepUndone { step: step.clone(), run: "run_undo".parse().unwrap() },
+        RunEvent::StepUndone {
+            step: step.clone(),
+            run: "run_undo".parse().unwrap(),
+        },
         resolved(Resolution::Happened { value: value() }),
         resolved(Resolution::DidNotHappen),
         resolved(Resolution::RunAgain),
-        RunEvent::StepFailed { step: step.clone(), error },
-        RunEvent::StepSkipped { step: step.clone(), reason: reason.clone(), by: None },
-        RunEvent::ApprovalRequested { step: step.clone(), call: None, expires_at: None },
+        RunEvent::StepFailed {
+            step: step.clone(),
+            error,
+        },
+        RunEvent::StepSkipped {
+            step: step.clone(),
+            reason: reason.clone(),
+            by: None,
+        },
+        RunEvent::ApprovalRequested {
+            step: step.clone(),
+            call: None,
+            expires_at: None,
+        },
         RunEvent::ApprovalGranted {
             step: step.clone(),
             by: by.clone(),
             assurance: Assurance::Terminal,
             call: None,
         },
-        RunEvent::ApprovalDenied { step: step.clone(), by: by.clone(), reason },
-        RunEvent::LoopOpened { step: step.clone(), items: value(), count: 1 },
-        RunEvent::LoopClosed { step: step.clone(), value: value() },
-        RunEvent::InputRequested { step: step.clone(), attempt: None, asked: Box::new(asked()) },
-        RunEvent::InputRequested { step: step.clone(), attempt: Some(attempt), asked: Box::new(asked()) },
+        RunEvent::ApprovalDenied {
+            step: step.clone(),
+            by: by.clone(),
+            reason,
+        },
+        RunEvent::LoopOpened {
+            step: step.clone(),
+            items: value(),
+            count: 1,
+        },
+        RunEvent::LoopClosed {
+            step: step.clone(),
+            value: value(),
+        },
+        RunEvent::InputRequested {
+            step: step.clone(),
+            attempt: None,
+            asked: Box::new(asked()),
+        },
+        RunEvent::InputRequested {
+            step: step.clone(),
+            attempt: Some(attempt),
+            asked: Box::new(asked()),
+        },
         RunEvent::InputGiven {
             step: step.clone(),
             attempt: None,
             by: by.clone(),
             replies: vec![Reply::Decline],
         },
-        RunEvent::InputGiven { step, attempt: Some(attempt), by: by.clone(), replies: vec![Reply::Decline] },
+        RunEvent::InputGiven {
+            step,
+            attempt: Some(attempt),
+            by: by.clone(),
+            replies: vec![Reply::Decline],
+        },
         RunEvent::RunPaused { by: by.clone() },
         RunEvent::RunResumed { by: by.clone() },
         RunEvent::CancelRequested { by },
@@ -353,7 +750,13 @@ fn all_events(history: &History, ix: StepIx) -> Vec<RunEvent> {
 
 fn apply_next(history: &History, event: RunEvent) -> (Result<(), Corrupt>, History) {
     let mut history = history.clone();
-    let entry = Entry { seq: history.run.seq() + 1, at: history.now, epoch: 1, cause: Cause::Command, event };
+    let entry = Entry {
+        seq: history.run.seq() + 1,
+        at: history.now,
+        epoch: 1,
+        cause: Cause::Command,
+        event,
+    };
     (history.run.apply(&entry), history)
 }
 
@@ -375,8 +778,16 @@ fn no_event_can_follow_the_end_of_a_run() {
         for ix in history.run.plan().indices() {
             for event in all_events(&history, ix) {
                 let (applied, after) = apply_next(&history, event.clone());
-                assert!(applied.is_err(), "{event:?} follows the end ({})", history.run.status());
-                assert_eq!(after.run.seq(), history.run.seq(), "a refused entry changes nothing");
+                assert!(
+                    applied.is_err(),
+                    "{event:?} follows the end ({})",
+                    history.run.status()
+                );
+                assert_eq!(
+                    after.run.seq(),
+                    history.run.seq(),
+                    "a refused entry changes nothing"
+                );
                 assert_eq!(after.outcome(), history.outcome());
             }
         }
@@ -390,7 +801,10 @@ fn entries_must_follow_each_other_and_name_steps_the_plan_has() {
     let mut named = 0;
     for event in all_events(&history, StepIx::new(0)) {
         let mut json = serde_json::to_value(&event).unwrap();
-        let fields = json.as_object_mut().and_then(|tagged| tagged.values_mut().next()).unwrap();
+        let fields = json
+            .as_object_mut()
+            .and_then(|tagged| tagged.values_mut().next())
+            .unwrap();
         if fields.get("step").is_none() {
             continue;
         }
@@ -398,7 +812,10 @@ fn entries_must_follow_each_other_and_name_steps_the_plan_has() {
         named += 1;
         let event: RunEvent = serde_json::from_value(json).unwrap();
         let (applied, _) = apply_next(&history, event.clone());
-        assert!(matches!(applied, Err(Corrupt::UnknownStep { .. })), "{event:?}: {applied:?}");
+        assert!(
+            matches!(applied, Err(Corrupt::UnknownStep { .. })),
+            "{event:?}: {applied:?}"
+        );
     }
     assert_eq!(named, 25, "every event about a step was tried");
     let entry = |seq| Entry {
@@ -408,21 +825,36 @@ fn entries_must_follow_each_other_and_name_steps_the_plan_has() {
         cause: Cause::Command,
         event: RunEvent::RunPaused { by: person() },
     };
-    assert_eq!(history.run.apply(&entry(1)), Err(Corrupt::Gap { last: 1, found: 1 }));
-    assert_eq!(history.run.apply(&entry(3)), Err(Corrupt::Gap { last: 1, found: 3 }));
+    assert_eq!(
+        history.run.apply(&entry(1)),
+        Err(Corrupt::Gap { last: 1, found: 1 })
+    );
+    assert_eq!(
+        history.run.apply(&entry(3)),
+        Err(Corrupt::Gap { last: 1, found: 3 })
+    );
     assert_eq!(history.run.apply(&entry(2)), Ok(()));
 }
 
 #[test]
 fn an_outcome_that_is_not_in_question_cannot_be_resolved() {
     let history = History::begin(&PlanSpec::of(vec![StepSpec::plain(&[])]).plan(), true);
-    for resolution in
-        [Resolution::DidNotHappen, Resolution::RunAgain, Resolution::Happened { value: value() }]
-    {
+    for resolution in [
+        Resolution::DidNotHappen,
+        Resolution::RunAgain,
+        Resolution::Happened { value: value() },
+    ] {
         let step = history.run.plan().step_id(StepIx::new(0)).clone();
-        let event = RunEvent::OutcomeResolved { step, resolution, by: person() };
+        let event = RunEvent::OutcomeResolved {
+            step,
+            resolution,
+            by: person(),
+        };
         let (applied, _) = apply_next(&history, event.clone());
-        assert!(matches!(applied, Err(Corrupt::StepTransition { .. })), "{event:?}: {applied:?}");
+        assert!(
+            matches!(applied, Err(Corrupt::StepTransition { .. })),
+            "{event:?}: {applied:?}"
+        );
     }
 }
 
@@ -433,7 +865,10 @@ fn a_gated_step_that_is_ready_does_not_start_before_anybody_was_asked() {
     let history = History::begin(&spec.plan(), true);
     assert_eq!(history.run.step(StepIx::new(0)).name(), "ready");
     let start = all_commands(StepIx::new(0)).remove(0);
-    assert!(matches!(history.run.decide(&start, LATER), Err(Refusal::CannotStart { .. })));
+    assert!(matches!(
+        history.run.decide(&start, LATER),
+        Err(Refusal::CannotStart { .. })
+    ));
 }
 
 #[test]
@@ -444,10 +879,19 @@ fn a_run_ends_only_when_nothing_is_left_to_do() {
     for in_flight in [false, true] {
         let steps_digest = history.run.steps_digest();
         let completed = RunEvent::RunCompleted { steps_digest };
-        assert!(apply_next(&history, completed).0.is_err(), "completed with open steps");
-        history.give(&Command::Cancel { by: person() }, Cause::Command).unwrap();
+        assert!(
+            apply_next(&history, completed).0.is_err(),
+            "completed with open steps"
+        );
+        history
+            .give(&Command::Cancel { by: person() }, Cause::Command)
+            .unwrap();
         let cancelled = apply_next(&history, RunEvent::RunCancelled { steps_digest }).0;
-        assert_eq!(cancelled.is_err(), in_flight, "cancelled with calls in flight: {cancelled:?}");
+        assert_eq!(
+            cancelled.is_err(),
+            in_flight,
+            "cancelled with calls in flight: {cancelled:?}"
+        );
         history = History::begin(&spec.plan(), true);
         world.turn(&mut history);
     }
@@ -458,13 +902,27 @@ fn a_run_with_a_denied_critical_step_cannot_have_completed() {
     let mut spec = PlanSpec::of(vec![StepSpec::plain(&[])]);
     spec.steps[0].gated = true;
     let mut history = History::begin(&spec.plan(), true);
-    history.give(&Command::AskApprovals, Cause::Schedule).unwrap();
+    history
+        .give(&Command::AskApprovals, Cause::Schedule)
+        .unwrap();
     let shown = Shown::Version(1);
-    let deny = Command::Deny { step: "s0".into(), by: person(), shown, reason: "no".into() };
+    let deny = Command::Deny {
+        step: "s0".into(),
+        by: person(),
+        shown,
+        reason: "no".into(),
+    };
     history.give(&deny, Cause::Command).unwrap();
     let steps_digest = history.run.steps_digest();
-    assert!(apply_next(&history, RunEvent::RunCompleted { steps_digest }).0.is_err());
-    assert_eq!(apply_next(&history, RunEvent::RunFailed { steps_digest }).0, Ok(()));
+    assert!(
+        apply_next(&history, RunEvent::RunCompleted { steps_digest })
+            .0
+            .is_err()
+    );
+    assert_eq!(
+        apply_next(&history, RunEvent::RunFailed { steps_digest }).0,
+        Ok(())
+    );
 }
 
 #[test]
@@ -483,7 +941,12 @@ fn an_end_with_another_digest_is_corrupt() {
             Cause::Report,
         )
         .unwrap();
-    let (applied, after) = apply_next(&history, RunEvent::RunCompleted { steps_digest: Digest::ZERO });
+    let (applied, after) = apply_next(
+        &history,
+        RunEvent::RunCompleted {
+            steps_digest: Digest::ZERO,
+        },
+    );
     assert!(matches!(applied, Err(Corrupt::StateMismatch { .. })));
     assert_eq!(after.run.state(), &RunState::Running);
 }

@@ -1,5 +1,5 @@
-//! A world on paper: plans from a specification, tools that answer by script, and a driver that does what the engine
-//! does between two waits, without tasks, a store or real time.
+//! A world on paper: plans from a specification, tools that answer by script, and a driver that
+//! does what the engine does between two waits, without tasks, a store or real time.
 
 use crate::run_laws;
 use planwright_core::digest::Digest;
@@ -10,8 +10,8 @@ use planwright_core::plan::{
 };
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{
-    Answer, Asked, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError, StepState,
-    StoredValue, priorities, unit_estimate,
+    Answer, Asked, Command, Question, Refusal, Reply, Resolution, Run, RunEvent, Shown, StepError,
+    StepState, StoredValue, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{EffectClass, ToolName};
@@ -137,7 +137,8 @@ pub(crate) struct PlanSpec {
     pub(crate) same_call: Option<u64>,
     pub(crate) seconds: Option<u32>,
     pub(crate) on_failure_continue: bool,
-    /// The steps are written in the opposite order, so that dependencies come after their dependants.
+    /// The steps are written in the opposite order, so that dependencies come after their
+    /// dependants.
     pub(crate) reversed: bool,
 }
 
@@ -165,14 +166,16 @@ impl PlanSpec {
             calls: dice.chance(10).then(|| dice.below(12) as u64),
             per_tool: dice.chance(10).then(|| dice.below(6) as u64),
             same_call: dice.chance(10).then(|| 1 + dice.below(4) as u64),
-            seconds: dice.chance(10).then(|| u32::try_from(dice.below(10)).expect("small")),
+            seconds: dice
+                .chance(10)
+                .then(|| u32::try_from(dice.below(10)).expect("small")),
             on_failure_continue: dice.chance(15),
             reversed: dice.chance(30),
         }
     }
 
-    /// The same plan in a world where everything succeeds in the end or fails without stopping the run, and nothing
-    /// depends on how long anything takes.
+    /// The same plan in a world where everything succeeds in the end or fails without stopping the
+    /// run, and nothing depends on how long anything takes.
     pub(crate) fn benign(&self) -> Self {
         let mut spec = self.clone();
         (spec.calls, spec.per_tool, spec.same_call, spec.seconds) = (None, None, None, None);
@@ -186,7 +189,9 @@ impl PlanSpec {
                 }
                 Conduct::ParksFirst(times) => Conduct::ParksFirst(times),
                 Conduct::AsksFirst(times) => Conduct::AsksFirst(times),
-                Conduct::Succeeds | Conduct::LosesFirst(_) | Conduct::NotMadeFirst(_) => Conduct::Succeeds,
+                Conduct::Succeeds | Conduct::LosesFirst(_) | Conduct::NotMadeFirst(_) => {
+                    Conduct::Succeeds
+                }
             };
             step.critical &= step.condition != Condition::Undecidable;
             step.optional |= step.missing;
@@ -199,7 +204,11 @@ impl PlanSpec {
     }
 
     fn position(&self, at: usize) -> usize {
-        if self.reversed { self.len() - 1 - at } else { at }
+        if self.reversed {
+            self.len() - 1 - at
+        } else {
+            at
+        }
     }
 
     pub(crate) fn step(&self, ix: StepIx) -> &StepSpec {
@@ -207,13 +216,22 @@ impl PlanSpec {
     }
 
     pub(crate) fn plan(&self) -> Arc<Plan> {
-        let mut steps: Vec<Step> = self.steps.iter().enumerate().map(|(at, step)| step.write(at)).collect();
+        let mut steps: Vec<Step> = self
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(at, step)| step.write(at))
+            .collect();
         if self.reversed {
             steps.reverse();
         }
         let budget = Budget {
             calls: self.calls,
-            per_tool: self.per_tool.map(|limit| ("w.t0".to_owned(), limit)).into_iter().collect(),
+            per_tool: self
+                .per_tool
+                .map(|limit| ("w.t0".to_owned(), limit))
+                .into_iter()
+                .collect(),
             same_call: self.same_call,
             seconds: self.seconds.map(f64::from),
             tokens: None,
@@ -225,14 +243,21 @@ impl PlanSpec {
             ..Limits::default()
         };
         let id = Some("plan-paper".parse().unwrap());
-        let document = Document { id, steps, limits, ..Document::default() };
+        let document = Document {
+            id,
+            steps,
+            limits,
+            ..Document::default()
+        };
         Arc::new(Plan::compile(document, &Bounds::default()).expect("the specification is sound"))
     }
 }
 
 impl StepSpec {
     fn random(dice: &mut Dice, at: usize) -> Self {
-        let depends_on = (0..at).filter(|_| dice.chance(if at < 4 { 45 } else { 20 })).collect();
+        let depends_on = (0..at)
+            .filter(|_| dice.chance(if at < 4 { 45 } else { 20 }))
+            .collect();
         let retries = u32::try_from(dice.below(4)).expect("small");
         let few = 1 + u32::try_from(dice.below(3)).expect("small");
         let conduct = match dice.below(22) {
@@ -245,9 +270,15 @@ impl StepSpec {
             18 | 19 => Conduct::ParksFirst(few),
             _ => Conduct::NotMadeFirst(few * 3),
         };
-        let class =
-            [EffectClass::Safe, EffectClass::Safe, EffectClass::Keyed, EffectClass::Unsafe][dice.below(4)];
-        let timeout = dice.chance(25).then(|| 20 + u32::try_from(dice.below(400)).expect("small"));
+        let class = [
+            EffectClass::Safe,
+            EffectClass::Safe,
+            EffectClass::Keyed,
+            EffectClass::Unsafe,
+        ][dice.below(4)];
+        let timeout = dice
+            .chance(25)
+            .then(|| 20 + u32::try_from(dice.below(400)).expect("small"));
         Self {
             depends_on,
             class,
@@ -267,20 +298,35 @@ impl StepSpec {
                 _ => Condition::Always,
             },
             elements: dice.chance(20).then(|| dice.below(5)),
-            max_parallel: dice.chance(50).then(|| 1 + u32::try_from(dice.below(3)).expect("small")),
+            max_parallel: dice
+                .chance(50)
+                .then(|| 1 + u32::try_from(dice.below(3)).expect("small")),
             asks: dice.chance(10),
         }
     }
 
     fn write(&self, at: usize) -> Step {
-        let retry = Retry { max: self.retries, backoff: 0.05, factor: 2.0, jitter: 0.2, ..Retry::default() };
-        let timeout_ms = self.timeout_ms.or_else(|| (self.conduct == Conduct::Hangs).then_some(100));
-        let question = Input { message: Some("How many?".into()), schema: json!({"type": "object"}) };
+        let retry = Retry {
+            max: self.retries,
+            backoff: 0.05,
+            factor: 2.0,
+            jitter: 0.2,
+            ..Retry::default()
+        };
+        let timeout_ms = self
+            .timeout_ms
+            .or_else(|| (self.conduct == Conduct::Hangs).then_some(100));
+        let question = Input {
+            message: Some("How many?".into()),
+            schema: json!({"type": "object"}),
+        };
         Step {
             id: Some(format!("s{at}").parse().unwrap()),
             tool: (!self.asks).then(|| format!("w.t{}", self.call % 2)),
             input: self.asks.then(|| Box::new(question)),
-            for_each: self.elements.map(|count| json!((0..count).collect::<Vec<_>>())),
+            for_each: self
+                .elements
+                .map(|count| json!((0..count).collect::<Vec<_>>())),
             max_parallel: self.max_parallel,
             when: match self.condition {
                 Condition::Always => None,
@@ -288,19 +334,31 @@ impl StepSpec {
                 Condition::Undecidable => Some("1 / 0 == 1".into()),
                 Condition::EvenElements => self.elements.map(|_| "index % 2 == 0".into()),
             },
-            depends_on: self.depends_on.iter().map(|d| format!("s{d}").parse().unwrap()).collect(),
+            depends_on: self
+                .depends_on
+                .iter()
+                .map(|d| format!("s{d}").parse().unwrap())
+                .collect(),
             retry: (self.retries > 0).then(|| Box::new(retry)),
             timeout_seconds: timeout_ms.map(|ms| f64::from(ms) / 1000.0),
             approval_required: self.gated,
             critical: (!self.critical).then_some(false),
             optional: self.optional,
-            undo: self.undo.then(|| Box::new(Undo { tool: "w.undo".into(), args: serde_json::Map::new() })),
+            undo: self.undo.then(|| {
+                Box::new(Undo {
+                    tool: "w.undo".into(),
+                    args: serde_json::Map::new(),
+                })
+            }),
             ..Step::default()
         }
     }
 
     fn tool(&self) -> ToolName {
-        ToolName { server: "w".into(), tool: format!("t{}", self.call % 2) }
+        ToolName {
+            server: "w".into(),
+            tool: format!("t{}", self.call % 2),
+        }
     }
 }
 
@@ -309,14 +367,24 @@ pub(crate) fn person() -> Principal {
 }
 
 pub(crate) fn value_of(run: &Run, ix: StepIx) -> StoredValue {
-    StoredValue::Inline(Arc::new(json!({"of": run.step_id(ix).as_str(), "kind": "v", "n": [1, 2.5, null]})))
+    StoredValue::Inline(Arc::new(
+        json!({"of": run.step_id(ix).as_str(), "kind": "v", "n": [1, 2.5, null]}),
+    ))
 }
 
 /// What a tool asks.
 pub(crate) fn asked() -> Asked {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-    let question = Question { key: "n".into(), message: "How many?".into(), schema, url: None };
-    Asked { questions: vec![question], state: Some("halfway".into()) }
+    let question = Question {
+        key: "n".into(),
+        message: "How many?".into(),
+        schema,
+        url: None,
+    };
+    Asked {
+        questions: vec![question],
+        state: Some("halfway".into()),
+    }
 }
 
 /// The values of a loop's elements, as the engine gathers them.
@@ -331,9 +399,16 @@ fn gathered(run: &Run, ix: StepIx) -> StoredValue {
 
 /// What somebody says to the question a step asks.
 fn answer_to(run: &Run, ix: StepIx, by: Principal, reply: Reply) -> Option<Command> {
-    let StepState::AwaitingInput { asked, .. } = run.step(ix) else { return None };
+    let StepState::AwaitingInput { asked, .. } = run.step(ix) else {
+        return None;
+    };
     let step = run.step_id(ix).to_string();
-    Some(Command::GiveInput { step, by, question: asked.digest(), replies: vec![reply] })
+    Some(Command::GiveInput {
+        step,
+        by,
+        question: asked.digest(),
+        replies: vec![reply],
+    })
 }
 
 pub(crate) const BEGIN: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -375,9 +450,23 @@ impl History {
         let stream = StreamName::Run(id.clone());
         let record = encode(Head::EMPTY, &stream, BEGIN, 1, Cause::Command, &started);
         let entry = decode(&record).unwrap();
-        let run = Run::open(id, Arc::clone(plan), priorities(plan, unit_estimate), &entry).unwrap();
+        let run = Run::open(
+            id,
+            Arc::clone(plan),
+            priorities(plan, unit_estimate),
+            &entry,
+        )
+        .unwrap();
         let head = record.head();
-        Self { run, entries: vec![entry], records: vec![record], now: BEGIN, stream, head, epoch: 1 }
+        Self {
+            run,
+            entries: vec![entry],
+            records: vec![record],
+            now: BEGIN,
+            stream,
+            head,
+            epoch: 1,
+        }
     }
 
     /// Folds the first `count` entries, as a new owner would. Nothing is recovered yet.
@@ -387,7 +476,8 @@ impl History {
         let priority = priorities(plan, unit_estimate);
         let mut run = Run::open(self.run.id().clone(), Arc::clone(plan), priority, &first).unwrap();
         for record in &self.records[1..count] {
-            run.apply(&decode(record).unwrap()).expect("every prefix of a journal folds");
+            run.apply(&decode(record).unwrap())
+                .expect("every prefix of a journal folds");
         }
         Self {
             run,
@@ -413,8 +503,13 @@ impl History {
     pub(crate) fn write(&mut self, event: RunEvent, cause: Cause) {
         let record = encode(self.head, &self.stream, self.now, self.epoch, cause, &event);
         let entry: Entry<RunEvent> = decode(&record).expect("what was written can be read");
-        assert_eq!(entry.event, event, "every event survives being written down");
-        self.run.apply(&entry).expect("what was decided can be applied");
+        assert_eq!(
+            entry.event, event,
+            "every event survives being written down"
+        );
+        self.run
+            .apply(&entry)
+            .expect("what was decided can be applied");
         self.head = record.head();
         self.records.push(record);
         self.entries.push(entry);
@@ -432,8 +527,13 @@ impl History {
     /// What every step came to: its word and its value.
     pub(crate) fn outcome(&self) -> Vec<(String, &'static str, Option<StoredValue>)> {
         let plan = self.run.plan();
-        let step =
-            |ix| (plan.step_id(ix).to_string(), self.run.step(ix).name(), self.run.step(ix).value().cloned());
+        let step = |ix| {
+            (
+                plan.step_id(ix).to_string(),
+                self.run.step(ix).name(),
+                self.run.step(ix).value().cloned(),
+            )
+        };
         plan.indices().map(step).collect()
     }
 }
@@ -448,7 +548,11 @@ pub(crate) struct World<'a> {
 
 impl<'a> World<'a> {
     pub(crate) fn new(spec: &'a PlanSpec, seed: u64) -> Self {
-        Self { spec, dice: Dice::new(seed), calls: BTreeMap::new() }
+        Self {
+            spec,
+            dice: Dice::new(seed),
+            calls: BTreeMap::new(),
+        }
     }
 
     /// A world that has already seen the calls in a journal.
@@ -478,7 +582,9 @@ impl<'a> World<'a> {
             }
         }
         // A skipped step can make one ready that needs approval, so people are asked last.
-        history.give(&Command::AskApprovals, Cause::Schedule).unwrap();
+        history
+            .give(&Command::AskApprovals, Cause::Schedule)
+            .unwrap();
         history.give(&Command::Settle, Cause::Schedule).unwrap();
     }
 
@@ -494,7 +600,10 @@ impl<'a> World<'a> {
             let mut changed = !closable.is_empty();
             for step in closable {
                 let value = gathered(&history.run, step);
-                assert_eq!(history.give(&Command::CloseLoop { step, value }, Cause::Schedule), Ok(1));
+                assert_eq!(
+                    history.give(&Command::CloseLoop { step, value }, Cause::Schedule),
+                    Ok(1)
+                );
             }
             for ix in unasked {
                 changed |= self.stopped_by_condition(history, ix);
@@ -513,15 +622,23 @@ impl<'a> World<'a> {
         }
         let instance = run.instance(ix).map(|instance| instance.index);
         let command = match (self.of(run, ix).condition, instance) {
-            (Condition::Never, None) => Command::Skip { step: ix, reason: "when: 1 > 2 is false".into() },
-            (Condition::EvenElements, Some(index)) if index % 2 == 1 => {
-                Command::Skip { step: ix, reason: "when: index % 2 == 0 is false".into() }
-            }
-            (Condition::Undecidable, None) => {
-                Command::Fail { step: ix, error: StepError::new("condition_failed", "division by zero") }
-            }
+            (Condition::Never, None) => Command::Skip {
+                step: ix,
+                reason: "when: 1 > 2 is false".into(),
+            },
+            (Condition::EvenElements, Some(index)) if index % 2 == 1 => Command::Skip {
+                step: ix,
+                reason: "when: index % 2 == 0 is false".into(),
+            },
+            (Condition::Undecidable, None) => Command::Fail {
+                step: ix,
+                error: StepError::new("condition_failed", "division by zero"),
+            },
             (
-                Condition::Always | Condition::Never | Condition::Undecidable | Condition::EvenElements,
+                Condition::Always
+                | Condition::Never
+                | Condition::Undecidable
+                | Condition::EvenElements,
                 Some(_) | None,
             ) => return false,
         };
@@ -540,7 +657,10 @@ impl<'a> World<'a> {
             let command = if step.optional {
                 Command::Skip { step: ix, reason }
             } else {
-                Command::Fail { step: ix, error: StepError::new("tool_unavailable", reason) }
+                Command::Fail {
+                    step: ix,
+                    error: StepError::new("tool_unavailable", reason),
+                }
             };
             history.give(&command, Cause::Schedule).unwrap();
             return;
@@ -548,9 +668,16 @@ impl<'a> World<'a> {
         if asks || history.run.loops(ix) {
             let items = StoredValue::Inline(Arc::new(json!("the list")));
             let command = if asks {
-                Command::AskInput { step: ix, message: Some("How many?".into()) }
+                Command::AskInput {
+                    step: ix,
+                    message: Some("How many?".into()),
+                }
             } else {
-                Command::OpenLoop { step: ix, items, count: step.elements.unwrap_or_default() }
+                Command::OpenLoop {
+                    step: ix,
+                    items,
+                    count: step.elements.unwrap_or_default(),
+                }
             };
             // A critical step or another element may have failed in the same turn.
             let given = history.give(&command, Cause::Schedule);
@@ -559,7 +686,13 @@ impl<'a> World<'a> {
             return;
         }
         let call = Digest::of_bytes(&[step.call]);
-        let command = Command::Start { step: ix, tool: step.tool(), class: step.class, call, facts: None };
+        let command = Command::Start {
+            step: ix,
+            tool: step.tool(),
+            class: step.class,
+            call,
+            facts: None,
+        };
         match history.give(&command, Cause::Schedule) {
             // A critical step or another element may have failed in the same turn.
             Err(Refusal::CannotStart { .. }) => {
@@ -582,11 +715,13 @@ impl<'a> World<'a> {
             Conduct::FailsFirst(times) if made <= times => {
                 Answer::Failed(StepError::new("tool_error", "not yet").retryable(true))
             }
-            Conduct::LosesFirst(times) if made <= times => Answer::Lost { reason: "the line broke".into() },
+            Conduct::LosesFirst(times) if made <= times => Answer::Lost {
+                reason: "the line broke".into(),
+            },
             Conduct::NotMadeFirst(times) if made <= times => Answer::NotMade,
-            Conduct::ParksFirst(times) if made <= times => {
-                Answer::Parked { run: "run_child".parse().unwrap() }
-            }
+            Conduct::ParksFirst(times) if made <= times => Answer::Parked {
+                run: "run_child".parse().unwrap(),
+            },
             Conduct::AsksFirst(times) if made <= times => Answer::Asked(Box::new(asked())),
             Conduct::FailsFirst(_)
             | Conduct::LosesFirst(_)
@@ -601,18 +736,40 @@ impl<'a> World<'a> {
     /// Lets one call in flight come back. Returns false if none can.
     pub(crate) fn let_one_answer(&mut self, history: &mut History) -> bool {
         let run = &history.run;
-        let able: Vec<StepIx> = run.running().filter(|&ix| self.answer(run, ix).is_some()).collect();
-        let Some(ix) = self.dice.pick(&able) else { return false };
-        let answer = self.answer(&history.run, ix).expect("chosen because it answers");
+        let able: Vec<StepIx> = run
+            .running()
+            .filter(|&ix| self.answer(run, ix).is_some())
+            .collect();
+        let Some(ix) = self.dice.pick(&able) else {
+            return false;
+        };
+        let answer = self
+            .answer(&history.run, ix)
+            .expect("chosen because it answers");
         let attempt = history.run.step(ix).tally().attempts;
-        history.give(&Command::Report { step: ix, attempt, answer }, Cause::Report).unwrap();
+        history
+            .give(
+                &Command::Report {
+                    step: ix,
+                    attempt,
+                    answer,
+                },
+                Cause::Report,
+            )
+            .unwrap();
         true
     }
 
-    /// Brings the run to its end with everybody helping: calls answer, time passes, people say yes and tell the truth.
+    /// Brings the run to its end with everybody helping: calls answer, time passes, people say yes
+    /// and tell the truth.
     pub(crate) fn drain(&mut self, history: &mut History) {
-        let limit =
-            200 + 60 * self.spec.steps.iter().map(|step| 1 + step.elements.unwrap_or(0)).sum::<usize>();
+        let limit = 200
+            + 60 * self
+                .spec
+                .steps
+                .iter()
+                .map(|step| 1 + step.elements.unwrap_or(0))
+                .sum::<usize>();
         for _ in 0..limit {
             self.turn(history);
             if history.ended() {
@@ -646,8 +803,22 @@ impl<'a> World<'a> {
                     break;
                 }
                 history.advance(Duration::from_millis(1));
-                history.give(&Command::NoteUndone { step, run: run.clone() }, Cause::Command).unwrap();
-                let twice = history.give(&Command::NoteUndone { step, run: run.clone() }, Cause::Command);
+                history
+                    .give(
+                        &Command::NoteUndone {
+                            step,
+                            run: run.clone(),
+                        },
+                        Cause::Command,
+                    )
+                    .unwrap();
+                let twice = history.give(
+                    &Command::NoteUndone {
+                        step,
+                        run: run.clone(),
+                    },
+                    Cause::Command,
+                );
                 assert!(twice.is_err(), "a step was taken back twice");
             }
         }
@@ -655,7 +826,9 @@ impl<'a> World<'a> {
 
     fn let_people_help(&self, history: &mut History) {
         if history.run.status() == "paused" {
-            history.give(&Command::Resume { by: person() }, Cause::Command).unwrap();
+            history
+                .give(&Command::Resume { by: person() }, Cause::Command)
+                .unwrap();
             return;
         }
         let stuck = || panic!("nothing can happen: {:?}", history.outcome());
@@ -665,7 +838,12 @@ impl<'a> World<'a> {
         let answer = answer_to(&history.run, ix, person(), Reply::Values(values));
         let command = if matches!(history.run.step(ix), StepState::AwaitingApproval { .. }) {
             let shown = Shown::Version(1);
-            Command::Approve { step, by: person(), assurance: Assurance::Terminal, shown }
+            Command::Approve {
+                step,
+                by: person(),
+                assurance: Assurance::Terminal,
+                shown,
+            }
         } else if matches!(history.run.step(ix), StepState::AwaitingPlan { .. }) {
             Command::ResumeChildren
         } else if let Some(answer) = answer {
@@ -674,14 +852,22 @@ impl<'a> World<'a> {
             let conduct = self.of(&history.run, ix).conduct;
             let happens = !matches!(conduct, Conduct::FailsForGood | Conduct::Hangs);
             let value = value_of(&history.run, ix);
-            let resolution = if happens { Resolution::Happened { value } } else { Resolution::DidNotHappen };
-            Command::Resolve { step, by: person(), resolution }
+            let resolution = if happens {
+                Resolution::Happened { value }
+            } else {
+                Resolution::DidNotHappen
+            };
+            Command::Resolve {
+                step,
+                by: person(),
+                resolution,
+            }
         };
         history.give(&command, Cause::Command).unwrap();
     }
 
-    /// Anything at all happens `times` times: answers in any order, people who change their minds, agents who try to
-    /// approve, late answers, crashes.
+    /// Anything at all happens `times` times: answers in any order, people who change their minds,
+    /// agents who try to approve, late answers, crashes.
     pub(crate) fn disturb(&mut self, history: &mut History, times: usize) {
         for _ in 0..times {
             self.turn(history);
@@ -698,7 +884,9 @@ impl<'a> World<'a> {
                 12 => {
                     *history = history.fold(history.entries.len());
                     history.give(&Command::Recover, Cause::Recovery).unwrap();
-                    history.give(&Command::ResumeChildren, Cause::Recovery).unwrap();
+                    history
+                        .give(&Command::ResumeChildren, Cause::Recovery)
+                        .unwrap();
                 }
                 13 => self.late_answer(history),
                 _ => self.some_command(history),
@@ -710,34 +898,74 @@ impl<'a> World<'a> {
     /// An answer to an attempt that is not in flight changes nothing.
     fn late_answer(&mut self, history: &mut History) {
         let steps: Vec<StepIx> = history.run.indices().collect();
-        let Some(ix) = self.dice.pick(&steps) else { return };
+        let Some(ix) = self.dice.pick(&steps) else {
+            return;
+        };
         let attempts = history.run.step(ix).tally().attempts;
         let in_flight = matches!(history.run.step(ix), StepState::Running { .. });
         let attempt = if in_flight { attempts + 1 } else { attempts };
         let answer = Answer::Succeeded(value_of(&history.run, ix));
-        let refused = history.give(&Command::Report { step: ix, attempt, answer }, Cause::Report);
-        assert!(matches!(refused, Err(Refusal::NotInFlight { .. })), "a late answer was heard: {refused:?}");
+        let refused = history.give(
+            &Command::Report {
+                step: ix,
+                attempt,
+                answer,
+            },
+            Cause::Report,
+        );
+        assert!(
+            matches!(refused, Err(Refusal::NotInFlight { .. })),
+            "a late answer was heard: {refused:?}"
+        );
     }
 
     fn some_command(&mut self, history: &mut History) {
-        let by = if self.dice.chance(20) { Principal::agent("planner") } else { person() };
+        let by = if self.dice.chance(20) {
+            Principal::agent("planner")
+        } else {
+            person()
+        };
         let waiting: Vec<StepIx> = history.run.waiting().collect();
         let steps: Vec<StepIx> = history.run.indices().collect();
-        let chosen = if waiting.is_empty() { self.dice.pick(&steps) } else { self.dice.pick(&waiting) };
+        let chosen = if waiting.is_empty() {
+            self.dice.pick(&steps)
+        } else {
+            self.dice.pick(&waiting)
+        };
         let Some(ix) = chosen else { return };
         let step = history.run.step_id(ix).to_string();
         let spec = self.of(&history.run, ix);
-        let shown = if self.dice.chance(90) { Shown::Version(1) } else { Shown::Version(2) };
+        let shown = if self.dice.chance(90) {
+            Shown::Version(1)
+        } else {
+            Shown::Version(2)
+        };
         let command = match self.dice.below(15) {
             0 | 1 => Command::Pause { by: by.clone() },
             2 | 3 => Command::Resume { by: by.clone() },
             4 if self.dice.chance(25) => Command::Cancel { by: by.clone() },
-            5 | 6 => Command::Approve { step, by: by.clone(), assurance: Assurance::CommandLine, shown },
-            7 => Command::Deny { step, by: by.clone(), shown, reason: "too risky".into() },
+            5 | 6 => Command::Approve {
+                step,
+                by: by.clone(),
+                assurance: Assurance::CommandLine,
+                shown,
+            },
+            7 => Command::Deny {
+                step,
+                by: by.clone(),
+                shown,
+                reason: "too risky".into(),
+            },
             8 => self.some_resolution(&history.run, ix, &by),
             9 => {
                 let call = Digest::of_bytes(&[spec.call]);
-                Command::Start { step: ix, tool: spec.tool(), class: spec.class, call, facts: None }
+                Command::Start {
+                    step: ix,
+                    tool: spec.tool(),
+                    class: spec.class,
+                    call,
+                    facts: None,
+                }
             }
             10..=12 => {
                 let wrong = Map::from_iter([("n".to_owned(), json!("three"))]);
@@ -759,7 +987,9 @@ impl<'a> World<'a> {
                 let by_agent = !by.may_approve();
                 assert!(!by_agent || given.is_err(), "an agent decided: {given:?}");
             }
-            Command::Start { step, .. } if matches!(history.run.step(step), StepState::Running { .. }) => {
+            Command::Start { step, .. }
+                if matches!(history.run.step(step), StepState::Running { .. }) =>
+            {
                 *self.calls.entry(step).or_default() +=
                     u32::try_from(given.unwrap_or_default()).expect("small");
             }
@@ -769,11 +999,17 @@ impl<'a> World<'a> {
 
     fn some_resolution(&mut self, run: &Run, ix: StepIx, by: &Principal) -> Command {
         let resolution = match self.dice.below(3) {
-            0 => Resolution::Happened { value: value_of(run, ix) },
+            0 => Resolution::Happened {
+                value: value_of(run, ix),
+            },
             1 => Resolution::DidNotHappen,
             _ => Resolution::RunAgain,
         };
-        Command::Resolve { step: run.step_id(ix).to_string(), by: by.clone(), resolution }
+        Command::Resolve {
+            step: run.step_id(ix).to_string(),
+            by: by.clone(),
+            resolution,
+        }
     }
 }
 

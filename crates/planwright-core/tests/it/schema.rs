@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 fn errors(value: &Value) -> Vec<String> {
     let validator = jsonschema::validator_for(&json_schema()).unwrap();
-    validator.iter_errors(value).map(|error| error.to_string()).collect()
+    validator
+        .iter_errors(value)
+        .map(|error| error.to_string())
+        .collect()
 }
 
 #[test]
@@ -15,7 +18,10 @@ fn a_plan_of_every_dialect_fits_the_schema_once_it_is_read() {
         let document = read(text);
         assert_eq!(errors(&serde_json::to_value(&document).unwrap()), [""; 0]);
         let plan = Plan::compile(document, &Bounds::default()).unwrap();
-        assert_eq!(errors(&serde_json::to_value(plan.document()).unwrap()), [""; 0]);
+        assert_eq!(
+            errors(&serde_json::to_value(plan.document()).unwrap()),
+            [""; 0]
+        );
     }
 }
 
@@ -47,6 +53,9 @@ fn the_schema_refuses_unknown_keys_and_says_what_it_is() {
     assert_ne!(errors(&json!({"steps": [], "stepz": 1})), [""; 0]);
     assert_ne!(errors(&json!({"id": "../x", "steps": []})), [""; 0]);
     let schema = json_schema();
-    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(
+        schema["$schema"],
+        "https://json-schema.org/draft/2020-12/schema"
+    );
     assert_eq!(schema["title"], "Planwright plan");
 }

@@ -10,7 +10,10 @@ fn catalog() -> Catalog {
         "type": "object",
         "properties": { "token": { "type": "string" }, "count": { "type": "integer" }, "headers": { "type": "object" } },
     });
-    Catalog::new([KnownTool::new(ToolDefinition::new("w", "send", "sends", schema), EffectClass::Unsafe)])
+    Catalog::new([KnownTool::new(
+        ToolDefinition::new("w", "send", "sends", schema),
+        EffectClass::Unsafe,
+    )])
 }
 
 fn check(steps: Value) -> Validated {
@@ -48,10 +51,16 @@ fn a_secret_anywhere_else_is_an_error_that_can_be_mended() {
         {"id": "f", "tool": "send", "when": "secret.TOKEN == 'x'"},
     ]);
     let validated = check(elsewhere.clone());
-    assert!(validated.plan.is_some(), "it is kept, and does not run: {:?}", validated.findings);
+    assert!(
+        validated.plan.is_some(),
+        "it is kept, and does not run: {:?}",
+        validated.findings
+    );
     assert!(!validated.is_sound());
-    let places: Vec<String> =
-        found(elsewhere).into_iter().filter(|found| found.starts_with("E0130")).collect();
+    let places: Vec<String> = found(elsewhere)
+        .into_iter()
+        .filter(|found| found.starts_with("E0130"))
+        .collect();
     assert_eq!(
         places,
         [
@@ -68,8 +77,14 @@ fn a_secret_anywhere_else_is_an_error_that_can_be_mended() {
 #[test]
 fn a_secret_is_a_text_without_parts_and_has_a_plain_name() {
     let args = |reference: &str| json!([{"id": "a", "tool": "send", "args": {"token": reference}}]);
-    assert_eq!(found(args("${secret.TOKEN.part}")), ["E0130 /steps/0/args/token"]);
-    assert_eq!(found(args("${secret.TOKEN[0]}")), ["E0130 /steps/0/args/token"]);
+    assert_eq!(
+        found(args("${secret.TOKEN.part}")),
+        ["E0130 /steps/0/args/token"]
+    );
+    assert_eq!(
+        found(args("${secret.TOKEN[0]}")),
+        ["E0130 /steps/0/args/token"]
+    );
     assert_eq!(found(args("${secret.ключ}")), ["E0130 /steps/0/args/token"]);
     assert_eq!(
         found(json!([{"id": "a", "tool": "send", "args": {"count": "${secret.N}"}}])),
@@ -102,31 +117,50 @@ fn plan() -> Plan {
 fn whoever_resolves_the_arguments_decides_what_stands_for_a_secret() {
     let values = Shown(json!({"A": "${secret.A}", "B": "bbbb"}));
     let args = plan().resolve_args(StepIx::new(0), &values).unwrap();
-    assert_eq!(Value::Object(args), json!({"token": "${secret.A}", "headers": {"x": "Bearer bbbb!"}}));
+    assert_eq!(
+        Value::Object(args),
+        json!({"token": "${secret.A}", "headers": {"x": "Bearer bbbb!"}})
+    );
 }
 
 #[test]
 fn a_person_is_asked_before_a_secret_is_sent_also_to_a_tool_that_only_reads() {
     let schema = json!({"type": "object"});
-    let definition =
-        ToolDefinition::new("w", "look", "reads", schema).with_annotations(Annotations::read_only());
+    let definition = ToolDefinition::new("w", "look", "reads", schema)
+        .with_annotations(Annotations::read_only());
     let catalog = Catalog::new([KnownTool::new(definition, EffectClass::Safe)]);
     let steps = json!([
         {"id": "a", "tool": "look", "args": {"at": "everything"}},
         {"id": "b", "tool": "look", "args": {"deep": [{"token": "Bearer ${secret.A}"}]}},
     ]);
     let document: Document = serde_json::from_value(json!({"id": "p", "steps": steps})).unwrap();
-    let plan = validate(document, &catalog, &Bounds::default()).plan.unwrap();
-    let verdicts = preview(&plan, &catalog, &planwright_core::policy::Policy::default(), "policy-1")
-        .steps
-        .into_iter()
-        .map(|step| step.verdict.as_str());
+    let plan = validate(document, &catalog, &Bounds::default())
+        .plan
+        .unwrap();
+    let verdicts = preview(
+        &plan,
+        &catalog,
+        &planwright_core::policy::Policy::default(),
+        "policy-1",
+    )
+    .steps
+    .into_iter()
+    .map(|step| step.verdict.as_str());
     assert_eq!(verdicts.collect::<Vec<_>>(), ["allow", "ask"]);
 }
 
 #[test]
 fn a_dry_run_shows_which_secret_is_sent() {
-    let args =
-        &preview(&plan(), &catalog(), &planwright_core::policy::Policy::default(), "policy-1").steps[0].args;
-    assert_eq!(args, &json!({"token": "${secret.A}", "headers": {"x": "Bearer ${secret.B}!"}}));
+    let args = &preview(
+        &plan(),
+        &catalog(),
+        &planwright_core::policy::Policy::default(),
+        "policy-1",
+    )
+    .steps[0]
+        .args;
+    assert_eq!(
+        args,
+        &json!({"token": "${secret.A}", "headers": {"x": "Bearer ${secret.B}!"}})
+    );
 }

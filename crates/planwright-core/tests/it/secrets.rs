@@ -8,7 +8,12 @@ use serde_json::{Value, json};
 fn redactor(secrets: &[(&str, &str)]) -> Redactor {
     let known: Vec<(SecretName, SecretText)> = secrets
         .iter()
-        .map(|(name, text)| (SecretName::new(name).unwrap(), SecretText::new((*text).to_owned()).unwrap()))
+        .map(|(name, text)| {
+            (
+                SecretName::new(name).unwrap(),
+                SecretText::new((*text).to_owned()).unwrap(),
+            )
+        })
         .collect();
     Redactor::new(known.iter().map(|(name, text)| (name, text)))
 }
@@ -27,15 +32,28 @@ fn every_spelling_is_masked_in_the_middle_of_a_text() {
         let redactor = redactor(&[("KEY", secret)]);
         for (name, spelt) in encodings(secret) {
             let masked = redactor.text(&format!("before {spelt} after")).into_owned();
-            assert!(masked.contains("[secret KEY]"), "{name} of {secret}: {masked}");
+            assert!(
+                masked.contains("[secret KEY]"),
+                "{name} of {secret}: {masked}"
+            );
             assert!(
                 masked.starts_with("before ") && masked.ends_with(" after"),
                 "{name} of {secret}: {masked}"
             );
-            let rest = masked.replace("[secret KEY]", "").replace("before ", "").replace(" after", "");
+            let rest = masked
+                .replace("[secret KEY]", "")
+                .replace("before ", "")
+                .replace(" after", "");
             let left: String = rest.chars().filter(|c| c.is_alphanumeric()).collect();
-            let allowed = if name.starts_with("base64, wrapped") { 110 } else { 12 };
-            assert!(left.len() <= allowed, "{name} of {secret} leaves {left:?} in {masked}");
+            let allowed = if name.starts_with("base64, wrapped") {
+                110
+            } else {
+                12
+            };
+            assert!(
+                left.len() <= allowed,
+                "{name} of {secret} leaves {left:?} in {masked}"
+            );
         }
     }
 }
@@ -44,7 +62,10 @@ fn every_spelling_is_masked_in_the_middle_of_a_text() {
 fn a_header_of_basic_authentication_is_masked() {
     let redactor = redactor(&[("KEY", "hunter2!")]);
     for user in ["a", "ad", "ada", "adaa"] {
-        let header = format!("Authorization: Basic {}", standard(format!("{user}:hunter2!").as_bytes()));
+        let header = format!(
+            "Authorization: Basic {}",
+            standard(format!("{user}:hunter2!").as_bytes())
+        );
         let masked = redactor.text(&header).into_owned();
         assert!(masked.ends_with("[secret KEY]"), "{masked}");
     }
@@ -54,14 +75,26 @@ fn a_header_of_basic_authentication_is_masked() {
 fn a_secret_spread_over_the_texts_of_one_value_is_masked() {
     let redactor = redactor(&[("KEY", "hunter2-Hunter2")]);
     for (spread, masked) in [
-        (json!(["hunter2", "-Hunter2"]), json!(["[secret KEY]", "[secret KEY]"])),
+        (
+            json!(["hunter2", "-Hunter2"]),
+            json!(["[secret KEY]", "[secret KEY]"]),
+        ),
         (
             json!({"a": "x hunt", "b": {"c": ["er2-Hu", "nter2 y"]}}),
             json!({"a": "x [secret KEY]", "b": {"c": ["[secret KEY]", "[secret KEY] y"]}}),
         ),
-        (json!({"hunter2-": 1, "Hunter2": 2}), json!({"[secret KEY]": 1, "[secret KEY]'": 2})),
-        (json!({"hunter2-": "Hunter2"}), json!({"[secret KEY]": "[secret KEY]"})),
-        (json!({"hunter2-Hunter2": null}), json!({"[secret KEY]": null})),
+        (
+            json!({"hunter2-": 1, "Hunter2": 2}),
+            json!({"[secret KEY]": 1, "[secret KEY]'": 2}),
+        ),
+        (
+            json!({"hunter2-": "Hunter2"}),
+            json!({"[secret KEY]": "[secret KEY]"}),
+        ),
+        (
+            json!({"hunter2-Hunter2": null}),
+            json!({"[secret KEY]": null}),
+        ),
     ] {
         let mut value = spread;
         redactor.value(&mut value);
@@ -69,7 +102,14 @@ fn a_secret_spread_over_the_texts_of_one_value_is_masked() {
     }
     let mut bytes = json!({"type": "Buffer", "data": b"hunter2-Hunter2".to_vec()});
     redactor.value(&mut bytes);
-    assert!(bytes["data"].as_array().unwrap().iter().all(|byte| byte == "[secret KEY]"), "{bytes}");
+    assert!(
+        bytes["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|byte| byte == "[secret KEY]"),
+        "{bytes}"
+    );
 }
 
 #[test]
@@ -77,14 +117,28 @@ fn a_number_with_the_digits_of_a_secret_becomes_a_masked_text() {
     let redactor = redactor(&[("PIN", "4711")]);
     let mut value = json!({"pin": 4711, "other": 4712, "list": [4, 7, 11]});
     redactor.value(&mut value);
-    assert_eq!(value, json!({"pin": "[secret PIN]", "other": 4712, "list": [4, 7, 11]}));
+    assert_eq!(
+        value,
+        json!({"pin": "[secret PIN]", "other": 4712, "list": [4, 7, 11]})
+    );
 }
 
 #[test]
 fn a_secret_that_is_a_piece_of_its_own_mask_does_not_show() {
-    for secret in ["secret", "KEYS", "[secret KEYS]", "hidden", "[hidden]", "[sec"] {
-        let redactor =
-            redactor(&[("KEYS", secret), ("hidden", "hidden"), ("s", "ecret"), ("t", "[secret hidden]")]);
+    for secret in [
+        "secret",
+        "KEYS",
+        "[secret KEYS]",
+        "hidden",
+        "[hidden]",
+        "[sec",
+    ] {
+        let redactor = redactor(&[
+            ("KEYS", secret),
+            ("hidden", "hidden"),
+            ("s", "ecret"),
+            ("t", "[secret hidden]"),
+        ]);
         let masked = redactor.text(&format!("x {secret} y hidden")).into_owned();
         assert!(!masked.contains(secret), "{secret}: {masked}");
         assert_eq!(redactor.text(&masked), masked);
@@ -104,7 +158,9 @@ fn a_key_of_several_lines_is_masked_whole_and_line_by_line() {
 fn a_text_larger_than_a_window_is_searched_to_its_end() {
     let redactor = redactor(&[("KEY", "hunter2-Hunter2")]);
     let filler = "x".repeat((1 << 20) - 7);
-    let masked = redactor.text(&format!("{filler}hunter2-Hunter2{filler}hunter2-Hunter2")).into_owned();
+    let masked = redactor
+        .text(&format!("{filler}hunter2-Hunter2{filler}hunter2-Hunter2"))
+        .into_owned();
     assert_eq!(masked.matches("[secret KEY]").count(), 2);
     assert_eq!(masked.len(), 2 * filler.len() + 2 * "[secret KEY]".len());
 }
@@ -123,7 +179,9 @@ fn without_secrets_nothing_changes() {
 
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{8,40}", "\\PC{8,20}", "[0-9]{4,12}", "[a-z]{4,9}"]
-        .prop_filter("a secret has visible characters", |text| SecretText::new(text.clone()).is_ok())
+        .prop_filter("a secret has visible characters", |text| {
+            SecretText::new(text.clone()).is_ok()
+        })
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

@@ -42,7 +42,10 @@ const HIDDEN: [char; 12] = [
 fn variant(dice: &mut Dice, name: &str) -> String {
     let mut text = String::new();
     for c in name.chars() {
-        let alike = ALIKE.iter().find(|(letter, _)| *letter == c).map(|(_, alike)| alike);
+        let alike = ALIKE
+            .iter()
+            .find(|(letter, _)| *letter == c)
+            .map(|(_, alike)| alike);
         match (dice.below(3), alike) {
             (0, Some(alike)) => {
                 let alike: Vec<char> = alike.chars().collect();
@@ -64,12 +67,19 @@ fn policy(text: &Value) -> Policy {
 }
 
 fn known(server: &str, name: &str) -> KnownTool {
-    let definition = ToolDefinition::new(server, name, "harmless, it says", json!({"type": "object"}));
-    KnownTool::new(definition.with_annotations(Annotations::read_only()), EffectClass::Safe)
+    let definition =
+        ToolDefinition::new(server, name, "harmless, it says", json!({"type": "object"}));
+    KnownTool::new(
+        definition.with_annotations(Annotations::read_only()),
+        EffectClass::Safe,
+    )
 }
 
 fn judge(policy: &Policy, catalog: &Catalog, name: &str) -> Verdict {
-    let step = planwright_core::plan::Step { tool: Some(name.to_owned()), ..Default::default() };
+    let step = planwright_core::plan::Step {
+        tool: Some(name.to_owned()),
+        ..Default::default()
+    };
     let subject = Subject {
         tool: catalog.resolve(name).ok().map(|tool| &**tool),
         args: &json!({}),
@@ -110,13 +120,28 @@ fn no_spelling_of_a_denied_name_gets_around_the_rule() {
         for (policy, pattern) in policies.iter().zip(denying) {
             // One character may look like two, which `?` does not stand for.
             if pattern != "*.delete?file" {
-                assert_eq!(judge(policy, &hostile, &full), Verdict::Deny, "{name:?} got around {pattern}");
+                assert_eq!(
+                    judge(policy, &hostile, &full),
+                    Verdict::Deny,
+                    "{name:?} got around {pattern}"
+                );
             }
         }
-        assert_eq!(judge(&guarded, &hostile, &full), Verdict::Ask, "{name:?} was not guarded");
+        assert_eq!(
+            judge(&guarded, &hostile, &full),
+            Verdict::Ask,
+            "{name:?} was not guarded"
+        );
         if name != "delete_file" {
-            assert!(honest.resolve(&full).is_err() && honest.resolve(&name).is_err(), "{name:?} is no tool");
-            assert_eq!(judge(&policies[0], &honest, &full), Verdict::Deny, "what is unknown is denied");
+            assert!(
+                honest.resolve(&full).is_err() && honest.resolve(&name).is_err(),
+                "{name:?} is no tool"
+            );
+            assert_eq!(
+                judge(&policies[0], &honest, &full),
+                Verdict::Deny,
+                "what is unknown is denied"
+            );
         }
         let server = variant(&mut dice, "files");
         if !server.contains(['.', ' ']) {
@@ -128,7 +153,11 @@ fn no_spelling_of_a_denied_name_gets_around_the_rule() {
             );
         }
     }
-    assert!(different.len() > VARIANTS * 9 / 10, "only {} different names", different.len());
+    assert!(
+        different.len() > VARIANTS * 9 / 10,
+        "only {} different names",
+        different.len()
+    );
 }
 
 #[test]
@@ -140,8 +169,16 @@ fn no_spelling_of_an_allowed_name_is_allowed() {
     for _ in 0..VARIANTS {
         let name = variant(&mut dice, "delete_file");
         let hostile = Catalog::new([known("fs", &name)]);
-        let expected = if name == "delete_file" { Verdict::Allow } else { Verdict::Ask };
-        assert_eq!(judge(&policy, &hostile, &format!("fs.{name}")), expected, "{name:?}");
+        let expected = if name == "delete_file" {
+            Verdict::Allow
+        } else {
+            Verdict::Ask
+        };
+        assert_eq!(
+            judge(&policy, &hostile, &format!("fs.{name}")),
+            expected,
+            "{name:?}"
+        );
     }
 }
 

@@ -7,9 +7,12 @@ use planwright_core::journal::Cause;
 use planwright_core::plan::{Bounds, Plan, StepIx, Values};
 use planwright_core::principal::Principal;
 use planwright_core::run::{
-    Answer, Command, Kept, PlanUndoError, Refusal, Run, StoredValue, plan_undo, undo_step_id, undone_by,
+    Answer, Command, Kept, PlanUndoError, Refusal, Run, StoredValue, plan_undo, undo_step_id,
+    undone_by,
 };
-use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition, ToolName};
+use planwright_core::tool::{
+    Annotations, Catalog, EffectClass, KnownTool, ToolDefinition, ToolName,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -36,13 +39,33 @@ fn ran(plan: Value, values: &Value) -> Run {
     loop {
         let ready: Vec<StepIx> = history.run.startable(history.now).collect();
         let Some(&step) = ready.first() else { break };
-        let tool = ToolName { server: "w".into(), tool: "t".into() };
-        let start =
-            Command::Start { step, tool, class: EffectClass::Unsafe, call: Digest::ZERO, facts: None };
+        let tool = ToolName {
+            server: "w".into(),
+            tool: "t".into(),
+        };
+        let start = Command::Start {
+            step,
+            tool,
+            class: EffectClass::Unsafe,
+            call: Digest::ZERO,
+            facts: None,
+        };
         history.give(&start, Cause::Schedule).unwrap();
-        let value = values.get(plan.step_id(step).as_str()).cloned().unwrap_or_default();
+        let value = values
+            .get(plan.step_id(step).as_str())
+            .cloned()
+            .unwrap_or_default();
         let answer = Answer::Succeeded(StoredValue::Inline(Arc::new(value)));
-        history.give(&Command::Report { step, attempt: 1, answer }, Cause::Report).unwrap();
+        history
+            .give(
+                &Command::Report {
+                    step,
+                    attempt: 1,
+                    answer,
+                },
+                Cause::Report,
+            )
+            .unwrap();
     }
     history.give(&Command::Settle, Cause::Schedule).unwrap();
     history.run
@@ -50,15 +73,25 @@ fn ran(plan: Value, values: &Value) -> Run {
 
 fn chain_of(run: &Run) -> Vec<String> {
     let undo = plan_undo(run, &Of(run), &Catalog::default()).unwrap();
-    undo.document.steps.iter().map(|step| step.id.as_ref().unwrap().to_string()).collect()
+    undo.document
+        .steps
+        .iter()
+        .map(|step| step.id.as_ref().unwrap().to_string())
+        .collect()
 }
 
 #[test]
 fn the_last_step_that_completed_is_taken_back_first_and_each_waits_for_the_one_before() {
     let step = |id: &str, after: &[&str]| json!({"id": id, "tool": "w.t", "dependsOn": after, "undo": {"tool": "w.u"}});
-    let run =
-        ran(json!({"id": "p", "steps": [step("c", &["a"]), step("b", &[]), step("a", &[])]}), &json!({}));
-    let finished: Vec<&str> = run.finished().iter().map(|&ix| run.plan().step_id(ix).as_str()).collect();
+    let run = ran(
+        json!({"id": "p", "steps": [step("c", &["a"]), step("b", &[]), step("a", &[])]}),
+        &json!({}),
+    );
+    let finished: Vec<&str> = run
+        .finished()
+        .iter()
+        .map(|&ix| run.plan().step_id(ix).as_str())
+        .collect();
     let mut expected: Vec<String> = finished.iter().map(|id| format!("undo-{id}")).collect();
     expected.reverse();
     assert_eq!(chain_of(&run), expected);
@@ -71,7 +104,8 @@ fn the_last_step_that_completed_is_taken_back_first_and_each_waits_for_the_one_b
 
 #[test]
 fn nothing_in_a_result_is_read_as_a_reference_again() {
-    let hostile = json!({"text": "${secret.KEY} $${x} ${b}", "list": ["${a}", {"${k}": "$"}], "dollar": "$"});
+    let hostile =
+        json!({"text": "${secret.KEY} $${x} ${b}", "list": ["${a}", {"${k}": "$"}], "dollar": "$"});
     let plan = json!({"id": "p", "variables": {"brace": "{secret.KEY}"}, "steps": [
         {"id": "a", "tool": "w.t", "undo": {"tool": "w.u", "args": {
             "whole": "${a}", "part": "<${a.text}>", "joined": "${a.dollar}${brace}", "plain": "$${kept}",
@@ -79,7 +113,8 @@ fn nothing_in_a_result_is_read_as_a_reference_again() {
     ]});
     let run = ran(plan, &json!({"a": hostile}));
     let undo = plan_undo(&run, &Of(&run), &Catalog::default()).unwrap();
-    // The undo knows none of these names, so a reference among them would not compile, let alone resolve.
+    // The undo knows none of these names, so a reference among them would not compile, let alone
+    // resolve.
     let undo = Plan::compile(undo.document, &Bounds::default()).unwrap();
     let ix = undo.find("undo-a").unwrap();
     assert!(undo.referenced_steps(ix).is_empty());
@@ -111,7 +146,10 @@ fn a_value_that_is_not_there_stops_the_undo_before_it_begins() {
     ]});
     let run = ran(plan, &json!({"a": {"other": 1}}));
     let error = plan_undo(&run, &Of(&run), &Catalog::default()).unwrap_err();
-    assert!(matches!(error, PlanUndoError::Unresolved { ref step, .. } if step.as_str() == "a"), "{error}");
+    assert!(
+        matches!(error, PlanUndoError::Unresolved { ref step, .. } if step.as_str() == "a"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -124,12 +162,20 @@ fn what_cannot_be_taken_back_is_named() {
     ]});
     let run = ran(plan, &json!({}));
     let reader = ToolDefinition::new("local", "read_file", "Reads.", json!({"type": "object"}));
-    let reader = KnownTool::new(reader.with_annotations(Annotations::read_only()), EffectClass::Safe);
+    let reader = KnownTool::new(
+        reader.with_annotations(Annotations::read_only()),
+        EffectClass::Safe,
+    );
     let undo = plan_undo(&run, &Of(&run), &Catalog::new([reader])).unwrap();
     let kept: Vec<(&str, bool)> = undo
         .kept
         .iter()
-        .map(|(ix, kept)| (run.plan().step_id(*ix).as_str(), matches!(kept, Kept::Child { .. })))
+        .map(|(ix, kept)| {
+            (
+                run.plan().step_id(*ix).as_str(),
+                matches!(kept, Kept::Child { .. }),
+            )
+        })
         .collect();
     assert_eq!(kept, [("write", false), ("sub", true)]);
 }
@@ -143,7 +189,10 @@ fn ids_of_undo_steps_lead_back_to_their_steps_however_long_they_are() {
     ]});
     let run = ran(plan, &json!({}));
     for ix in run.plan().indices() {
-        assert_eq!(undone_by(&run, &undo_step_id(run.plan().step_id(ix))), Some(ix));
+        assert_eq!(
+            undone_by(&run, &undo_step_id(run.plan().step_id(ix))),
+            Some(ix)
+        );
     }
     assert_eq!(undone_by(&run, &"undo-nothing".parse().unwrap()), None);
 }

@@ -1,5 +1,6 @@
-//! An executor that is a program of its own: it gets the instruction, and a gateway to the plan's tools. What it calls
-//! there goes through the run like everything else; what it does by itself nobody sees.
+//! An executor that is a program of its own: it gets the instruction, and a gateway to the plan's
+//! tools. What it calls there goes through the run like everything else; what it does by itself
+//! nobody sees.
 
 use super::hands::{Hands, Made};
 use super::messages::offered;
@@ -13,7 +14,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Hands the step over and waits for the result.
-pub(crate) async fn delegate(hands: Hands, executor: String, progress: ProgressSink) -> ChildAnswer {
+pub(crate) async fn delegate(
+    hands: Hands,
+    executor: String,
+    progress: ProgressSink,
+) -> ChildAnswer {
     let order = Arc::clone(&hands.order);
     let cancelled = CancellationToken::new();
     let results: Map<String, Value> = order.briefing.results.iter().cloned().collect();
@@ -32,7 +37,9 @@ pub(crate) async fn delegate(hands: Hands, executor: String, progress: ProgressS
         run: order.place.run.clone(),
         step: order.step.clone(),
         attempt: order.attempt,
-        gateway: Arc::new(StepGateway { hands: hands.clone() }),
+        gateway: Arc::new(StepGateway {
+            hands: hands.clone(),
+        }),
         progress,
         cancelled: cancelled.clone(),
     };
@@ -48,7 +55,12 @@ pub(crate) async fn delegate(hands: Hands, executor: String, progress: ProgressS
     };
     let value = match outcome {
         Ok(value) if StoredValue::can_keep(&value) => value,
-        Ok(_) => return (failed("value_too_deep", "the result nests too deep".to_owned()), None),
+        Ok(_) => {
+            return (
+                failed("value_too_deep", "the result nests too deep".to_owned()),
+                None,
+            );
+        }
         Err(error) => return (refused(&error), None),
     };
     match hands.stored(value).await {
@@ -58,7 +70,12 @@ pub(crate) async fn delegate(hands: Hands, executor: String, progress: ProgressS
             (Answer::Succeeded(stored), large)
         }
         // It did its work, and what it said cannot be recorded: nobody may take it for failed.
-        Err(_) => (Answer::Lost { reason: "the result could not be stored".to_owned() }, None),
+        Err(_) => (
+            Answer::Lost {
+                reason: "the result could not be stored".to_owned(),
+            },
+            None,
+        ),
     }
 }
 
@@ -71,7 +88,9 @@ fn refused(error: &DelegateError) -> Answer {
         DelegateError::Unknown(_) => failed("no_executor", error.to_string()),
         DelegateError::Failed(_) => failed("executor_failed", error.to_string()),
         DelegateError::NotStarted(_) => failed("executor_not_started", error.to_string()),
-        DelegateError::Lost(_) | DelegateError::Cancelled => Answer::Lost { reason: error.to_string() },
+        DelegateError::Lost(_) | DelegateError::Cancelled => Answer::Lost {
+            reason: error.to_string(),
+        },
     }
 }
 
@@ -89,14 +108,24 @@ impl Gateway for StepGateway {
     fn call(&self, tool: String, args: Value) -> BoxFuture<'static, Result<Value, StepError>> {
         let hands = self.hands.clone();
         Box::pin(async move {
-            let wanted = WantedCall { id: String::new(), name: tool, args };
+            let wanted = WantedCall {
+                id: String::new(),
+                name: tool,
+                args,
+            };
             let over = |answer| match answer {
                 Answer::Failed(error) => error,
                 _ => StepError::new("stopped", "the step is over: nothing is called any more"),
             };
-            let turn = hands.take_turn("", vec![wanted], None).await.map_err(over)?;
+            let turn = hands
+                .take_turn("", vec![wanted], None)
+                .await
+                .map_err(over)?;
             let Some(call) = turn.calls.first() else {
-                return Err(StepError::new("stopped", "the step is over: nothing is called any more"));
+                return Err(StepError::new(
+                    "stopped",
+                    "the step is over: nothing is called any more",
+                ));
             };
             // The program waits, so the call does: for a person too, as long as the step may take.
             match hands.make(call, true).await.map_err(over)? {

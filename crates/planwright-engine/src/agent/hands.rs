@@ -1,5 +1,5 @@
-//! What an executor wants becomes an entry of the run first, and a run of its own then: judged, pinned, guarded,
-//! approved, resumed and undone like any other call.
+//! What an executor wants becomes an entry of the run first, and a run of its own then: judged,
+//! pinned, guarded, approved, resumed and undone like any other call.
 
 use super::{AgentOrder, unwanted};
 use crate::child::{ChildOrder, WANTED_STEP, WantedTerms, Wish};
@@ -13,8 +13,8 @@ use planwright_core::plan::{Document, Plan, Step, Subplan, literal};
 use planwright_core::policy::Subject;
 use planwright_core::review::Pin;
 use planwright_core::run::{
-    AgentCall, AgentTurn, Answer, CallFacts, CallFate, Command, Parent, Run, RunEvent, RunState, StepError,
-    StepState, StoredValue, Wanted, WantedCallFacts,
+    AgentCall, AgentTurn, Answer, CallFacts, CallFate, Command, Parent, Run, RunEvent, RunState,
+    StepError, StepState, StoredValue, Wanted, WantedCallFacts,
 };
 use planwright_core::tool::{KnownTool, ToolName};
 use serde_json::{Map, Value};
@@ -44,8 +44,8 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
-    /// Hands what was said and wanted to the run, and returns what it decided once that is durable. No turn: the step
-    /// is over, whatever its executor wants.
+    /// Hands what was said and wanted to the run, and returns what it decided once that is durable.
+    /// No turn: the step is over, whatever its executor wants.
     pub(crate) async fn take_turn(
         &self,
         text: &str,
@@ -53,7 +53,10 @@ impl Hands {
         used: Option<ModelUse>,
     ) -> Result<AgentTurn, Answer> {
         if wanted.len() > MAX_WANTED {
-            let message = format!("{} calls were wanted at once, at most {MAX_WANTED} can be", wanted.len());
+            let message = format!(
+                "{} calls were wanted at once, at most {MAX_WANTED} can be",
+                wanted.len()
+            );
             return Err(Answer::Failed(StepError::new("too_many_calls", message)));
         }
         let text = match text.is_empty() {
@@ -66,10 +69,21 @@ impl Hands {
         }
         let (step, attempt) = (self.order.ix, self.order.attempt);
         let observe = self.engine.env.agents.observe_scope;
-        let command = Command::TakeTurn { step, attempt, text, calls, used, observe };
+        let command = Command::TakeTurn {
+            step,
+            attempt,
+            text,
+            calls,
+            used,
+            observe,
+        };
         let (reply, told) = oneshot::channel();
         let sent = async {
-            self.order.inbox.send(Request::told(command, reply)).await.ok()?;
+            self.order
+                .inbox
+                .send(Request::told(command, reply))
+                .await
+                .ok()?;
             told.await.ok()?.ok()
         };
         let events = tokio::select! {
@@ -85,8 +99,17 @@ impl Hands {
         let mut decided = None;
         for event in events {
             match event {
-                RunEvent::AgentTurn { attempt, text, calls, .. } => {
-                    decided = Some(AgentTurn { attempt, text, calls });
+                RunEvent::AgentTurn {
+                    attempt,
+                    text,
+                    calls,
+                    ..
+                } => {
+                    decided = Some(AgentTurn {
+                        attempt,
+                        text,
+                        calls,
+                    });
                 }
                 // The step is over already; whatever is answered now is void.
                 RunEvent::AttemptFailed { .. } => return Err(Answer::NotMade),
@@ -111,29 +134,52 @@ impl Hands {
         let WantedCall { id, name, args } = call;
         let (id, name) = (shortened(id), shortened(name));
         let known = self.known(&name, &args).await;
-        let args = if StoredValue::can_keep(&args) { args } else { Value::Null };
+        let args = if StoredValue::can_keep(&args) {
+            args
+        } else {
+            Value::Null
+        };
         let args = self.stored(args).await?;
-        Ok(Wanted { id, tool: name, args, known })
+        Ok(Wanted {
+            id,
+            tool: name,
+            args,
+            known,
+        })
     }
 
     async fn known(&self, name: &str, args: &Value) -> Result<WantedCallFacts, StepError> {
         let catalog = self.engine.catalog();
         let resolved = catalog.resolve(name);
-        let tool = resolved.map_err(|error| StepError::new("tool_unavailable", error.to_string()))?;
+        let tool =
+            resolved.map_err(|error| StepError::new("tool_unavailable", error.to_string()))?;
         let invalid = |problem: String| Err(StepError::new("invalid_args", problem));
         let Value::Object(map) = args else {
             return invalid(format!("`{}` takes an object of arguments", tool.name));
         };
         if !StoredValue::can_keep(args) {
-            return invalid(format!("the arguments nest deeper than {} levels", StoredValue::MAX_DEPTH));
+            return invalid(format!(
+                "the arguments nest deeper than {} levels",
+                StoredValue::MAX_DEPTH
+            ));
         }
-        let (bytes, limit) = (args.to_string().len(), self.engine.env.bounds.max_document_bytes / 4);
+        let (bytes, limit) = (
+            args.to_string().len(),
+            self.engine.env.bounds.max_document_bytes / 4,
+        );
         if bytes > limit {
-            return invalid(format!("the arguments have {bytes} bytes, at most {limit} can be sent"));
+            return invalid(format!(
+                "the arguments have {bytes} bytes, at most {limit} can be sent"
+            ));
         }
         let call = call_digest(&tool.name, args);
         let facts = Box::new(self.facts(tool, map).await);
-        Ok(WantedCallFacts { tool: tool.name.clone(), read_only: tool.is_read_only(), call, facts })
+        Ok(WantedCallFacts {
+            tool: tool.name.clone(),
+            read_only: tool.is_read_only(),
+            call,
+            facts,
+        })
     }
 
     async fn facts(&self, tool: &KnownTool, args: &Map<String, Value>) -> CallFacts {
@@ -186,13 +232,23 @@ impl Hands {
         linger: bool,
     ) -> Result<ChildOrder, StepError> {
         let order = &self.order;
-        let parent = Parent { call: Some(call.number), outside: call.outside, ..order.place.clone() };
+        let parent = Parent {
+            call: Some(call.number),
+            outside: call.outside,
+            ..order.place.clone()
+        };
         let args = self.value(&call.args).await?;
         let (Some(tool), Value::Object(args)) = (&call.name, args) else {
-            return Err(StepError::new("invalid_args", "the call cannot be made as it was wanted"));
+            return Err(StepError::new(
+                "invalid_args",
+                "the call cannot be made as it was wanted",
+            ));
         };
         if parent.child() != *run {
-            return Err(StepError::new("plan_unavailable", format!("{run} is the run of something else")));
+            return Err(StepError::new(
+                "plan_unavailable",
+                format!("{run} is the run of something else"),
+            ));
         }
         let document = Document {
             id: Some(order.plan.clone()),
@@ -201,38 +257,60 @@ impl Hands {
             ..Document::default()
         };
         let plan = Plan::compile(document, &self.engine.env.bounds).map_err(|findings| {
-            let why = findings.first().map(ToString::to_string).unwrap_or_default();
+            let why = findings
+                .first()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             StepError::new("invalid_args", format!("the call cannot be made: {why}"))
         })?;
         let pin = self.new_pin(tool);
         Ok(ChildOrder {
             parent,
-            subplan: Subplan { version: order.version, plan: Arc::new(plan) },
+            subplan: Subplan {
+                version: order.version,
+                plan: Arc::new(plan),
+            },
             variables: Map::new(),
             by: order.by.clone(),
             guards: order.guards,
             linger,
             consent: order.consent.clone(),
-            wanted: Some(WantedTerms { late: order.late.clone(), pin }),
+            wanted: Some(WantedTerms {
+                late: order.late.clone(),
+                pin,
+            }),
         })
     }
 
     /// The tool as it is now, if it was not pinned with the plan.
     fn new_pin(&self, tool: &ToolName) -> Option<(String, Pin)> {
         let (name, catalog) = (tool.to_string(), self.engine.catalog());
-        let pinned = self.order.consent.as_deref().is_none_or(|consent| consent.pins.contains_key(&name));
+        let pinned = self
+            .order
+            .consent
+            .as_deref()
+            .is_none_or(|consent| consent.pins.contains_key(&name));
         let found = catalog.resolve(&name).ok().filter(|_| !pinned)?;
-        Some((name, Pin { digest: found.digest, definition: None }))
+        Some((
+            name,
+            Pin {
+                digest: found.digest,
+                definition: None,
+            },
+        ))
     }
 
-    /// The one step of the run that makes the call. What a model wrote is literal: nothing in it is a reference.
+    /// The one step of the run that makes the call. What a model wrote is literal: nothing in it is
+    /// a reference.
     fn call_step(&self, tool: &ToolName, args: Map<String, Value>) -> Step {
         let definition = &self.order.definition;
         let args = match literal(Value::Object(args)) {
             Value::Object(args) => args,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Map::new()
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Map::new(),
         };
         Step {
             id: Some(WANTED_STEP.parse().expect("letters are an id")),
@@ -246,13 +324,18 @@ impl Hands {
 
     async fn outcome(&self, run: &Run, on_request: bool) -> Result<Made, Answer> {
         if !run.state().is_terminal() {
-            return Err(Answer::Parked { run: run.id().clone() });
+            return Err(Answer::Parked {
+                run: run.id().clone(),
+            });
         }
         if *run.state() == RunState::Cancelled && on_request {
             return Err(Answer::NotMade);
         }
         let Some(ix) = run.plan().find(WANTED_STEP) else {
-            return Ok(Made::Failed(StepError::new("plan_unavailable", "the call has no step")));
+            return Ok(Made::Failed(StepError::new(
+                "plan_unavailable",
+                "the call has no step",
+            )));
         };
         if let StepState::Completed { value, .. } = run.step(ix) {
             return Ok(match self.value(value).await {
@@ -261,12 +344,14 @@ impl Hands {
             });
         }
         let report = run.step_report(ix, run.updated_at());
-        let unexplained = || StepError::new(report.status, format!("the call is {}", report.status));
+        let unexplained =
+            || StepError::new(report.status, format!("the call is {}", report.status));
         let error = report.error.clone().unwrap_or_else(unexplained);
         Ok(match error.code.as_str() {
-            "denied" => {
-                Made::Refused(StepError::new("denied", format!("a person said no: {}", error.message)))
-            }
+            "denied" => Made::Refused(StepError::new(
+                "denied",
+                format!("a person said no: {}", error.message),
+            )),
             _ => Made::Failed(error),
         })
     }
@@ -280,12 +365,17 @@ impl Hands {
         let mut value = value;
         self.engine.env.redaction.redactor().value(&mut value);
         let stored = store_value(&*self.engine.env.artifacts, value).await;
-        let (stored, _) =
-            stored.map_err(|error| Answer::Failed(StepError::new("value_not_stored", error.to_string())))?;
+        let (stored, _) = stored.map_err(|error| {
+            Answer::Failed(StepError::new("value_not_stored", error.to_string()))
+        })?;
         Ok(stored)
     }
 }
 
 fn shortened(text: String) -> String {
-    if text.len() <= MAX_NAME { text } else { text.chars().take(MAX_NAME / 4).collect() }
+    if text.len() <= MAX_NAME {
+        text
+    } else {
+        text.chars().take(MAX_NAME / 4).collect()
+    }
 }

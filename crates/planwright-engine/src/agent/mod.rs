@@ -1,5 +1,5 @@
-//! Agent steps: an executor works on an instruction with the plan's tools, and everything it wants goes through the
-//! journal of the run before it happens.
+//! Agent steps: an executor works on an instruction with the plan's tools, and everything it wants
+//! goes through the journal of the run before it happens.
 
 mod external;
 mod hands;
@@ -26,8 +26,8 @@ use tokio::sync::{mpsc, watch};
 /// What the operator decided about executors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentSettings {
-    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool only reads
-    /// and policy allows the call.
+    /// Calls outside a plan's scope are noted instead of refused; a person is asked unless the tool
+    /// only reads and policy allows the call.
     pub observe_scope: bool,
 }
 
@@ -64,7 +64,8 @@ pub(crate) struct AgentOrder {
 /// Ends when the answer of the step is not wanted any more.
 pub(crate) async fn unwanted(mut wishes: watch::Receiver<Wish>) {
     loop {
-        if matches!(*wishes.borrow_and_update(), Wish::Cancel(_)) || wishes.changed().await.is_err() {
+        if matches!(*wishes.borrow_and_update(), Wish::Cancel(_)) || wishes.changed().await.is_err()
+        {
             return;
         }
     }

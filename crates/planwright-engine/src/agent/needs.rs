@@ -39,9 +39,16 @@ impl Engine {
             Action::Agent(agent) => {
                 if let Some(executor) = &agent.executor {
                     let known = self.env.executors.names().contains(executor);
-                    return (!known).then(|| Unmanned::NoExecutor { step, executor: executor.clone() });
+                    return (!known).then(|| Unmanned::NoExecutor {
+                        step,
+                        executor: executor.clone(),
+                    });
                 }
-                let role = if agent.converse { ModelRole::Chat } else { ModelRole::Executor };
+                let role = if agent.converse {
+                    ModelRole::Chat
+                } else {
+                    ModelRole::Executor
+                };
                 (role, agent.model.as_deref())
             }
             Action::Tool { .. } | Action::Input(_) | Action::Plan(_) => return None,

@@ -1,5 +1,5 @@
-//! The built-in executor: a model with the plan's tools. Everything it said is in the journal, so that after a crash it
-//! goes on where it was, and nothing is called twice.
+//! The built-in executor: a model with the plan's tools. Everything it said is in the journal, so
+//! that after a crash it goes on where it was, and nothing is called twice.
 
 use super::hands::{Hands, Made};
 use super::messages::{data, failure, offered, refusal};
@@ -28,18 +28,30 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(hands: Hands) -> Self {
-        Self { hands, messages: Vec::new(), heard: 0, wasted: Vec::new() }
+        Self {
+            hands,
+            messages: Vec::new(),
+            heard: 0,
+            wasted: Vec::new(),
+        }
     }
 
-    /// Works until the step is done, waits for a person, or cannot go on. Also says what was spent and is in no turn.
+    /// Works until the step is done, waits for a person, or cannot go on. Also says what was spent
+    /// and is in no turn.
     pub(crate) async fn work(mut self) -> (ChildAnswer, Vec<ModelUse>) {
         let over = match self.talk().await {
-            Ok(text) => self.hands.stored(Value::String(text)).await.map(Answer::Succeeded),
+            Ok(text) => self
+                .hands
+                .stored(Value::String(text))
+                .await
+                .map(Answer::Succeeded),
             Err(answer) => Err(answer),
         };
         let answer = over.unwrap_or_else(|answer| answer);
         let large = match &answer {
-            Answer::Succeeded(stored @ StoredValue::Artifact(_)) => self.hands.value(stored).await.ok(),
+            Answer::Succeeded(stored @ StoredValue::Artifact(_)) => {
+                self.hands.value(stored).await.ok()
+            }
             _ => None,
         };
         ((answer, large.map(std::sync::Arc::new)), self.wasted)
@@ -48,12 +60,19 @@ impl Worker {
     /// Returns the text the step comes to.
     async fn talk(&mut self) -> Result<String, Answer> {
         let order = std::sync::Arc::clone(&self.hands.order);
-        let Some(agent) = order.definition.agent.as_deref() else { return Err(Answer::NotMade) };
+        let Some(agent) = order.definition.agent.as_deref() else {
+            return Err(Answer::NotMade);
+        };
         let form = if agent.converse { &CHAT } else { &EXECUTOR };
-        let system = order.briefing.system((&self.hands.engine.env.prompts, form), &order.tools);
-        let system =
-            system.map_err(|error| Answer::Failed(StepError::new("bad_prompt", error.to_string())))?;
-        self.messages = vec![Message::system(system), Message::user(order.briefing.task(agent))];
+        let system = order
+            .briefing
+            .system((&self.hands.engine.env.prompts, form), &order.tools);
+        let system = system
+            .map_err(|error| Answer::Failed(StepError::new("bad_prompt", error.to_string())))?;
+        self.messages = vec![
+            Message::system(system),
+            Message::user(order.briefing.task(agent)),
+        ];
         for turn in &order.turns {
             if let Some(text) = self.follow(turn, agent.converse).await? {
                 return Ok(text);
@@ -61,7 +80,10 @@ impl Worker {
         }
         loop {
             let answer = self.ask(agent.converse).await?;
-            let turn = self.hands.take_turn(&answer.text, answer.calls, Some(answer.used)).await?;
+            let turn = self
+                .hands
+                .take_turn(&answer.text, answer.calls, Some(answer.used))
+                .await?;
             if let Some(text) = self.follow(&turn, agent.converse).await? {
                 return Ok(text);
             }
@@ -73,7 +95,11 @@ impl Worker {
         if *engine.active.draining().borrow() {
             return Err(Answer::NotMade);
         }
-        let role = if converse { ModelRole::Chat } else { ModelRole::Executor };
+        let role = if converse {
+            ModelRole::Chat
+        } else {
+            ModelRole::Executor
+        };
         let mut request = ModelRequest::new(role, self.messages.clone());
         request.model = order.model.clone();
         request.tools = offered(&engine.catalog(), &order.tools);
@@ -98,7 +124,9 @@ impl Worker {
             return Ok(answer);
         };
         self.wasted.push(answer.used);
-        Err(Answer::Failed(StepError::new("no_answer", complaint).retryable(true)))
+        Err(Answer::Failed(
+            StepError::new("no_answer", complaint).retryable(true),
+        ))
     }
 
     /// Does what a turn says. Returns the text of the step if it is over.
@@ -113,13 +141,25 @@ impl Worker {
         let mut wanted = Vec::with_capacity(turn.calls.len());
         for call in &turn.calls {
             let args = self.hands.value(&call.args).await.map_err(Answer::Failed)?;
-            wanted.push(WantedCall { id: call.id.clone(), name: call.tool.clone(), args });
+            wanted.push(WantedCall {
+                id: call.id.clone(),
+                name: call.tool.clone(),
+                args,
+            });
         }
-        self.messages.push(Message::Assistant { text: text.clone(), calls: wanted });
+        self.messages.push(Message::Assistant {
+            text: text.clone(),
+            calls: wanted,
+        });
         if turn.calls.is_empty() {
-            return if converse { self.listen(text) } else { Ok(Some(text)) };
+            return if converse {
+                self.listen(text)
+            } else {
+                Ok(Some(text))
+            };
         }
-        // One after the other, in the order they were wanted: a later one may count on an earlier one.
+        // One after the other, in the order they were wanted: a later one may count on an earlier
+        // one.
         for call in &turn.calls {
             let made = self.hands.make(call, self.hands.order.linger).await?;
             let told = match made {
@@ -128,7 +168,11 @@ impl Worker {
                 Made::Refused(error) => refusal(&error),
             };
             let (id, name) = (call.id.clone(), call.tool.clone());
-            self.messages.push(Message::Tool { call: id, name, text: told });
+            self.messages.push(Message::Tool {
+                call: id,
+                name,
+                text: told,
+            });
         }
         Ok(None)
     }
@@ -141,7 +185,10 @@ impl Worker {
         self.heard += 1;
         match answered.replies.first() {
             Some(Reply::Values(values)) => {
-                let message = values.get(MESSAGE).and_then(Value::as_str).unwrap_or_default();
+                let message = values
+                    .get(MESSAGE)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 self.messages.push(Message::user(message));
                 Ok(None)
             }
@@ -164,8 +211,16 @@ fn question(text: &str) -> Asked {
         "required": [MESSAGE],
         "properties": {MESSAGE: {"type": "string"}},
     });
-    let question = Question { key: MESSAGE.to_owned(), message: text[..end].to_owned(), schema, url: None };
-    Asked { questions: vec![question], state: None }
+    let question = Question {
+        key: MESSAGE.to_owned(),
+        message: text[..end].to_owned(),
+        schema,
+        url: None,
+    };
+    Asked {
+        questions: vec![question],
+        state: None,
+    }
 }
 
 /// What a step says whose model gave no answer.

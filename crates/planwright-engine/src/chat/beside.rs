@@ -6,8 +6,8 @@ use crate::port::{Model, OwnerId, Tools};
 use std::sync::Arc;
 
 impl Engine {
-    /// An engine over the same store with other tools and models, and an owner of its own. A tool of one may run plans
-    /// with the other: their calls do not wait for each other's slots.
+    /// An engine over the same store with other tools and models, and an owner of its own. A tool
+    /// of one may run plans with the other: their calls do not wait for each other's slots.
     #[must_use]
     pub fn beside(&self, tools: Arc<dyn Tools>, model: Arc<dyn Model>, limits: Limits) -> Self {
         let env = &self.env;
@@ -33,6 +33,9 @@ impl Engine {
             bounds: env.bounds,
             keeping: env.keeping,
         };
-        Self { env: Arc::new(environment), active: Arc::default() }
+        Self {
+            env: Arc::new(environment),
+            active: Arc::default(),
+        }
     }
 }

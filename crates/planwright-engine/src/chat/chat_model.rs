@@ -14,9 +14,9 @@ const INTERRUPTED: &str = "[interrupted by the user]";
 /// What stands for an answer that is empty.
 const NOTHING: &str = "[the model said nothing]";
 
-/// The model for chats, or whichever the person chose. Whoever listens hears every piece of its text, and can interrupt
-/// it: an answer that is interrupted ends where it is. An answer that does not come is a turn that says so: a provider
-/// that is down for a moment ends no conversation.
+/// The model for chats, or whichever the person chose. Whoever listens hears every piece of its
+/// text, and can interrupt it: an answer that is interrupted ends where it is. An answer that does
+/// not come is a turn that says so: a provider that is down for a moment ends no conversation.
 #[derive(Clone)]
 pub struct ChatModel {
     inner: Arc<dyn Model>,
@@ -29,7 +29,9 @@ pub struct ChatModel {
 
 impl fmt::Debug for ChatModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatModel").field("chosen", &self.chosen()).finish_non_exhaustive()
+        f.debug_struct("ChatModel")
+            .field("chosen", &self.chosen())
+            .finish_non_exhaustive()
     }
 }
 
@@ -37,7 +39,14 @@ impl ChatModel {
     pub fn new(inner: Arc<dyn Model>, chosen: Option<String>, heard: TextSink) -> Self {
         let chosen = Arc::new(Mutex::new(chosen));
         let interrupted = Arc::new(watch::Sender::new(false));
-        Self { inner, chosen, heard, interrupted, failed: Arc::default(), asked: Arc::default() }
+        Self {
+            inner,
+            chosen,
+            heard,
+            interrupted,
+            failed: Arc::default(),
+            asked: Arc::default(),
+        }
     }
 
     /// From here on this model answers.
@@ -49,7 +58,8 @@ impl ChatModel {
 
     /// The model that answers now.
     pub fn current(&self) -> Result<ModelInfo, ModelError> {
-        self.inner.resolve(ModelRole::Chat, self.chosen().as_deref())
+        self.inner
+            .resolve(ModelRole::Chat, self.chosen().as_deref())
     }
 
     /// Ends the answer that is being given, and every other until [`ChatModel::listen`].
@@ -71,11 +81,17 @@ impl ChatModel {
 
     /// Why the last answer is none, if it is none.
     pub fn failed(&self) -> Option<ModelError> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn chosen(&self) -> Option<String> {
-        self.chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.chosen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -88,22 +104,37 @@ impl Model for ChatModel {
         self.current()
     }
 
-    fn used(&self, _: ModelRole, _: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
-        self.inner.used(ModelRole::Chat, self.chosen().as_deref(), usage)
+    fn used(
+        &self,
+        _: ModelRole,
+        _: Option<&str>,
+        usage: TokenUsage,
+    ) -> Result<ModelUse, ModelError> {
+        self.inner
+            .used(ModelRole::Chat, self.chosen().as_deref(), usage)
     }
 
-    fn ask(&self, mut request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
+    fn ask(
+        &self,
+        mut request: ModelRequest,
+    ) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
         let asked = match self.current() {
             Ok(asked) => asked.name,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         self.asked.store(true, Ordering::SeqCst);
         (request.role, request.model) = (ModelRole::Chat, self.chosen());
-        let (heard, told, said) =
-            (self.heard.clone(), request.told.clone(), Arc::new(Mutex::new(String::new())));
+        let (heard, told, said) = (
+            self.heard.clone(),
+            request.told.clone(),
+            Arc::new(Mutex::new(String::new())),
+        );
         let saying = Arc::clone(&said);
         request.told = TextSink::new(move |piece| {
-            saying.lock().unwrap_or_else(PoisonError::into_inner).push_str(piece);
+            saying
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_str(piece);
             heard.tell(piece);
             told.tell(piece);
         });
@@ -113,7 +144,8 @@ impl Model for ChatModel {
         Box::pin(async move {
             let mut begun = false;
             let stopped = async {
-                // The sender lives as long as the model, which may be dropped before its answer comes.
+                // The sender lives as long as the model, which may be dropped before its answer
+                // comes.
                 if interrupted.wait_for(|stop| *stop).await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -145,20 +177,38 @@ impl Model for ChatModel {
     }
 }
 
-/// Whether there is no use in saying anything more. Whatever else a provider does, the person may say something else.
+/// Whether there is no use in saying anything more. Whatever else a provider does, the person may
+/// say something else.
 fn ends_conversation(error: &ModelError) -> bool {
-    matches!(error, ModelError::Cancelled | ModelError::NotConfigured { .. } | ModelError::Unknown { .. })
+    matches!(
+        error,
+        ModelError::Cancelled | ModelError::NotConfigured { .. } | ModelError::Unknown { .. }
+    )
 }
 
 /// What was said until it ended, and why it did.
 fn noted(said: &str, why: &str, used: ModelUse) -> ModelAnswer {
-    let text = if said.is_empty() { why.to_owned() } else { format!("{said} {why}") };
-    ModelAnswer { text, calls: Vec::new(), used, cut: false }
+    let text = if said.is_empty() {
+        why.to_owned()
+    } else {
+        format!("{said} {why}")
+    };
+    ModelAnswer {
+        text,
+        calls: Vec::new(),
+        used,
+        cut: false,
+    }
 }
 
 /// Nothing was asked, or nobody worked on it.
 fn nothing(model: String) -> ModelUse {
-    ModelUse { role: ModelRole::Chat, model, usage: TokenUsage::default(), cost: None }
+    ModelUse {
+        role: ModelRole::Chat,
+        model,
+        usage: TokenUsage::default(),
+        cost: None,
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +227,14 @@ mod tests {
         let heard: Arc<Mutex<String>> = Arc::default();
         let hearing = Arc::clone(&heard);
         let sink = TextSink::new(move |piece| hearing.lock().unwrap().push_str(piece));
-        let model = ChatModel::new(Arc::new(Endless { says: "Once upon", gives_up: None }), None, sink);
+        let model = ChatModel::new(
+            Arc::new(Endless {
+                says: "Once upon",
+                gives_up: None,
+            }),
+            None,
+            sink,
+        );
         let asked = request();
         let unwanted = asked.cancelled.clone();
         let (answer, ()) = tokio::join!(model.ask(asked), async {
@@ -189,22 +246,39 @@ mod tests {
         let answer = answer.unwrap();
         assert_eq!(answer.text, "Once upon [interrupted by the user]");
         // Nobody counted, so it is estimated: what was asked, and what was said until then.
-        let estimate = TokenUsage { input: 4, output: 3, cached: 0, estimated: true };
-        assert_eq!((answer.used.role, answer.used.usage), (ModelRole::Chat, estimate));
+        let estimate = TokenUsage {
+            input: 4,
+            output: 3,
+            cached: 0,
+            estimated: true,
+        };
+        assert_eq!(
+            (answer.used.role, answer.used.usage),
+            (ModelRole::Chat, estimate)
+        );
         assert!(unwanted.is_cancelled());
         // Until the person listens again, nothing is asked at all.
         let unasked = model.ask(request()).await.unwrap();
-        assert_eq!((unasked.text.as_str(), unasked.used.usage.total()), (INTERRUPTED, 0));
+        assert_eq!(
+            (unasked.text.as_str(), unasked.used.usage.total()),
+            (INTERRUPTED, 0)
+        );
     }
 
     #[tokio::test]
     async fn the_person_chooses_among_the_models_there_are() {
         let script = ScriptedModel::default().says("hello");
         let model = ChatModel::new(Arc::new(script.clone()), None, TextSink::default());
-        assert!(matches!(model.choose("nobody/knows".to_owned()), Err(ModelError::Unknown { .. })));
+        assert!(matches!(
+            model.choose("nobody/knows".to_owned()),
+            Err(ModelError::Unknown { .. })
+        ));
         model.choose(ScriptedModel::NAME.to_owned()).unwrap();
         assert_eq!(model.ask(request()).await.unwrap().text, "hello");
         let asked = script.asked().remove(0);
-        assert_eq!((asked.role, asked.model.as_deref()), (ModelRole::Chat, Some(ScriptedModel::NAME)));
+        assert_eq!(
+            (asked.role, asked.model.as_deref()),
+            (ModelRole::Chat, Some(ScriptedModel::NAME))
+        );
     }
 }

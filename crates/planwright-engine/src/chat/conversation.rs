@@ -3,8 +3,8 @@
 use planwright_core::plan::{Document, Step, StepIx};
 use planwright_core::run::{Run, StepState};
 
-/// What marks the step of a plan as a conversation at a terminal: lists leave it out unless they are asked for it, and no
-/// supervisor goes on with it.
+/// What marks the step of a plan as a conversation at a terminal: lists leave it out unless they
+/// are asked for it, and no supervisor goes on with it.
 pub const CHAT_LABEL: &str = "chat";
 
 /// Whether a plan is a conversation at a terminal.
@@ -12,11 +12,14 @@ pub fn is_conversation(document: &Document) -> bool {
     document.steps.iter().any(converses)
 }
 
-/// Which plans a list shows for what they are: those with a label on one of their steps, or everything but
-/// conversations. `all` leaves nothing out.
+/// Which plans a list shows for what they are: those with a label on one of their steps, or
+/// everything but conversations. `all` leaves nothing out.
 pub fn is_listed(document: &Document, label: Option<&str>, all: bool) -> bool {
     match label {
-        Some(wanted) => document.steps.iter().any(|step| step.labels.iter().any(|label| label == wanted)),
+        Some(wanted) => document
+            .steps
+            .iter()
+            .any(|step| step.labels.iter().any(|label| label == wanted)),
         None => all || !is_conversation(document),
     }
 }

@@ -3,8 +3,8 @@
 use super::spending::Spending;
 use super::unfinished::Unfinished;
 use crate::port::{
-    BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome, TextSink,
-    Tools,
+    BoxFuture, Call, CallError, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Outcome,
+    TextSink, Tools,
 };
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
 use planwright_core::run::GUARD_BLOCKED;
@@ -36,7 +36,11 @@ impl Tools for CountedTools {
             Ok(()) => self.inner.call(call),
             Err(reason) => {
                 let message = format!("Guard blocked: {reason}");
-                let blocked = CallError::Failed { code: GUARD_BLOCKED.into(), message, retryable: false };
+                let blocked = CallError::Failed {
+                    code: GUARD_BLOCKED.into(),
+                    message,
+                    retryable: false,
+                };
                 Box::pin(std::future::ready(Err(blocked)))
             }
         }
@@ -73,7 +77,12 @@ impl Model for CountedModel {
         self.inner.resolve(role, model)
     }
 
-    fn used(&self, role: ModelRole, model: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
+    fn used(
+        &self,
+        role: ModelRole,
+        model: Option<&str>,
+        usage: TokenUsage,
+    ) -> Result<ModelUse, ModelError> {
         self.inner.used(role, model, usage)
     }
 
@@ -82,7 +91,11 @@ impl Model for CountedModel {
             let asked = self.inner.resolve(request.role, request.model.as_deref());
             let refused = asked.and_then(|model| {
                 let (status, message) = (0, format!("Guard blocked: {reason}"));
-                Err(ModelError::Refused { model: model.name, status, message })
+                Err(ModelError::Refused {
+                    model: model.name,
+                    status,
+                    message,
+                })
             });
             return Box::pin(std::future::ready(refused));
         }
@@ -115,7 +128,14 @@ impl Counting {
             told.tell(piece);
         });
         let open = Some(Unfinished::new(&model.inner, &request));
-        (Self { spending: model.spending.clone(), open, said }, request)
+        (
+            Self {
+                spending: model.spending.clone(),
+                open,
+                said,
+            },
+            request,
+        )
     }
 
     fn end(mut self, answered: &Result<ModelAnswer, ModelError>) {
@@ -132,7 +152,10 @@ impl Counting {
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        let used = self.open.take().and_then(|open| open.used(self.said.load(Ordering::Relaxed)));
+        let used = self
+            .open
+            .take()
+            .and_then(|open| open.used(self.said.load(Ordering::Relaxed)));
         used.iter().for_each(|used| self.spending.used(used));
     }
 }
@@ -145,19 +168,36 @@ mod tests {
     use planwright_core::model::Message;
 
     fn request() -> ModelRequest {
-        ModelRequest::new(ModelRole::Chat, vec![Message::user("Tell me a long story.")])
+        ModelRequest::new(
+            ModelRole::Chat,
+            vec![Message::user("Tell me a long story.")],
+        )
     }
 
     fn endless(gives_up: Option<ModelError>) -> Endless {
-        Endless { says: "Once upon a time", gives_up }
+        Endless {
+            says: "Once upon a time",
+            gives_up,
+        }
     }
 
     fn counted(inner: impl Model + 'static) -> (CountedModel, Spending) {
-        let spending = Spending::new(crate::chat::Budget { calls: None, tokens: Some(10) });
-        (CountedModel::new(Arc::new(inner), spending.clone()), spending)
+        let spending = Spending::new(crate::chat::Budget {
+            calls: None,
+            tokens: Some(10),
+        });
+        (
+            CountedModel::new(Arc::new(inner), spending.clone()),
+            spending,
+        )
     }
 
-    const ESTIMATE: TokenUsage = TokenUsage { input: 6, output: 4, cached: 0, estimated: true };
+    const ESTIMATE: TokenUsage = TokenUsage {
+        input: 6,
+        output: 4,
+        cached: 0,
+        estimated: true,
+    };
 
     #[tokio::test]
     async fn an_answer_that_nobody_waits_for_has_still_been_given() {
@@ -166,13 +206,21 @@ mod tests {
         assert_eq!(spending.tokens(), ESTIMATE);
         // That was all there is.
         let refused = model.ask(request()).await.unwrap_err();
-        assert!(refused.to_string().contains("the budget of 10 tokens is used up"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("the budget of 10 tokens is used up"),
+            "{refused}"
+        );
         assert_eq!(spending.tokens(), ESTIMATE);
     }
 
     #[tokio::test]
     async fn an_answer_that_breaks_off_is_counted_and_a_provider_that_is_not_there_is_not() {
-        let gone = || ModelError::Unavailable { model: "m".into(), message: "it broke off".into() };
+        let gone = || ModelError::Unavailable {
+            model: "m".into(),
+            message: "it broke off".into(),
+        };
         let (model, spending) = counted(endless(Some(gone())));
         model.ask(request()).await.unwrap_err();
         assert_eq!(spending.tokens(), ESTIMATE);
@@ -185,6 +233,14 @@ mod tests {
     async fn what_the_provider_counted_is_not_estimated() {
         let (model, spending) = counted(ScriptedModel::default().says("hello"));
         model.ask(request()).await.unwrap();
-        assert_eq!(spending.tokens(), TokenUsage { input: 10, output: 5, cached: 0, estimated: false });
+        assert_eq!(
+            spending.tokens(),
+            TokenUsage {
+                input: 10,
+                output: 5,
+                cached: 0,
+                estimated: false
+            }
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What a conversation needs beside the loop of its agent step: one budget for everything it brings about, its own choice
-//! of model, and plans as tools.
+//! What a conversation needs beside the loop of its agent step: one budget for everything it brings
+//! about, its own choice of model, and plans as tools.
 
 mod beside;
 mod chat_model;

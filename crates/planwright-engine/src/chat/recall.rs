@@ -1,5 +1,6 @@
-//! What a conversation has spent before this process goes on with it, read from the journals: its own calls and answers,
-//! and those of everything it began, also of a plan whose run a crash cut off.
+//! What a conversation has spent before this process goes on with it, read from the journals: its
+//! own calls and answers, and those of everything it began, also of a plan whose run a crash cut
+//! off.
 
 use super::spending::Spending;
 use crate::dispatch::read_value;
@@ -16,8 +17,13 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
-    /// Counts the calls and tokens of a conversation so far, those of the plans it had made, and those of their runs.
-    pub async fn recall_spending(&self, conversation: &RunId, spending: &Spending) -> Result<(), LoadError> {
+    /// Counts the calls and tokens of a conversation so far, those of the plans it had made, and
+    /// those of their runs.
+    pub async fn recall_spending(
+        &self,
+        conversation: &RunId,
+        spending: &Spending,
+    ) -> Result<(), LoadError> {
         let mut recall = Recall {
             engine: self,
             spending,
@@ -40,7 +46,8 @@ struct Recall<'a> {
     /// Runs that belong to the conversation and are not counted yet.
     open: Vec<RunId>,
     seen: BTreeSet<RunId>,
-    /// The plans that were brought with a trace; looked up once, if a call did not say which plan it made.
+    /// The plans that were brought with a trace; looked up once, if a call did not say which plan
+    /// it made.
     made: Option<BTreeMap<TraceId, PlanId>>,
 }
 
@@ -69,7 +76,9 @@ impl Recall<'_> {
             self.count_subplan(run, step).await?;
         }
         for call in &noted.wanted {
-            let CallFate::Run(child) = &call.fate else { continue };
+            let CallFate::Run(child) = &call.fate else {
+                continue;
+            };
             self.open.push(child.clone());
             if let Some(tool) = PlanTool::named(&call.tool) {
                 self.count_plan(tool, call, child).await?;
@@ -78,15 +87,29 @@ impl Recall<'_> {
         Ok(())
     }
 
-    /// A step that runs another plan calls nothing itself, unless a server has the name that such steps go by.
+    /// A step that runs another plan calls nothing itself, unless a server has the name that such
+    /// steps go by.
     async fn count_subplan(&mut self, run: &RunId, step: &StepId) -> Result<(), LoadError> {
         let (name, index) = match split_instance(step.as_str()) {
             Some((name, index)) => (name.parse().unwrap_or_else(|_| step.clone()), Some(index)),
             None => (step.clone(), None),
         };
-        let place = Parent { run: run.clone(), step: name, index, call: None, outside: false };
+        let place = Parent {
+            run: run.clone(),
+            step: name,
+            index,
+            call: None,
+            outside: false,
+        };
         let child = place.child();
-        if self.engine.env.store.head(&StreamName::Run(child.clone())).await? == Head::EMPTY {
+        if self
+            .engine
+            .env
+            .store
+            .head(&StreamName::Run(child.clone()))
+            .await?
+            == Head::EMPTY
+        {
             self.spending.before(1, []);
         } else {
             self.open.push(child);
@@ -94,11 +117,22 @@ impl Recall<'_> {
         Ok(())
     }
 
-    /// What a plan tool had made, and the run it began: as it said when it came back, else by the trace it left.
-    async fn count_plan(&mut self, tool: PlanTool, call: &AgentCall, child: &RunId) -> Result<(), LoadError> {
-        let Some((trace, result)) = self.call(child).await? else { return Ok(()) };
-        let said =
-            |key: &str| result.as_ref().and_then(|result| result.get(key)?.as_str().map(str::to_owned));
+    /// What a plan tool had made, and the run it began: as it said when it came back, else by the
+    /// trace it left.
+    async fn count_plan(
+        &mut self,
+        tool: PlanTool,
+        call: &AgentCall,
+        child: &RunId,
+    ) -> Result<(), LoadError> {
+        let Some((trace, result)) = self.call(child).await? else {
+            return Ok(());
+        };
+        let said = |key: &str| {
+            result
+                .as_ref()
+                .and_then(|result| result.get(key)?.as_str().map(str::to_owned))
+        };
         let plan = match said("planId").and_then(|plan| plan.parse().ok()) {
             Some(plan) => Some(plan),
             None if tool == PlanTool::Execute => self.named_plan(call).await,
@@ -113,7 +147,8 @@ impl Recall<'_> {
         if tool != PlanTool::Execute {
             let first = review.versions().first();
             let planned = first.and_then(|version| version.planning.as_deref());
-            self.spending.before(0, planned.into_iter().flat_map(|planning| &planning.used));
+            self.spending
+                .before(0, planned.into_iter().flat_map(|planning| &planning.used));
         }
         if let Some(run) = said("runId").and_then(|run| run.parse().ok()) {
             self.open.push(run);

@@ -27,14 +27,19 @@ struct Spent {
 
 impl Spending {
     pub fn new(budget: Budget) -> Self {
-        Self { budget, ..Self::default() }
+        Self {
+            budget,
+            ..Self::default()
+        }
     }
 
     /// Counts one call, unless the budget is used up: then the reason.
     pub(super) fn call(&self) -> Result<(), String> {
         let mut spent = self.spent();
         match self.budget.calls {
-            Some(limit) if spent.calls >= limit => Err(format!("the budget of {limit} calls is used up")),
+            Some(limit) if spent.calls >= limit => {
+                Err(format!("the budget of {limit} calls is used up"))
+            }
             Some(_) | None => {
                 spent.calls += 1;
                 Ok(())
@@ -79,13 +84,20 @@ impl Spending {
     /// Over all models.
     pub fn tokens(&self) -> TokenUsage {
         let mut all = TokenUsage::default();
-        self.spent().models.values().for_each(|(usage, _)| all += *usage);
+        self.spent()
+            .models
+            .values()
+            .for_each(|(usage, _)| all += *usage);
         all
     }
 
     /// What each model took, and what that cost where a price is known.
     pub fn models(&self) -> Vec<(String, TokenUsage, Option<Cost>)> {
-        self.spent().models.iter().map(|(name, (usage, cost))| (name.clone(), *usage, *cost)).collect()
+        self.spent()
+            .models
+            .iter()
+            .map(|(name, (usage, cost))| (name.clone(), *usage, *cost))
+            .collect()
     }
 
     pub fn budget(&self) -> Budget {

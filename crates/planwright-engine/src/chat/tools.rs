@@ -17,7 +17,11 @@ pub struct ConversationTools {
 
 impl ConversationTools {
     pub fn new(inner: Arc<dyn Tools>) -> Self {
-        Self { inner, servers: None, plans: None }
+        Self {
+            inner,
+            servers: None,
+            plans: None,
+        }
     }
 
     /// Only the tools of these servers.
@@ -42,14 +46,22 @@ impl Tools for ConversationTools {
         }
         let wanted = |tool: &&Arc<KnownTool>| {
             let taken = self.plans.is_some() && tool.name.server == PLAN_TOOLS_SERVER;
-            !taken && self.servers.as_ref().is_none_or(|servers| servers.contains(&tool.name.server))
+            !taken
+                && self
+                    .servers
+                    .as_ref()
+                    .is_none_or(|servers| servers.contains(&tool.name.server))
         };
         let plans = self.plans.iter().flat_map(|(_, tools)| tools);
         all.iter().filter(wanted).chain(plans).cloned().collect()
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
-        let Some((plans, _)) = self.plans.as_ref().filter(|_| call.tool.server == PLAN_TOOLS_SERVER) else {
+        let Some((plans, _)) = self
+            .plans
+            .as_ref()
+            .filter(|_| call.tool.server == PLAN_TOOLS_SERVER)
+        else {
             return self.inner.call(call);
         };
         let Some(tool) = PlanTool::named(&call.tool.tool) else {

@@ -1,5 +1,6 @@
-//! What an answer took that did not come to its end: nobody counted its tokens, and the provider wants to be paid for them
-//! all the same. So they are estimated, and whoever interrupts an answer has still spent something.
+//! What an answer took that did not come to its end: nobody counted its tokens, and the provider
+//! wants to be paid for them all the same. So they are estimated, and whoever interrupts an answer
+//! has still spent something.
 
 use crate::port::{Model, ModelError, ModelRequest};
 use planwright_core::model::{ModelRole, ModelUse, TokenUsage};
@@ -17,19 +18,32 @@ pub(super) struct Unfinished {
 impl Unfinished {
     pub(super) fn new(model: &Arc<dyn Model>, request: &ModelRequest) -> Self {
         let (role, chosen) = (request.role, request.model.clone());
-        Self { model: Arc::clone(model), role, chosen, asked: request.estimate(0) }
+        Self {
+            model: Arc::clone(model),
+            role,
+            chosen,
+            asked: request.estimate(0),
+        }
     }
 
     /// What it took, if it ends after so many bytes. Nothing if there is no such model.
     pub(super) fn used(&self, said: usize) -> Option<ModelUse> {
-        let usage = TokenUsage { output: TokenUsage::of_length(said), ..self.asked };
-        self.model.used(self.role, self.chosen.as_deref(), usage).ok()
+        let usage = TokenUsage {
+            output: TokenUsage::of_length(said),
+            ..self.asked
+        };
+        self.model
+            .used(self.role, self.chosen.as_deref(), usage)
+            .ok()
     }
 
-    /// What it took, if it ends with an error after so many bytes. A provider that refused, or was not there, did nothing.
+    /// What it took, if it ends with an error after so many bytes. A provider that refused, or was
+    /// not there, did nothing.
     pub(super) fn used_until(&self, error: &ModelError, said: usize) -> Option<ModelUse> {
         let at_work = match error {
-            ModelError::TimedOut { .. } | ModelError::Unreadable { .. } | ModelError::Cancelled => true,
+            ModelError::TimedOut { .. } | ModelError::Unreadable { .. } | ModelError::Cancelled => {
+                true
+            }
             ModelError::NotConfigured { .. }
             | ModelError::Unknown { .. }
             | ModelError::NoKey { .. }

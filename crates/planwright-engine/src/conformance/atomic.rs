@@ -13,7 +13,10 @@ fn impossible() -> Append {
 
 pub async fn a_plan_and_a_run_are_written_together(store: Subject) {
     let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
-    store.append(vec![plan.grow(&["run opened"]), run.grow(&["opened"])]).await.unwrap();
+    store
+        .append(vec![plan.grow(&["run opened"]), run.grow(&["opened"])])
+        .await
+        .unwrap();
     assert_eq!(bodies(&store, &plan.stream).await, ["run opened"]);
     assert_eq!(bodies(&store, &run.stream).await, ["opened"]);
 }
@@ -23,38 +26,67 @@ pub async fn a_conflict_in_the_second_append_takes_the_first_back(store: Subject
     store.append(vec![chain.grow(&["one"])]).await.unwrap();
     let head = chain.head;
     let refused = store.append(vec![chain.grow(&["two"]), impossible()]).await;
-    assert!(matches!(refused, Err(AppendError::Conflict { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AppendError::Conflict { .. })),
+        "{refused:?}"
+    );
     assert_eq!(store.head(&chain.stream).await.unwrap(), head);
     assert_eq!(bodies(&store, &chain.stream).await, ["one"]);
 }
 
 pub async fn a_duplicate_in_the_second_append_takes_the_first_back(store: Subject) {
     let (mut one, mut two) = (Chain::of("plan/one"), Chain::of("plan/two"));
-    store.append(vec![two.grow_keyed(&[(Some("k"), "first")])]).await.unwrap();
-    let refused = store.append(vec![one.grow(&["one"]), two.grow_keyed(&[(Some("k"), "second")])]).await;
-    assert!(matches!(refused, Err(AppendError::Duplicate { .. })), "{refused:?}");
+    store
+        .append(vec![two.grow_keyed(&[(Some("k"), "first")])])
+        .await
+        .unwrap();
+    let refused = store
+        .append(vec![
+            one.grow(&["one"]),
+            two.grow_keyed(&[(Some("k"), "second")]),
+        ])
+        .await;
+    assert!(
+        matches!(refused, Err(AppendError::Duplicate { .. })),
+        "{refused:?}"
+    );
     assert_eq!(store.head(&one.stream).await.unwrap(), Head::EMPTY);
 }
 
 pub async fn a_fenced_second_append_takes_the_first_back(store: Subject) {
     let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
     run.open(&store, "a", LONG).await;
-    let stale = Append { lease: LeaseRule::Held { epoch: 9 }, ..run.grow(&["stale"]) };
+    let stale = Append {
+        lease: LeaseRule::Held { epoch: 9 },
+        ..run.grow(&["stale"])
+    };
     let refused = store.append(vec![plan.grow(&["one"]), stale]).await;
-    assert!(matches!(refused, Err(AppendError::Fenced { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AppendError::Fenced { .. })),
+        "{refused:?}"
+    );
     assert_eq!(store.head(&plan.stream).await.unwrap(), Head::EMPTY);
 }
 
 pub async fn a_refused_append_changes_no_status(store: Subject) {
     let mut chain = Chain::of("plan/p");
-    let begin = Append { status: status("p", "draft"), ..chain.grow(&["one"]) };
+    let begin = Append {
+        status: status("p", "draft"),
+        ..chain.grow(&["one"])
+    };
     store.append(vec![begin]).await.unwrap();
-    let change = Append { status: status("p", "approved"), ..chain.grow(&["two"]) };
+    let change = Append {
+        status: status("p", "approved"),
+        ..chain.grow(&["two"])
+    };
     store.append(vec![change, impossible()]).await.unwrap_err();
     let info = store.info(&chain.stream).await.unwrap().unwrap();
     assert_eq!(info.status.status, "draft");
     let new = Chain::of("plan/new");
-    let begin = Append { status: status("new", "draft"), ..new.nothing() };
+    let begin = Append {
+        status: status("new", "draft"),
+        ..new.nothing()
+    };
     store.append(vec![begin, impossible()]).await.unwrap_err();
     assert_eq!(store.plans().await.unwrap().len(), 1);
 }
@@ -62,7 +94,10 @@ pub async fn a_refused_append_changes_no_status(store: Subject) {
 pub async fn a_refused_append_answers_no_message(store: Subject) {
     let chain = Chain::of("run/r");
     let message = store.send(chain.run(), b"pause".to_vec()).await.unwrap();
-    let answer = Append { answers: vec![(message, Ok(()))], ..chain.nothing() };
+    let answer = Append {
+        answers: vec![(message, Ok(()))],
+        ..chain.nothing()
+    };
     store.append(vec![answer, impossible()]).await.unwrap_err();
     assert_eq!(store.answer(message).await.unwrap(), None);
     assert_eq!(store.messages(chain.run()).await.unwrap().len(), 1);
@@ -70,27 +105,44 @@ pub async fn a_refused_append_answers_no_message(store: Subject) {
 
 pub async fn a_refused_append_opens_no_lease(store: Subject) {
     let mut chain = Chain::of("run/r");
-    let open = LeaseRule::Open { owner: owner("a"), ttl: LONG };
-    let open = Append { lease: open, ..chain.grow(&["opened"]) };
+    let open = LeaseRule::Open {
+        owner: owner("a"),
+        ttl: LONG,
+    };
+    let open = Append {
+        lease: open,
+        ..chain.grow(&["opened"])
+    };
     store.append(vec![open, impossible()]).await.unwrap_err();
     assert_eq!(store.lease(chain.run()).await.unwrap(), None);
     let absent = store.acquire(chain.run(), &owner("b"), LONG).await;
-    assert!(matches!(absent, Err(AcquireError::NoSuchRun(_))), "{absent:?}");
+    assert!(
+        matches!(absent, Err(AcquireError::NoSuchRun(_))),
+        "{absent:?}"
+    );
 }
 
 pub async fn a_refused_append_gives_no_lease_back(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
-    let release = Append { lease: LeaseRule::Release { epoch: 1 }, ..chain.nothing() };
+    let release = Append {
+        lease: LeaseRule::Release { epoch: 1 },
+        ..chain.nothing()
+    };
     store.append(vec![release, impossible()]).await.unwrap_err();
     assert!(store.lease(chain.run()).await.unwrap().is_some());
-    chain.put(&store, "still held", LeaseRule::Held { epoch: 1 }).await;
+    chain
+        .put(&store, "still held", LeaseRule::Held { epoch: 1 })
+        .await;
 }
 
 pub async fn a_refused_append_claims_no_key(store: Subject) {
     let mut chain = Chain::of("plan/p");
     let keyed = chain.grow_keyed(&[(Some("k"), "one")]);
-    store.append(vec![keyed.clone(), impossible()]).await.unwrap_err();
+    store
+        .append(vec![keyed.clone(), impossible()])
+        .await
+        .unwrap_err();
     store.append(vec![keyed]).await.unwrap();
     assert_eq!(bodies(&store, &chain.stream).await, ["one"]);
 }

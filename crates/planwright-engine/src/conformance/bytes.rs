@@ -6,7 +6,10 @@ use planwright_core::journal::Record;
 use planwright_core::time::Timestamp;
 
 async fn comes_back(store: &Subject, record: Record, chain: &Chain) {
-    let append = Append { records: vec![record.clone()], ..chain.nothing() };
+    let append = Append {
+        records: vec![record.clone()],
+        ..chain.nothing()
+    };
     store.append(vec![append]).await.unwrap();
     let found = store.read(&chain.stream, chain.head.seq, 1).await.unwrap();
     assert!(found == [record], "the record came back changed");
@@ -14,7 +17,12 @@ async fn comes_back(store: &Subject, record: Record, chain: &Chain) {
 
 pub async fn nul_and_invalid_utf8_are_kept(store: Subject) {
     let mut chain = Chain::of("run/r");
-    for body in [b"a\0b".as_slice(), b"\0", b"\xff\xfe\0\x80", b"\xed\xa0\x80"] {
+    for body in [
+        b"a\0b".as_slice(),
+        b"\0",
+        b"\xff\xfe\0\x80",
+        b"\xed\xa0\x80",
+    ] {
         let record = chain.record(None, body);
         comes_back(&store, record.clone(), &chain).await;
         chain.head = record.head();
@@ -23,8 +31,9 @@ pub async fn nul_and_invalid_utf8_are_kept(store: Subject) {
 
 pub async fn a_mebibyte_is_kept(store: Subject) {
     let mut chain = Chain::of("run/r");
-    let body: Vec<u8> =
-        (0..1024 * 1024_u32).map(|number| number.to_le_bytes()[1] ^ number.to_le_bytes()[0]).collect();
+    let body: Vec<u8> = (0..1024 * 1024_u32)
+        .map(|number| number.to_le_bytes()[1] ^ number.to_le_bytes()[0])
+        .collect();
     let record = chain.record(Some("large"), &body);
     comes_back(&store, record.clone(), &chain).await;
     chain.head = record.head();
@@ -44,8 +53,10 @@ pub async fn every_byte_value_is_kept(store: Subject) {
 
 pub async fn odd_keys_are_kept(store: Subject) {
     let mut chain = Chain::of("run/r");
-    for key in ["a'b", "\"", "%_", "ключ", "k ", "K", "k", "1", "01", "a/b?c#d", "-- x", "e\u{301}", "\u{e9}"]
-    {
+    for key in [
+        "a'b", "\"", "%_", "ключ", "k ", "K", "k", "1", "01", "a/b?c#d", "-- x", "e\u{301}",
+        "\u{e9}",
+    ] {
         let record = chain.record(Some(key), b"body");
         comes_back(&store, record.clone(), &chain).await;
         chain.head = record.head();
@@ -54,7 +65,12 @@ pub async fn odd_keys_are_kept(store: Subject) {
 
 pub async fn extreme_times_and_epochs_are_kept(store: Subject) {
     let mut chain = Chain::of("run/r");
-    for (at, epoch) in [(0, 0), (-1, 1), (i64::MIN, 2), (i64::MAX, i64::MAX.unsigned_abs())] {
+    for (at, epoch) in [
+        (0, 0),
+        (-1, 1),
+        (i64::MIN, 2),
+        (i64::MAX, i64::MAX.unsigned_abs()),
+    ] {
         let at = Timestamp::from_millis(at);
         let record = Record::after(chain.head, &chain.stream, at, epoch, None, b"body".to_vec());
         comes_back(&store, record.clone(), &chain).await;

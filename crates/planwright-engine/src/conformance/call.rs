@@ -6,7 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The first attempt of a call. `tool` is a full name; the arguments are an object.
 pub fn first(tool: &str, args: Value) -> Call {
-    let Value::Object(args) = args else { panic!("arguments are an object") };
+    let Value::Object(args) = args else {
+        panic!("arguments are an object")
+    };
     Call {
         tool: tool.to_owned().try_into().unwrap(),
         args,

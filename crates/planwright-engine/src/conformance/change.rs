@@ -8,7 +8,9 @@ use tokio::sync::watch;
 /// A bound for a broken store, not a pause: a sound one answers at once.
 async fn wakes(changes: &mut watch::Receiver<u64>) {
     let woken = tokio::time::timeout(Duration::from_secs(10), changes.changed()).await;
-    woken.expect("nobody was woken").expect("the store is alive");
+    woken
+        .expect("nobody was woken")
+        .expect("the store is alive");
 }
 
 pub async fn an_append_is_noticed(store: Subject) {
@@ -22,7 +24,10 @@ pub async fn an_append_is_noticed(store: Subject) {
 
 pub async fn a_message_is_noticed(store: Subject) {
     let mut changes = store.changes();
-    store.send(Chain::of("run/r").run(), b"pause".to_vec()).await.unwrap();
+    store
+        .send(Chain::of("run/r").run(), b"pause".to_vec())
+        .await
+        .unwrap();
     wakes(&mut changes).await;
 }
 
@@ -30,7 +35,10 @@ pub async fn an_answer_is_noticed(store: Subject) {
     let chain = Chain::of("run/r");
     let message = store.send(chain.run(), b"pause".to_vec()).await.unwrap();
     let mut changes = store.changes();
-    let append = Append { answers: vec![(message, Ok(()))], ..chain.nothing() };
+    let append = Append {
+        answers: vec![(message, Ok(()))],
+        ..chain.nothing()
+    };
     store.append(vec![append]).await.unwrap();
     wakes(&mut changes).await;
 }
@@ -38,7 +46,9 @@ pub async fn an_answer_is_noticed(store: Subject) {
 pub async fn a_takeover_is_noticed(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
-    chain.put(&store, "done", LeaseRule::Release { epoch: 1 }).await;
+    chain
+        .put(&store, "done", LeaseRule::Release { epoch: 1 })
+        .await;
     let mut changes = store.changes();
     store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
     wakes(&mut changes).await;

@@ -14,11 +14,17 @@ async fn conflicts(store: &Subject, append: Append) -> Head {
 
 pub async fn a_head_with_another_number_conflicts(store: Subject) {
     let mut chain = Chain::of("plan/p");
-    store.append(vec![chain.grow(&["one", "two"])]).await.unwrap();
+    store
+        .append(vec![chain.grow(&["one", "two"])])
+        .await
+        .unwrap();
     let mut wrong = chain.clone();
     wrong.head.seq = 1;
     conflicts(&store, wrong.grow(&["x"])).await;
-    wrong.head = Head { seq: 3, ..chain.head };
+    wrong.head = Head {
+        seq: 3,
+        ..chain.head
+    };
     conflicts(&store, wrong.grow(&["x"])).await;
     assert_eq!(store.head(&chain.stream).await.unwrap(), chain.head);
 }
@@ -52,8 +58,15 @@ pub async fn a_conflict_says_what_was_found(store: Subject) {
     let mut stale = chain.clone();
     store.append(vec![chain.grow(&["one"])]).await.unwrap();
     match store.append(vec![stale.grow(&["x"])]).await {
-        Err(AppendError::Conflict { stream, expected, found }) => {
-            assert_eq!((stream, expected, found), (chain.stream, Head::EMPTY, chain.head));
+        Err(AppendError::Conflict {
+            stream,
+            expected,
+            found,
+        }) => {
+            assert_eq!(
+                (stream, expected, found),
+                (chain.stream, Head::EMPTY, chain.head)
+            );
         }
         other => panic!("expected a conflict, got {other:?}"),
     }
@@ -73,7 +86,10 @@ pub async fn records_that_do_not_follow_the_head_are_refused(store: Subject) {
     let mut append = chain.grow(&["two", "three", "four"]);
     append.records.remove(1);
     let refused = store.append(vec![append]).await;
-    assert!(matches!(refused, Err(AppendError::Store(StoreError::Failed(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AppendError::Store(StoreError::Failed(_)))),
+        "{refused:?}"
+    );
     assert_eq!(store.head(&chain.stream).await.unwrap(), head);
 }
 
@@ -91,6 +107,9 @@ pub async fn the_second_of_two_appends_sees_the_first(store: Subject) {
     let mut twin = chain.clone();
     let appends = vec![chain.grow(&["one"]), twin.grow(&["also one"])];
     let refused = store.append(appends).await;
-    assert!(matches!(refused, Err(AppendError::Conflict { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AppendError::Conflict { .. })),
+        "{refused:?}"
+    );
     assert_eq!(store.head(&chain.stream).await.unwrap(), Head::EMPTY);
 }

@@ -6,17 +6,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 async fn all(store: &Subject) -> Vec<Placed> {
-    store.feed(&FeedOf::All, Position(0), usize::MAX).await.unwrap()
+    store
+        .feed(&FeedOf::All, Position(0), usize::MAX)
+        .await
+        .unwrap()
 }
 
 async fn of_plan(store: &Subject, plan: &str) -> Vec<Placed> {
-    store.feed(&FeedOf::Plan(plan.parse().unwrap()), Position(0), usize::MAX).await.unwrap()
+    store
+        .feed(
+            &FeedOf::Plan(plan.parse().unwrap()),
+            Position(0),
+            usize::MAX,
+        )
+        .await
+        .unwrap()
 }
 
 /// `stream: body` of every record.
 fn texts(placed: &[Placed]) -> Vec<String> {
     let text = |placed: &Placed| {
-        format!("{}: {}", placed.stream, String::from_utf8(placed.record.body.clone()).unwrap())
+        format!(
+            "{}: {}",
+            placed.stream,
+            String::from_utf8(placed.record.body.clone()).unwrap()
+        )
     };
     placed.iter().map(text).collect()
 }
@@ -30,7 +44,9 @@ async fn paged(store: &Subject, of: &FeedOf, limit: usize) -> Vec<Placed> {
     let (mut found, mut after) = (Vec::new(), Position(0));
     loop {
         let page = store.feed(of, after, limit).await.unwrap();
-        let Some(last) = page.last() else { return found };
+        let Some(last) = page.last() else {
+            return found;
+        };
         assert!(page.len() <= limit);
         after = last.position;
         found.extend(page);
@@ -39,15 +55,26 @@ async fn paged(store: &Subject, of: &FeedOf, limit: usize) -> Vec<Placed> {
 
 /// Two plans with runs, written in turns.
 async fn two_plans(store: &Subject) {
-    let mut chains: Vec<_> =
-        [("plan/p", "p"), ("plan/q", "q"), ("run/p1", "p"), ("run/q1", "q"), ("run/p2", "p")]
-            .map(|(name, plan)| (Chain::of(name), plan))
-            .into();
+    let mut chains: Vec<_> = [
+        ("plan/p", "p"),
+        ("plan/q", "q"),
+        ("run/p1", "p"),
+        ("run/q1", "q"),
+        ("run/p2", "p"),
+    ]
+    .map(|(name, plan)| (Chain::of(name), plan))
+    .into();
     for turn in 0..4 {
         for (chain, plan) in &mut chains {
             let bodies = [format!("{turn}a"), format!("{turn}b")];
             let append = chain.grow(&[&bodies[0], &bodies[1]]);
-            store.append(vec![Append { status: status(plan, "any"), ..append }]).await.unwrap();
+            store
+                .append(vec![Append {
+                    status: status(plan, "any"),
+                    ..append
+                }])
+                .await
+                .unwrap();
         }
     }
 }
@@ -61,9 +88,18 @@ pub async fn records_come_in_the_order_of_their_commits(store: Subject) {
     let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
     store.append(vec![run.grow(&["one"])]).await.unwrap();
     store.append(vec![plan.grow(&["two"])]).await.unwrap();
-    store.append(vec![run.grow(&["three", "four"]), plan.grow(&["five"])]).await.unwrap();
+    store
+        .append(vec![run.grow(&["three", "four"]), plan.grow(&["five"])])
+        .await
+        .unwrap();
     let found = all(&store).await;
-    let expected = ["run/r: one", "plan/p: two", "run/r: three", "run/r: four", "plan/p: five"];
+    let expected = [
+        "run/r: one",
+        "plan/p: two",
+        "run/r: three",
+        "run/r: four",
+        "plan/p: five",
+    ];
     assert_eq!(texts(&found), expected);
     assert_eq!(positions(&found), [1, 2, 3, 4, 5]);
 }
@@ -73,7 +109,10 @@ pub async fn the_order_is_that_of_commits_and_not_of_times(store: Subject) {
     late.at = planwright_core::time::Timestamp::from_millis(9_000);
     store.append(vec![late.grow(&["one"])]).await.unwrap();
     store.append(vec![early.grow(&["two"])]).await.unwrap();
-    assert_eq!(texts(&all(&store).await), ["run/late: one", "run/early: two"]);
+    assert_eq!(
+        texts(&all(&store).await),
+        ["run/late: one", "run/early: two"]
+    );
 }
 
 pub async fn the_records_are_those_of_their_streams(store: Subject) {
@@ -90,7 +129,9 @@ pub async fn the_records_are_those_of_their_streams(store: Subject) {
 
 pub async fn a_plan_has_its_own_records_and_those_of_its_runs(store: Subject) {
     two_plans(&store).await;
-    let own = |placed: &Placed| ["plan/p", "run/p1", "run/p2"].contains(&placed.stream.to_string().as_str());
+    let own = |placed: &Placed| {
+        ["plan/p", "run/p1", "run/p2"].contains(&placed.stream.to_string().as_str())
+    };
     let expected: Vec<_> = all(&store).await.into_iter().filter(own).collect();
     assert_eq!(expected.len(), 24);
     assert_eq!(of_plan(&store, "p").await, expected);
@@ -102,7 +143,11 @@ pub async fn a_feed_is_read_page_by_page(store: Subject) {
     for of in [FeedOf::All, FeedOf::Plan("p".parse().unwrap())] {
         let whole = store.feed(&of, Position(0), usize::MAX).await.unwrap();
         for limit in [1, 2, 3, 7, 100] {
-            assert_eq!(paged(&store, &of, limit).await, whole, "{of:?} in pages of {limit}");
+            assert_eq!(
+                paged(&store, &of, limit).await,
+                whole,
+                "{of:?} in pages of {limit}"
+            );
         }
     }
 }
@@ -112,8 +157,15 @@ pub async fn reading_goes_on_after_any_position(store: Subject) {
     for of in [FeedOf::All, FeedOf::Plan("q".parse().unwrap())] {
         let whole = store.feed(&of, Position(0), usize::MAX).await.unwrap();
         for after in 0..=41 {
-            let rest: Vec<_> = whole.iter().filter(|placed| placed.position.0 > after).cloned().collect();
-            assert_eq!(store.feed(&of, Position(after), usize::MAX).await.unwrap(), rest);
+            let rest: Vec<_> = whole
+                .iter()
+                .filter(|placed| placed.position.0 > after)
+                .cloned()
+                .collect();
+            assert_eq!(
+                store.feed(&of, Position(after), usize::MAX).await.unwrap(),
+                rest
+            );
         }
         assert_eq!(store.feed(&of, Position(u64::MAX), 5).await.unwrap(), []);
         assert_eq!(store.feed(&of, Position(0), 0).await.unwrap(), []);
@@ -124,7 +176,10 @@ pub async fn a_refused_append_takes_no_place(store: Subject) {
     let mut chain = Chain::of("plan/p");
     store.append(vec![chain.grow(&["one"])]).await.unwrap();
     let stale = Chain::of("plan/p").grow(&["never"]);
-    store.append(vec![Chain::of("run/r").grow(&["never"]), stale]).await.unwrap_err();
+    store
+        .append(vec![Chain::of("run/r").grow(&["never"]), stale])
+        .await
+        .unwrap_err();
     store.append(vec![chain.grow(&["two"])]).await.unwrap();
     let found = all(&store).await;
     assert_eq!(texts(&found), ["plan/p: one", "plan/p: two"]);
@@ -140,7 +195,10 @@ pub async fn whoever_follows_many_writers_misses_nothing(store: Subject) {
             tokio::spawn(async move {
                 let mut chain = Chain::of(&format!("run/r{number}"));
                 for _ in 0..APPENDS {
-                    let append = Append { status: status("p", "any"), ..chain.grow(&["one", "two"]) };
+                    let append = Append {
+                        status: status("p", "any"),
+                        ..chain.grow(&["one", "two"])
+                    };
                     store.append(vec![append]).await.unwrap();
                 }
             })
@@ -153,9 +211,14 @@ pub async fn whoever_follows_many_writers_misses_nothing(store: Subject) {
         let before = found.len() + found_of_plan.len();
         let after = found.last().map_or(Position(0), |placed| placed.position);
         found.extend(store.feed(&FeedOf::All, after, 7).await.unwrap());
-        let after = found_of_plan.last().map_or(Position(0), |placed| placed.position);
+        let after = found_of_plan
+            .last()
+            .map_or(Position(0), |placed| placed.position);
         found_of_plan.extend(store.feed(&plan, after, 7).await.unwrap());
-        assert!(!ended || found.len() + found_of_plan.len() > before, "the feed ends too early");
+        assert!(
+            !ended || found.len() + found_of_plan.len() > before,
+            "the feed ends too early"
+        );
         tokio::task::yield_now().await;
     }
     for writer in writers {

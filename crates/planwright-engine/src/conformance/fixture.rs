@@ -22,7 +22,11 @@ pub(super) struct Chain {
 
 impl Chain {
     pub(super) fn of(name: &str) -> Self {
-        Self { stream: name.parse().unwrap(), head: Head::EMPTY, at: Timestamp::from_millis(1_000) }
+        Self {
+            stream: name.parse().unwrap(),
+            head: Head::EMPTY,
+            at: Timestamp::from_millis(1_000),
+        }
     }
 
     pub(super) fn run(&self) -> &RunId {
@@ -34,7 +38,14 @@ impl Chain {
 
     /// The record that would come next.
     pub(super) fn record(&self, key: Option<&str>, body: &[u8]) -> Record {
-        Record::after(self.head, &self.stream, self.at, 1, key.map(str::to_owned), body.to_vec())
+        Record::after(
+            self.head,
+            &self.stream,
+            self.at,
+            1,
+            key.map(str::to_owned),
+            body.to_vec(),
+        )
     }
 
     /// The append of one record per body, believing that it will succeed.
@@ -51,7 +62,11 @@ impl Chain {
             self.head = record.head();
             records.push(record);
         }
-        Append { records, expected, ..self.nothing() }
+        Append {
+            records,
+            expected,
+            ..self.nothing()
+        }
     }
 
     /// An append that adds nothing.
@@ -68,13 +83,24 @@ impl Chain {
 
     /// Appends one record under `rule`.
     pub(super) async fn put(&mut self, store: &Subject, body: &str, rule: LeaseRule) {
-        let append = Append { lease: rule, ..self.grow(&[body]) };
+        let append = Append {
+            lease: rule,
+            ..self.grow(&[body])
+        };
         store.append(vec![append]).await.unwrap();
     }
 
     /// Begins the run with a lease for `owner`.
     pub(super) async fn open(&mut self, store: &Subject, by: &str, ttl: Duration) {
-        self.put(store, "opened", LeaseRule::Open { owner: owner(by), ttl }).await;
+        self.put(
+            store,
+            "opened",
+            LeaseRule::Open {
+                owner: owner(by),
+                ttl,
+            },
+        )
+        .await;
     }
 }
 
@@ -92,5 +118,8 @@ pub(super) fn status(plan: &str, status: &str) -> Option<StreamStatus> {
 
 pub(super) async fn bodies(store: &Subject, stream: &StreamName) -> Vec<String> {
     let records = store.read(stream, 0, usize::MAX).await.unwrap();
-    records.into_iter().map(|record| String::from_utf8(record.body).unwrap()).collect()
+    records
+        .into_iter()
+        .map(|record| String::from_utf8(record.body).unwrap())
+        .collect()
 }

@@ -22,7 +22,10 @@ pub async fn opening_a_run_takes_epoch_one(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
     let lease = store.lease(chain.run()).await.unwrap().unwrap();
-    assert_eq!((lease.run, lease.owner, lease.epoch), (chain.run().clone(), owner("a"), 1));
+    assert_eq!(
+        (lease.run, lease.owner, lease.epoch),
+        (chain.run().clone(), owner("a"), 1)
+    );
 }
 
 pub async fn a_run_is_opened_once(store: Subject) {
@@ -30,11 +33,27 @@ pub async fn a_run_is_opened_once(store: Subject) {
     let mut again = chain.clone();
     chain.open(&store, "a", LONG).await;
     let open = |owner| LeaseRule::Open { owner, ttl: LONG };
-    let as_if_new = Append { lease: open(owner("b")), ..again.grow(&["opened"]) };
+    let as_if_new = Append {
+        lease: open(owner("b")),
+        ..again.grow(&["opened"])
+    };
     let refused = store.append(vec![as_if_new]).await;
-    assert!(matches!(refused, Err(AppendError::Conflict { .. })), "{refused:?}");
-    is_fenced(&store, Append { lease: open(owner("b")), ..chain.nothing() }).await;
-    assert_eq!(store.lease(chain.run()).await.unwrap().unwrap().owner, owner("a"));
+    assert!(
+        matches!(refused, Err(AppendError::Conflict { .. })),
+        "{refused:?}"
+    );
+    is_fenced(
+        &store,
+        Append {
+            lease: open(owner("b")),
+            ..chain.nothing()
+        },
+    )
+    .await;
+    assert_eq!(
+        store.lease(chain.run()).await.unwrap().unwrap().owner,
+        owner("a")
+    );
 }
 
 pub async fn an_unknown_run_has_no_lease(store: Subject) {
@@ -46,16 +65,25 @@ pub async fn the_holder_appends_with_its_epoch(store: Subject) {
     chain.open(&store, "a", LONG).await;
     chain.put(&store, "one", held(1)).await;
     chain.put(&store, "two", held(1)).await;
-    assert_eq!(bodies(&store, &chain.stream).await, ["opened", "one", "two"]);
+    assert_eq!(
+        bodies(&store, &chain.stream).await,
+        ["opened", "one", "two"]
+    );
 }
 
 pub async fn another_epoch_is_fenced(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
     for epoch in [0, 2, 99] {
-        let append = Append { lease: held(epoch), ..chain.clone().grow(&["stale"]) };
+        let append = Append {
+            lease: held(epoch),
+            ..chain.clone().grow(&["stale"])
+        };
         assert_eq!(is_fenced(&store, append).await, (epoch, 1));
-        let append = Append { lease: LeaseRule::Release { epoch }, ..chain.clone().grow(&["stale"]) };
+        let append = Append {
+            lease: LeaseRule::Release { epoch },
+            ..chain.clone().grow(&["stale"])
+        };
         assert_eq!(is_fenced(&store, append).await, (epoch, 1));
     }
     assert_eq!(bodies(&store, &chain.stream).await, ["opened"]);
@@ -63,15 +91,36 @@ pub async fn another_epoch_is_fenced(store: Subject) {
 
 pub async fn holding_needs_a_lease(store: Subject) {
     let mut chain = Chain::of("run/r");
-    is_fenced(&store, Append { lease: held(1), ..chain.grow(&["one"]) }).await;
+    is_fenced(
+        &store,
+        Append {
+            lease: held(1),
+            ..chain.grow(&["one"])
+        },
+    )
+    .await;
 }
 
 pub async fn a_plan_has_no_lease(store: Subject) {
     let mut chain = Chain::of("plan/p");
-    for lease in [held(1), LeaseRule::Release { epoch: 1 }, LeaseRule::Open { owner: owner("a"), ttl: LONG }]
-    {
-        let refused = store.append(vec![Append { lease, ..chain.clone().grow(&["one"]) }]).await;
-        assert!(matches!(refused, Err(AppendError::Store(StoreError::Failed(_)))), "{refused:?}");
+    for lease in [
+        held(1),
+        LeaseRule::Release { epoch: 1 },
+        LeaseRule::Open {
+            owner: owner("a"),
+            ttl: LONG,
+        },
+    ] {
+        let refused = store
+            .append(vec![Append {
+                lease,
+                ..chain.clone().grow(&["one"])
+            }])
+            .await;
+        assert!(
+            matches!(refused, Err(AppendError::Store(StoreError::Failed(_)))),
+            "{refused:?}"
+        );
     }
     store.append(vec![chain.grow(&["one"])]).await.unwrap();
 }
@@ -79,7 +128,9 @@ pub async fn a_plan_has_no_lease(store: Subject) {
 pub async fn a_lease_is_given_back_with_an_append(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
-    chain.put(&store, "done", LeaseRule::Release { epoch: 1 }).await;
+    chain
+        .put(&store, "done", LeaseRule::Release { epoch: 1 })
+        .await;
     assert_eq!(store.lease(chain.run()).await.unwrap(), None);
     assert_eq!(bodies(&store, &chain.stream).await, ["opened", "done"]);
 }
@@ -87,16 +138,30 @@ pub async fn a_lease_is_given_back_with_an_append(store: Subject) {
 pub async fn nothing_is_appended_after_the_lease_was_given_back(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
-    chain.put(&store, "done", LeaseRule::Release { epoch: 1 }).await;
-    is_fenced(&store, Append { lease: held(1), ..chain.grow(&["more"]) }).await;
+    chain
+        .put(&store, "done", LeaseRule::Release { epoch: 1 })
+        .await;
+    is_fenced(
+        &store,
+        Append {
+            lease: held(1),
+            ..chain.grow(&["more"])
+        },
+    )
+    .await;
 }
 
 pub async fn a_released_run_is_acquired_with_the_next_epoch(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
-    chain.put(&store, "done", LeaseRule::Release { epoch: 1 }).await;
+    chain
+        .put(&store, "done", LeaseRule::Release { epoch: 1 })
+        .await;
     let lease = store.acquire(chain.run(), &owner("a"), LONG).await.unwrap();
-    assert_eq!((lease.epoch, &lease.owner, &lease.run), (2, &owner("a"), chain.run()));
+    assert_eq!(
+        (lease.epoch, &lease.owner, &lease.run),
+        (2, &owner("a"), chain.run())
+    );
     assert_eq!(store.lease(chain.run()).await.unwrap(), Some(lease));
     chain.put(&store, "resumed", held(2)).await;
 }
@@ -106,8 +171,15 @@ pub async fn a_held_run_is_not_acquired(store: Subject) {
     chain.open(&store, "a", LONG).await;
     let before = store.lease(chain.run()).await.unwrap().unwrap();
     match store.acquire(chain.run(), &owner("b"), LONG).await {
-        Err(AcquireError::Held { run, owner, expires_at }) => {
-            assert_eq!((&run, &owner, expires_at), (&before.run, &before.owner, before.expires_at));
+        Err(AcquireError::Held {
+            run,
+            owner,
+            expires_at,
+        }) => {
+            assert_eq!(
+                (&run, &owner, expires_at),
+                (&before.run, &before.owner, before.expires_at)
+            );
         }
         other => panic!("expected it to be held, got {other:?}"),
     }
@@ -118,18 +190,33 @@ pub async fn not_even_its_own_owner_acquires_a_held_run(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", LONG).await;
     let refused = store.acquire(chain.run(), &owner("a"), LONG).await;
-    assert!(matches!(refused, Err(AcquireError::Held { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AcquireError::Held { .. })),
+        "{refused:?}"
+    );
 }
 
 pub async fn an_unknown_run_is_not_acquired(store: Subject) {
-    let refused = store.acquire(Chain::of("run/r").run(), &owner("a"), LONG).await;
-    assert!(matches!(refused, Err(AcquireError::NoSuchRun(_))), "{refused:?}");
+    let refused = store
+        .acquire(Chain::of("run/r").run(), &owner("a"), LONG)
+        .await;
+    assert!(
+        matches!(refused, Err(AcquireError::NoSuchRun(_))),
+        "{refused:?}"
+    );
 }
 
 pub async fn a_run_without_a_lease_is_acquired_with_epoch_one(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.put(&store, "imported", LeaseRule::None).await;
-    assert_eq!(store.acquire(chain.run(), &owner("a"), LONG).await.unwrap().epoch, 1);
+    assert_eq!(
+        store
+            .acquire(chain.run(), &owner("a"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        1
+    );
 }
 
 pub async fn an_expired_lease_is_taken_over(store: Subject) {
@@ -137,7 +224,10 @@ pub async fn an_expired_lease_is_taken_over(store: Subject) {
     chain.open(&store, "a", SPENT).await;
     let lease = store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
     assert_eq!(lease.epoch, 2);
-    let stale = Append { lease: held(1), ..chain.clone().grow(&["stale"]) };
+    let stale = Append {
+        lease: held(1),
+        ..chain.clone().grow(&["stale"])
+    };
     assert_eq!(is_fenced(&store, stale).await, (1, 2));
     chain.put(&store, "taken over", held(2)).await;
 }
@@ -157,7 +247,10 @@ pub async fn an_expired_lease_that_nobody_took_still_writes(store: Subject) {
 pub async fn an_expired_lease_that_nobody_took_is_renewed(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.put(&store, "imported", LeaseRule::None).await;
-    let lease = store.acquire(chain.run(), &owner("a"), SPENT).await.unwrap();
+    let lease = store
+        .acquire(chain.run(), &owner("a"), SPENT)
+        .await
+        .unwrap();
     let renewed = store.renew(&lease, LONG).await.unwrap();
     assert_eq!(store.lease(chain.run()).await.unwrap(), Some(renewed));
 }
@@ -168,7 +261,14 @@ pub async fn a_stale_owner_is_fenced_even_if_it_expects_the_wrong_head(store: Su
     let mut zombie = chain.clone();
     let lease = store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
     chain.put(&store, "new owner", held(lease.epoch)).await;
-    is_fenced(&store, Append { lease: held(1), ..zombie.grow(&["zombie"]) }).await;
+    is_fenced(
+        &store,
+        Append {
+            lease: held(1),
+            ..zombie.grow(&["zombie"])
+        },
+    )
+    .await;
     assert_eq!(bodies(&store, &chain.stream).await, ["opened", "new owner"]);
 }
 
@@ -176,7 +276,10 @@ pub async fn epochs_grow_by_one_with_every_owner(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.open(&store, "a", SPENT).await;
     for epoch in 2..10 {
-        let lease = store.acquire(chain.run(), &owner(&format!("owner-{epoch}")), SPENT).await.unwrap();
+        let lease = store
+            .acquire(chain.run(), &owner(&format!("owner-{epoch}")), SPENT)
+            .await
+            .unwrap();
         assert_eq!(lease.epoch, epoch);
     }
 }
@@ -194,10 +297,23 @@ pub async fn renewing_moves_the_end(store: Subject) {
 pub async fn renewing_after_a_takeover_is_fenced(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.put(&store, "imported", LeaseRule::None).await;
-    let old = store.acquire(chain.run(), &owner("a"), SPENT).await.unwrap();
+    let old = store
+        .acquire(chain.run(), &owner("a"), SPENT)
+        .await
+        .unwrap();
     let new = store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
     let refused = store.renew(&old, LONG).await;
-    assert!(matches!(refused, Err(AppendError::Fenced { ours: 1, found: 2, .. })), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(AppendError::Fenced {
+                ours: 1,
+                found: 2,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
     assert_eq!(store.lease(chain.run()).await.unwrap(), Some(new));
 }
 
@@ -207,13 +323,19 @@ pub async fn renewing_after_a_release_is_fenced(store: Subject) {
     let lease = store.lease(chain.run()).await.unwrap().unwrap();
     store.release(&lease).await.unwrap();
     let refused = store.renew(&lease, LONG).await;
-    assert!(matches!(refused, Err(AppendError::Fenced { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AppendError::Fenced { .. })),
+        "{refused:?}"
+    );
 }
 
 pub async fn releasing_what_is_no_longer_ours_changes_nothing(store: Subject) {
     let mut chain = Chain::of("run/r");
     chain.put(&store, "imported", LeaseRule::None).await;
-    let old = store.acquire(chain.run(), &owner("a"), SPENT).await.unwrap();
+    let old = store
+        .acquire(chain.run(), &owner("a"), SPENT)
+        .await
+        .unwrap();
     let new = store.acquire(chain.run(), &owner("b"), LONG).await.unwrap();
     store.release(&old).await.unwrap();
     assert_eq!(store.lease(chain.run()).await.unwrap(), Some(new));
@@ -226,5 +348,12 @@ pub async fn releasing_frees_the_run(store: Subject) {
     store.release(&lease).await.unwrap();
     store.release(&lease).await.unwrap();
     assert_eq!(store.lease(chain.run()).await.unwrap(), None);
-    assert_eq!(store.acquire(chain.run(), &owner("b"), LONG).await.unwrap().epoch, 2);
+    assert_eq!(
+        store
+            .acquire(chain.run(), &owner("b"), LONG)
+            .await
+            .unwrap()
+            .epoch,
+        2
+    );
 }

@@ -7,14 +7,20 @@ use planwright_core::time::Timestamp;
 async fn begin(store: &Subject, name: &str, plan: &str, at: i64) -> Chain {
     let mut chain = Chain::of(name);
     chain.at = Timestamp::from_millis(at);
-    let append = Append { status: status(plan, "draft"), ..chain.grow(&["begun"]) };
+    let append = Append {
+        status: status(plan, "draft"),
+        ..chain.grow(&["begun"])
+    };
     store.append(vec![append]).await.unwrap();
     chain
 }
 
 async fn change(store: &Subject, chain: &mut Chain, plan: &str, word: &str, at: i64) {
     chain.at = Timestamp::from_millis(at);
-    let append = Append { status: status(plan, word), ..chain.grow(&["changed"]) };
+    let append = Append {
+        status: status(plan, word),
+        ..chain.grow(&["changed"])
+    };
     store.append(vec![append]).await.unwrap();
 }
 
@@ -24,7 +30,10 @@ fn names(infos: &[StreamInfo]) -> Vec<String> {
 
 pub async fn a_stream_without_status_is_not_listed(store: Subject) {
     let (mut plan, mut run) = (Chain::of("plan/p"), Chain::of("run/r"));
-    store.append(vec![plan.grow(&["one"]), run.grow(&["one"])]).await.unwrap();
+    store
+        .append(vec![plan.grow(&["one"]), run.grow(&["one"])])
+        .await
+        .unwrap();
     assert!(store.info(&plan.stream).await.unwrap().is_none());
     assert!(store.plans().await.unwrap().is_empty());
     change(&store, &mut plan, "p", "draft", 2_000).await;
@@ -41,7 +50,16 @@ pub async fn the_status_is_shown(store: Subject) {
 pub async fn the_status_is_replaced(store: Subject) {
     let mut chain = begin(&store, "plan/p", "p", 5_000).await;
     change(&store, &mut chain, "p", "approved", 6_000).await;
-    assert_eq!(store.info(&chain.stream).await.unwrap().unwrap().status.status, "approved");
+    assert_eq!(
+        store
+            .info(&chain.stream)
+            .await
+            .unwrap()
+            .unwrap()
+            .status
+            .status,
+        "approved"
+    );
     assert_eq!(store.plans().await.unwrap().len(), 1);
 }
 
@@ -74,16 +92,25 @@ pub async fn plans_come_most_recently_updated_first(store: Subject) {
     begin(&store, "plan/b", "b", 2_000).await;
     begin(&store, "plan/c", "c", 3_000).await;
     begin(&store, "run/r", "a", 9_000).await;
-    assert_eq!(names(&store.plans().await.unwrap()), ["plan/c", "plan/b", "plan/a"]);
+    assert_eq!(
+        names(&store.plans().await.unwrap()),
+        ["plan/c", "plan/b", "plan/a"]
+    );
     change(&store, &mut first, "a", "approved", 4_000).await;
-    assert_eq!(names(&store.plans().await.unwrap()), ["plan/a", "plan/c", "plan/b"]);
+    assert_eq!(
+        names(&store.plans().await.unwrap()),
+        ["plan/a", "plan/c", "plan/b"]
+    );
 }
 
 pub async fn plans_of_one_instant_come_latest_first(store: Subject) {
     for id in ["m", "z", "a"] {
         begin(&store, &format!("plan/{id}"), id, 1_000).await;
     }
-    assert_eq!(names(&store.plans().await.unwrap()), ["plan/a", "plan/z", "plan/m"]);
+    assert_eq!(
+        names(&store.plans().await.unwrap()),
+        ["plan/a", "plan/z", "plan/m"]
+    );
 }
 
 pub async fn runs_come_oldest_first(store: Subject) {
@@ -99,26 +126,60 @@ pub async fn runs_belong_to_their_plan(store: Subject) {
     begin(&store, "plan/p", "p", 1_000).await;
     begin(&store, "run/r1", "p", 1_000).await;
     begin(&store, "run/r2", "other", 1_000).await;
-    assert_eq!(names(&store.runs(&"p".parse().unwrap()).await.unwrap()), ["run/r1"]);
-    assert!(store.runs(&"absent".parse().unwrap()).await.unwrap().is_empty());
+    assert_eq!(
+        names(&store.runs(&"p".parse().unwrap()).await.unwrap()),
+        ["run/r1"]
+    );
+    assert!(
+        store
+            .runs(&"absent".parse().unwrap())
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 pub async fn a_status_without_records_is_kept(store: Subject) {
     let chain = Chain::of("plan/p");
-    store.append(vec![Append { status: status("p", "imported"), ..chain.nothing() }]).await.unwrap();
-    assert_eq!(store.info(&chain.stream).await.unwrap().unwrap().status.status, "imported");
+    store
+        .append(vec![Append {
+            status: status("p", "imported"),
+            ..chain.nothing()
+        }])
+        .await
+        .unwrap();
+    assert_eq!(
+        store
+            .info(&chain.stream)
+            .await
+            .unwrap()
+            .unwrap()
+            .status
+            .status,
+        "imported"
+    );
 }
 
 pub async fn a_word_alone_changes_no_time(store: Subject) {
     let chain = begin(&store, "plan/p", "p", 5_000).await;
-    store.append(vec![Append { status: status("p", "opened"), ..chain.nothing() }]).await.unwrap();
+    store
+        .append(vec![Append {
+            status: status("p", "opened"),
+            ..chain.nothing()
+        }])
+        .await
+        .unwrap();
     let info = store.info(&chain.stream).await.unwrap().unwrap();
     assert_eq!(info.status.status, "opened");
     assert_eq!(info.updated_at, Timestamp::from_millis(5_000));
 }
 
 pub async fn plans_are_found_by_where_they_stand(store: Subject) {
-    for (id, word, at) in [("a", "proposed", 2_000), ("b", "archived", 3_000), ("c", "approved", 4_000)] {
+    for (id, word, at) in [
+        ("a", "proposed", 2_000),
+        ("b", "archived", 3_000),
+        ("c", "approved", 4_000),
+    ] {
         let mut chain = begin(&store, &format!("plan/{id}"), id, 1_000).await;
         change(&store, &mut chain, id, word, at).await;
     }
@@ -126,11 +187,18 @@ pub async fn plans_are_found_by_where_they_stand(store: Subject) {
     begin(&store, "run/r", "a", 1_000).await;
     let found = async |words: &[&str]| names(&store.plans_in(words, None).await.unwrap());
     assert_eq!(found(&["proposed"]).await, ["plan/a"]);
-    assert_eq!(found(&["proposed", "approved"]).await, ["plan/c", "plan/a"], "most recently updated first");
+    assert_eq!(
+        found(&["proposed", "approved"]).await,
+        ["plan/c", "plan/a"],
+        "most recently updated first"
+    );
     assert_eq!(found(&["draft"]).await, ["plan/d"], "and no run");
     assert!(found(&["deleted"]).await.is_empty());
     assert!(found(&[]).await.is_empty());
-    let all = store.plans_in(&["draft", "approved", "archived", "proposed"], None).await.unwrap();
+    let all = store
+        .plans_in(&["draft", "approved", "archived", "proposed"], None)
+        .await
+        .unwrap();
     assert_eq!(all, store.plans().await.unwrap());
 }
 
@@ -139,7 +207,12 @@ pub async fn plans_are_found_by_how_long_nothing_happened(store: Subject) {
         begin(&store, &format!("plan/{id}"), id, at).await;
     }
     let found = async |until: i64| {
-        names(&store.plans_in(&["draft"], Some(Timestamp::from_millis(until))).await.unwrap())
+        names(
+            &store
+                .plans_in(&["draft"], Some(Timestamp::from_millis(until)))
+                .await
+                .unwrap(),
+        )
     };
     assert!(found(999).await.is_empty());
     assert_eq!(found(2_000).await, ["plan/b", "plan/a"]);
@@ -152,10 +225,17 @@ pub async fn runs_of_all_plans_are_found_by_where_they_stand(store: Subject) {
     begin(&store, "run/a", "p", 2_000).await;
     begin(&store, "plan/p", "p", 1_000).await;
     let found = async |words: &[&str]| names(&store.runs_in(words).await.unwrap());
-    assert_eq!(found(&["draft"]).await, ["run/m", "run/z", "run/a"], "oldest first, and no plan");
+    assert_eq!(
+        found(&["draft"]).await,
+        ["run/m", "run/z", "run/a"],
+        "oldest first, and no plan"
+    );
     change(&store, &mut first, "p", "completed", 9_000).await;
     assert_eq!(found(&["draft"]).await, ["run/z", "run/a"]);
-    assert_eq!(found(&["completed", "draft"]).await, ["run/m", "run/z", "run/a"]);
+    assert_eq!(
+        found(&["completed", "draft"]).await,
+        ["run/m", "run/z", "run/a"]
+    );
     assert!(found(&["waiting"]).await.is_empty());
     assert!(found(&[]).await.is_empty());
     let of_plan = store.runs_in(&["draft"]).await.unwrap().pop().unwrap();
@@ -168,18 +248,30 @@ pub async fn streams_are_counted_by_where_they_stand(store: Subject) {
     let mut second = begin(&store, "plan/b", "b", 1_000).await;
     begin(&store, "plan/c", "c", 1_000).await;
     begin(&store, "run/r", "a", 1_000).await;
-    store.append(vec![Chain::of("run/nameless").grow(&["one"])]).await.unwrap();
+    store
+        .append(vec![Chain::of("run/nameless").grow(&["one"])])
+        .await
+        .unwrap();
     change(&store, &mut second, "b", "approved", 2_000).await;
     let counts = store.counts().await.unwrap();
     let listed = |words: &std::collections::BTreeMap<String, u64>| {
-        words.iter().map(|(word, count)| format!("{word} {count}")).collect::<Vec<_>>()
+        words
+            .iter()
+            .map(|(word, count)| format!("{word} {count}"))
+            .collect::<Vec<_>>()
     };
     assert_eq!(listed(&counts.plans), ["approved 1", "draft 2"]);
     assert_eq!(listed(&counts.runs), ["draft 1"]);
 }
 
 pub async fn plans_are_paged_by_age(store: Subject) {
-    for (id, at) in [("m", 2_000), ("z", 1_000), ("a", 2_000), ("k", 3_000), ("b", 2_000)] {
+    for (id, at) in [
+        ("m", 2_000),
+        ("z", 1_000),
+        ("a", 2_000),
+        ("k", 3_000),
+        ("b", 2_000),
+    ] {
         begin(&store, &format!("plan/{id}"), id, at).await;
     }
     begin(&store, "run/r", "a", 9_000).await;
@@ -190,13 +282,22 @@ pub async fn plans_are_paged_by_age(store: Subject) {
     assert!(store.plans_by_age(None, 0).await.unwrap().is_empty());
     let (mut seen, mut last) = (Vec::new(), None::<StreamInfo>);
     loop {
-        let after = last.as_ref().map(|info| (info.created_at, &info.status.plan));
+        let after = last
+            .as_ref()
+            .map(|info| (info.created_at, &info.status.plan));
         let page = store.plans_by_age(after, 2).await.unwrap();
         seen.extend(names(&page));
         // A change moves nothing: the order is that of their beginnings.
         let mut first = Chain::of("plan/m");
         first.head = store.head(&first.stream).await.unwrap();
-        change(&store, &mut first, "m", &format!("after {}", seen.len()), 9_000).await;
+        change(
+            &store,
+            &mut first,
+            "m",
+            &format!("after {}", seen.len()),
+            9_000,
+        )
+        .await;
         last = page.last().cloned();
         if page.len() < 2 {
             break;

@@ -1,14 +1,18 @@
 //! The laws every [`Store`](crate::port::Store) must pass, one module per group of laws.
 //!
-//! A law takes a fresh, empty store and panics where it is broken. An adapter's tests call [`store_laws!`] with a
-//! function that makes such a store and something that keeps it alive (a temporary directory, say):
+//! A law takes a fresh, empty store and panics where it is broken. An adapter's tests call
+//! [`store_laws!`] with a function that makes such a store and something that keeps it alive (a
+//! temporary directory, say):
 //!
 //! ```ignore
 //! fn make() -> (Arc<dyn Store>, ()) { (Arc::new(MemoryStore::new()), ()) }
 //! planwright_engine::store_laws!(make);
 //! ```
 
-#![expect(clippy::unwrap_used, reason = "a law is a test: it fails where it is broken")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a law is a test: it fails where it is broken"
+)]
 
 pub mod append;
 pub mod atomic;

@@ -28,11 +28,20 @@ fn token(id: &str, text: &str) -> Token {
 pub async fn a_token_that_was_never_added_is_not_found(tokens: Subject) {
     assert_eq!(tokens.find(&Digest::of_bytes(b"one")).await.unwrap(), None);
     assert!(tokens.list().await.unwrap().is_empty());
-    assert!(!tokens.revoke(&TokenId("tok-a".to_owned()), at(1)).await.unwrap());
+    assert!(
+        !tokens
+            .revoke(&TokenId("tok-a".to_owned()), at(1))
+            .await
+            .unwrap()
+    );
 }
 
 pub async fn a_token_is_found_by_its_hash_as_it_was_added(tokens: Subject) {
-    let kinds = [Principal::person("Ada Größe"), Principal::agent("bot"), Principal::service("ci")];
+    let kinds = [
+        Principal::person("Ada Größe"),
+        Principal::agent("bot"),
+        Principal::service("ci"),
+    ];
     let mut added = Vec::new();
     for (number, principal) in kinds.into_iter().enumerate() {
         for role in Role::ALL {
@@ -48,7 +57,10 @@ pub async fn a_token_is_found_by_its_hash_as_it_was_added(tokens: Subject) {
         }
     }
     for token in &added {
-        assert_eq!(tokens.find(&token.hash).await.unwrap().as_ref(), Some(token));
+        assert_eq!(
+            tokens.find(&token.hash).await.unwrap().as_ref(),
+            Some(token)
+        );
     }
     assert_eq!(tokens.list().await.unwrap(), added);
 }
@@ -57,7 +69,13 @@ pub async fn tokens_come_in_the_order_they_were_added(tokens: Subject) {
     for name in ["c", "a", "b"] {
         tokens.add(&token(name, name)).await.unwrap();
     }
-    let names: Vec<_> = tokens.list().await.unwrap().into_iter().map(|token| token.id.0).collect();
+    let names: Vec<_> = tokens
+        .list()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|token| token.id.0)
+        .collect();
     assert_eq!(names, ["c", "a", "b"]);
 }
 
@@ -74,15 +92,34 @@ pub async fn a_revoked_token_is_found_as_revoked_for_ever(tokens: Subject) {
     tokens.add(&first).await.unwrap();
     tokens.add(&token("b", "two")).await.unwrap();
     assert!(tokens.revoke(&first.id, at(7)).await.unwrap());
-    assert!(!tokens.revoke(&first.id, at(9)).await.unwrap(), "once is enough");
+    assert!(
+        !tokens.revoke(&first.id, at(9)).await.unwrap(),
+        "once is enough"
+    );
     let found = tokens.find(&first.hash).await.unwrap().unwrap();
-    assert_eq!(found, Token { revoked_at: Some(at(7)), ..first });
+    assert_eq!(
+        found,
+        Token {
+            revoked_at: Some(at(7)),
+            ..first
+        }
+    );
     assert!(!found.is_valid(at(8)));
-    assert!(tokens.find(&Digest::of_bytes(b"two")).await.unwrap().unwrap().is_valid(at(8)));
+    assert!(
+        tokens
+            .find(&Digest::of_bytes(b"two"))
+            .await
+            .unwrap()
+            .unwrap()
+            .is_valid(at(8))
+    );
 }
 
 pub async fn an_expired_token_cannot_be_revoked_any_more(tokens: Subject) {
-    let first = Token { expires_at: Some(at(5)), ..token("a", "one") };
+    let first = Token {
+        expires_at: Some(at(5)),
+        ..token("a", "one")
+    };
     tokens.add(&first).await.unwrap();
     assert!(!tokens.revoke(&first.id, at(5)).await.unwrap());
     assert_eq!(tokens.find(&first.hash).await.unwrap(), Some(first));

@@ -24,10 +24,14 @@ pub(super) struct PreparedAgent {
 }
 
 impl RunLoop {
-    /// Journals the start of a step that an executor works on. It takes no permit: the calls it makes do.
+    /// Journals the start of a step that an executor works on. It takes no permit: the calls it
+    /// makes do.
     pub(super) async fn start_agent(&mut self, step: StepIx) -> Result<(), RunError> {
         let prepared = match self.agent_order(step).await {
-            Ok(order) => self.considered_agent(step, &order).await.map(|facts| (order, facts)),
+            Ok(order) => self
+                .considered_agent(step, &order)
+                .await
+                .map(|facts| (order, facts)),
             Err(error) => Err(error),
         };
         let (mut order, (facts, expectation)) = match prepared {
@@ -37,16 +41,36 @@ impl RunLoop {
                 return Ok(());
             }
         };
-        // Keyed: the journal is the key under which the built-in executor finds what was begun. What a program of its
-        // own did besides its calls nobody can tell.
-        let external = order.definition.agent.as_deref().is_some_and(|agent| agent.executor.is_some());
-        let class = if external { EffectClass::Unsafe } else { EffectClass::Keyed };
+        // Keyed: the journal is the key under which the built-in executor finds what was begun.
+        // What a program of its own did besides its calls nobody can tell.
+        let external = order
+            .definition
+            .agent
+            .as_deref()
+            .is_some_and(|agent| agent.executor.is_some());
+        let class = if external {
+            EffectClass::Unsafe
+        } else {
+            EffectClass::Keyed
+        };
         let call = facts.definition;
-        let command = Command::Start { step, tool: agent_tool(), class, call, facts: Some(Box::new(facts)) };
-        if let Some(RunEvent::AttemptStarted { attempt, .. }) = self.execute(&command, Cause::Schedule)? {
+        let command = Command::Start {
+            step,
+            tool: agent_tool(),
+            class,
+            call,
+            facts: Some(Box::new(facts)),
+        };
+        if let Some(RunEvent::AttemptStarted { attempt, .. }) =
+            self.execute(&command, Cause::Schedule)?
+        {
             order.attempt = *attempt;
             self.met.remove(&step);
-            self.batch.agents.push(PreparedAgent { step, order, expectation });
+            self.batch.agents.push(PreparedAgent {
+                step,
+                order,
+                expectation,
+            });
         }
         Ok(())
     }
@@ -62,7 +86,10 @@ impl RunLoop {
             "target": order.briefing.target,
             "tools": order.tools,
         }) else {
-            return Err(StepError::new("invalid_args", "the instruction cannot be written down"));
+            return Err(StepError::new(
+                "invalid_args",
+                "the instruction cannot be written down",
+            ));
         };
         self.considered(step, &agent_tool(), args).await
     }
@@ -80,7 +107,10 @@ impl RunLoop {
         let expectation = plan.expectation(own, &args, &self.values(step));
         let args = Arc::new(Value::Object(args));
         let call = call_digest(tool, &args);
-        let judgement = self.env.policy.judge_model(&plan, own, &self.env.tools.catalog());
+        let judgement = self
+            .env
+            .policy
+            .judge_model(&plan, own, &self.env.tools.catalog());
         let mut facts = CallFacts::of_model(call, Arc::clone(&args), judgement);
         if self.run.asks_about(step, call, &facts) {
             facts.shown = Some(self.shown(&args).await?);
@@ -90,7 +120,11 @@ impl RunLoop {
 
     async fn agent_order(&mut self, step: StepIx) -> Result<AgentOrder, StepError> {
         self.load(step).await?;
-        let (run, plan, own) = (&self.run, Arc::clone(self.run.plan()), self.run.plan_step(step));
+        let (run, plan, own) = (
+            &self.run,
+            Arc::clone(self.run.plan()),
+            self.run.plan_step(step),
+        );
         let unresolved = |error: planwright_core::plan::ResolveError| {
             StepError::new("unresolved_reference", error.to_string())
         };
@@ -106,14 +140,20 @@ impl RunLoop {
             target: plan.resolve_target(own, &values).map_err(unresolved)?,
             results: self.results_before(own),
         };
-        let model = agent.model.clone().or_else(|| document.executor_model.clone());
+        let model = agent
+            .model
+            .clone()
+            .or_else(|| document.executor_model.clone());
         if agent.executor.is_none() {
             self.known_model(model.as_deref(), agent.converse)?;
         }
         let inbox = self.engine.active.get(run.id());
-        let inbox = inbox.ok_or_else(|| StepError::new("stopped", "the run is not executed any more"))?;
+        let inbox =
+            inbox.ok_or_else(|| StepError::new("stopped", "the run is not executed any more"))?;
         let consent = run.start().consent.clone();
-        let late = consent.as_deref().and_then(|consent| consent.late.get(plan.step_id(own).as_str()));
+        let late = consent
+            .as_deref()
+            .and_then(|consent| consent.late.get(plan.step_id(own).as_str()));
         Ok(AgentOrder {
             plan: plan.id().clone(),
             version: run.start().version,
@@ -122,9 +162,16 @@ impl RunLoop {
             attempt: 0,
             place: run.child_place(step),
             briefing,
-            tools: document.agent_tools().into_iter().map(str::to_owned).collect(),
+            tools: document
+                .agent_tools()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             model,
-            turns: run.agent_work(step).map(|work| work.turns().to_vec()).unwrap_or_default(),
+            turns: run
+                .agent_work(step)
+                .map(|work| work.turns().to_vec())
+                .unwrap_or_default(),
             answered: run.answered(step).to_vec(),
             by: run.start().by.clone(),
             guards: run.start().guards,
@@ -132,7 +179,9 @@ impl RunLoop {
             late: late.cloned().unwrap_or_default(),
             consent,
             inbox,
-            said: self.observers.said(run.id(), run.step_id(step), &self.env.redaction),
+            said: self
+                .observers
+                .said(run.id(), run.step_id(step), &self.env.redaction),
             definition,
         })
     }
@@ -143,20 +192,33 @@ impl RunLoop {
         let (plan, values) = (self.run.plan(), self.values(own));
         let completed = |ix: &&StepIx| matches!(self.run.step(**ix), StepState::Completed { .. });
         let before = plan.graph().dependencies(own).iter().filter(completed);
-        let told = before.filter_map(|&ix| Some((plan.step_id(ix).to_string(), values.step(ix)?.clone())));
+        let told =
+            before.filter_map(|&ix| Some((plan.step_id(ix).to_string(), values.step(ix)?.clone())));
         told.collect()
     }
 
     pub(super) fn dispatch_agent(&mut self, prepared: PreparedAgent) {
-        let PreparedAgent { step, order, expectation } = prepared;
+        let PreparedAgent {
+            step,
+            order,
+            expectation,
+        } = prepared;
         crash::point("run: before agent");
         let attempt: AttemptNo = order.attempt;
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.children.insert(step, Child { attempt, wish });
-        let executor = order.definition.agent.as_deref().and_then(|agent| agent.executor.clone());
+        let executor = order
+            .definition
+            .agent
+            .as_deref()
+            .and_then(|agent| agent.executor.clone());
         let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
         let progress = super::masking::mask_progress(&self.env.redaction, progress);
-        let hands = Hands { engine: self.engine.clone(), order: Arc::new(order), wishes };
+        let hands = Hands {
+            engine: self.engine.clone(),
+            order: Arc::new(order),
+            wishes,
+        };
         self.calls.push(Box::pin(async move {
             let (answered, used) = match executor {
                 Some(executor) => (delegate(hands, executor, progress).await, Vec::new()),
@@ -164,7 +226,13 @@ impl RunLoop {
             };
             let (answer, large) = expected(expectation.as_ref(), answered);
             crash::point("agent: answered");
-            Finished { step, attempt, answer, large, used }
+            Finished {
+                step,
+                attempt,
+                answer,
+                large,
+                used,
+            }
         }));
     }
 }

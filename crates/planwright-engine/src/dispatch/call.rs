@@ -69,9 +69,19 @@ pub(super) fn make(
             Some(error) => (Answer::Failed(error), None),
             None => answer(&*artifacts, outcome).await,
         };
-        Finished { step, attempt, answer, large, used: Vec::new() }
+        Finished {
+            step,
+            attempt,
+            answer,
+            large,
+            used: Vec::new(),
+        }
     };
-    if in_span.is_disabled() { Box::pin(made) } else { Box::pin(made.instrument(in_span)) }
+    if in_span.is_disabled() {
+        Box::pin(made)
+    } else {
+        Box::pin(made.instrument(in_span))
+    }
 }
 
 /// Why a value is not what the plan expects: many servers report errors as successes.
@@ -97,21 +107,35 @@ fn guarded(tools: &dyn Tools, call: Call) -> BoxFuture<'static, Outcome> {
 async fn answer(artifacts: &dyn Artifacts, outcome: Outcome) -> (Answer, Option<Arc<Value>>) {
     match outcome {
         // The tool did answer, and would answer the same again.
-        Ok(value) if !StoredValue::can_keep(&value) => {
-            (Answer::Failed(StepError::new("value_too_deep", too_deep())), None)
-        }
+        Ok(value) if !StoredValue::can_keep(&value) => (
+            Answer::Failed(StepError::new("value_too_deep", too_deep())),
+            None,
+        ),
         Ok(value) => match store_value(artifacts, value).await {
-            Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
+            Ok((stored @ StoredValue::Artifact(_), value)) => {
+                (Answer::Succeeded(stored), Some(value))
+            }
             Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
             // The call happened, and its outcome cannot be recorded: nobody may take it for failed.
-            Err(error) => (Answer::Lost { reason: format!("the result could not be stored: {error}") }, None),
+            Err(error) => (
+                Answer::Lost {
+                    reason: format!("the result could not be stored: {error}"),
+                },
+                None,
+            ),
         },
-        Err(CallError::Failed { code, message, retryable }) => {
-            (Answer::Failed(StepError::new(code, message).retryable(retryable)), None)
-        }
-        Err(CallError::Unavailable(message)) => {
-            (Answer::Failed(StepError::new("tool_unavailable", message).retryable(true)), None)
-        }
+        Err(CallError::Failed {
+            code,
+            message,
+            retryable,
+        }) => (
+            Answer::Failed(StepError::new(code, message).retryable(retryable)),
+            None,
+        ),
+        Err(CallError::Unavailable(message)) => (
+            Answer::Failed(StepError::new("tool_unavailable", message).retryable(true)),
+            None,
+        ),
         Err(CallError::Cancelled) => (Answer::NotMade, None),
         Err(CallError::Lost(reason)) => (Answer::Lost { reason }, None),
         Err(CallError::InputRequired(asked)) => (Answer::Asked(asked), None),

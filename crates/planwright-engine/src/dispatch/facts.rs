@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl RunLoop {
-    /// Judges the call as it would be sent. What a person would be shown is stored first, so that it can be named.
+    /// Judges the call as it would be sent. What a person would be shown is stored first, so that
+    /// it can be named.
     pub(super) async fn facts(
         &mut self,
         step: StepIx,
@@ -47,8 +48,9 @@ impl RunLoop {
     /// The arguments as they can be written down.
     pub(super) async fn shown(&mut self, args: &Value) -> Result<StoredValue, StepError> {
         let stored = store_value(&*self.env.artifacts, args.clone()).await;
-        let (stored, _) = stored
-            .map_err(|error| StepError::new("not_shown", format!("the call cannot be shown: {error}")))?;
+        let (stored, _) = stored.map_err(|error| {
+            StepError::new("not_shown", format!("the call cannot be shown: {error}"))
+        })?;
         Ok(stored)
     }
 }

@@ -12,7 +12,8 @@ use std::sync::Arc;
 const LEFT_OUT: &str = "left out by an edit";
 
 impl RunLoop {
-    /// Closes what is done and decides what need not wait for a slot, until nothing follows from that any more.
+    /// Closes what is done and decides what need not wait for a slot, until nothing follows from
+    /// that any more.
     pub(super) async fn settle_flow(&mut self) -> Result<(), RunError> {
         loop {
             let closed = self.close_loops().await?;
@@ -25,7 +26,8 @@ impl RunLoop {
 
     /// Nobody is asked to approve a step whose condition is false.
     async fn decide_before_asking(&mut self) -> Result<bool, RunError> {
-        let undecided = |ix: &StepIx| self.run.definition(*ix).when.is_some() && !self.met.contains(ix);
+        let undecided =
+            |ix: &StepIx| self.run.definition(*ix).when.is_some() && !self.met.contains(ix);
         let unasked: Vec<StepIx> = self.run.unasked().filter(undecided).collect();
         for &step in &unasked {
             self.condition_holds(step).await?;
@@ -33,20 +35,29 @@ impl RunLoop {
         Ok(!unasked.is_empty())
     }
 
-    /// Whether the step goes on. If the plan leaves it out or its `when` is false it is skipped, and if nobody can tell it fails.
+    /// Whether the step goes on. If the plan leaves it out or its `when` is false it is skipped,
+    /// and if nobody can tell it fails.
     pub(super) async fn condition_holds(&mut self, step: StepIx) -> Result<bool, RunError> {
         if self.run.is_left_out(step) {
-            self.execute(&Command::Skip { step, reason: LEFT_OUT.to_owned() }, Cause::Schedule)?;
+            self.execute(
+                &Command::Skip {
+                    step,
+                    reason: LEFT_OUT.to_owned(),
+                },
+                Cause::Schedule,
+            )?;
             return Ok(false);
         }
         let plan = Arc::clone(self.run.plan());
         let own = self.run.plan_step(step);
-        let Some(source) = &plan.step(own).when else { return Ok(true) };
+        let Some(source) = &plan.step(own).when else {
+            return Ok(true);
+        };
         if self.met.contains(&step) || self.run.step(step).tally().attempts > 0 {
             return Ok(true);
         }
-        let elsewhere =
-            plan.step(own).for_each.is_some() && self.run.loops(step) == plan.decides_per_element(own);
+        let elsewhere = plan.step(own).for_each.is_some()
+            && self.run.loops(step) == plan.decides_per_element(own);
         if elsewhere {
             self.met.insert(step);
             return Ok(true);
@@ -86,7 +97,9 @@ impl RunLoop {
     async fn elements(&mut self, step: StepIx) -> Result<(StoredValue, usize), StepError> {
         self.load(step).await?;
         let plan = Arc::clone(self.run.plan());
-        let resolved = plan.resolve_for_each(step, &self.values(step)).unwrap_or(Ok(Value::Null));
+        let resolved = plan
+            .resolve_for_each(step, &self.values(step))
+            .unwrap_or(Ok(Value::Null));
         let list = match resolved.map_err(|error| unresolved(&error))? {
             Value::Array(list) => list,
             other => return Err(not_a_list(&other)),
@@ -97,12 +110,14 @@ impl RunLoop {
             return Ok((StoredValue::Inline(Arc::new(Value::Null)), count));
         }
         let stored = store_value(&*self.env.artifacts, Value::Array(list)).await;
-        let (items, list) = stored.map_err(|error| StepError::new("value_not_stored", error.to_string()))?;
+        let (items, list) =
+            stored.map_err(|error| StepError::new("value_not_stored", error.to_string()))?;
         self.large.keep_list(step, list);
         Ok((items, count))
     }
 
-    /// Gathers the values of loops whose elements all had their turn. Returns whether there were any.
+    /// Gathers the values of loops whose elements all had their turn. Returns whether there were
+    /// any.
     async fn close_loops(&mut self) -> Result<bool, RunError> {
         let closable: Vec<StepIx> = self.run.closable().collect();
         let mut closed = false;
@@ -119,8 +134,11 @@ impl RunLoop {
 
     async fn gather(&mut self, step: StepIx) -> Result<StoredValue, StepError> {
         let limit = self.env.bounds.max_resolved_bytes as u64;
-        let instances: Vec<StepIx> =
-            self.run.open_loop(step).map(|opened| opened.instances().collect()).unwrap_or_default();
+        let instances: Vec<StepIx> = self
+            .run
+            .open_loop(step)
+            .map(|opened| opened.instances().collect())
+            .unwrap_or_default();
         let (mut list, mut bytes) = (Vec::with_capacity(instances.len()), 0_u64);
         for ix in instances {
             let StepState::Completed { value, .. } = self.run.step(ix) else {
@@ -132,12 +150,14 @@ impl RunLoop {
                 StoredValue::Artifact(artifact) => artifact.bytes,
             };
             if bytes > limit {
-                let message = format!("the values of all elements together have more than {limit} bytes");
+                let message =
+                    format!("the values of all elements together have more than {limit} bytes");
                 return Err(StepError::new("value_too_large", message));
             }
             let value = value.clone();
             let loaded = load_stored(&*self.env.artifacts, &value).await;
-            let value = loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+            let value =
+                loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
             list.push(Arc::unwrap_or_clone(value));
         }
         let stored = store_value(&*self.env.artifacts, Value::Array(list)).await;
@@ -169,7 +189,10 @@ impl RunLoop {
     /// Brings in every large value that the step looks at.
     pub(super) async fn load(&mut self, step: StepIx) -> Result<(), StepError> {
         let needed = self.run.plan().needed_steps(self.run.plan_step(step));
-        let loaded = self.large.load(&*self.env.artifacts, &self.run, &needed, step).await;
+        let loaded = self
+            .large
+            .load(&*self.env.artifacts, &self.run, &needed, step)
+            .await;
         loaded.map_err(|error| StepError::new("artifact_damaged", error.to_string()))
     }
 
@@ -192,5 +215,8 @@ fn not_a_list(value: &Value) -> StepError {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    StepError::new("not_a_list", format!("`forEach` runs over a list, and this is {kind}"))
+    StepError::new(
+        "not_a_list",
+        format!("`forEach` runs over a list, and this is {kind}"),
+    )
 }

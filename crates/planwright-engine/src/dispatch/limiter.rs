@@ -1,4 +1,5 @@
-//! How many calls may be in flight over all runs: globally, per server, per tool, and one writer per server.
+//! How many calls may be in flight over all runs: globally, per server, per tool, and one writer
+//! per server.
 
 use planwright_core::tool::KnownTool;
 use std::collections::BTreeMap;
@@ -17,7 +18,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { global: 4096, per_server: BTreeMap::new(), per_tool: BTreeMap::new() }
+        Self {
+            global: 4096,
+            per_server: BTreeMap::new(),
+            per_tool: BTreeMap::new(),
+        }
     }
 }
 
@@ -56,19 +61,35 @@ pub(crate) struct Permit {
 
 impl Limiter {
     pub fn new(limits: Limits) -> Arc<Self> {
-        Arc::new(Self { limits, counts: Mutex::default(), freed: watch::Sender::new(0) })
+        Arc::new(Self {
+            limits,
+            counts: Mutex::default(),
+            freed: watch::Sender::new(0),
+        })
     }
 
     /// Admits one call, or says no without waiting.
     pub(crate) fn try_admit(self: &Arc<Self>, tool: &KnownTool, demand: Demand) -> Option<Permit> {
         let server = &tool.name.server;
-        let full_name = if self.limits.per_tool.is_empty() { None } else { Some(tool.name.to_string()) };
-        let per_tool = full_name.as_ref().and_then(|name| self.limits.per_tool.get(name));
-        let per_server = self.limits.per_server.get(server).copied().or(demand.server_limit);
+        let full_name = if self.limits.per_tool.is_empty() {
+            None
+        } else {
+            Some(tool.name.to_string())
+        };
+        let per_tool = full_name
+            .as_ref()
+            .and_then(|name| self.limits.per_tool.get(name));
+        let per_server = self
+            .limits
+            .per_server
+            .get(server)
+            .copied()
+            .or(demand.server_limit);
         let writes = demand.serial_writes && !tool.is_read_only();
 
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or_default();
+        let count =
+            |map: &BTreeMap<String, usize>, key: &str| map.get(key).copied().unwrap_or_default();
         let full = counts.global >= self.limits.global
             || per_server.is_some_and(|limit| count(&counts.servers, server) >= limit)
             || per_tool.is_some_and(|limit| {
@@ -88,7 +109,12 @@ impl Limiter {
             increment(&mut counts.writers, server);
         }
         drop(counts);
-        Some(Permit { limiter: Arc::clone(self), server: server.clone(), tool, writes })
+        Some(Permit {
+            limiter: Arc::clone(self),
+            server: server.clone(),
+            tool,
+            writes,
+        })
     }
 
     /// Changes whenever a call has ended.
@@ -114,7 +140,11 @@ fn decrement(map: &mut BTreeMap<String, usize>, key: &str) {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut counts = self.limiter.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self
+            .limiter
+            .counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         counts.global -= 1;
         decrement(&mut counts.servers, &self.server);
         if let Some(tool) = &self.tool {

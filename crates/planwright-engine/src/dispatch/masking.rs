@@ -1,4 +1,5 @@
-//! The one place where what comes from outside is searched for secrets, before it is kept or told to anybody.
+//! The one place where what comes from outside is searched for secrets, before it is kept or told
+//! to anybody.
 
 use crate::port::{CallError, Outcome, Progress, ProgressSink};
 use crate::redaction::Redaction;
@@ -22,17 +23,25 @@ pub(super) async fn mask_outcome(redaction: &Redaction, outcome: Outcome) -> Out
         }
         Err(error) => Err(mask_error(&redactor, error)),
     });
-    masked
-        .await
-        .unwrap_or_else(|_| Err(CallError::Lost("the result could not be searched for secrets".into())))
+    masked.await.unwrap_or_else(|_| {
+        Err(CallError::Lost(
+            "the result could not be searched for secrets".into(),
+        ))
+    })
 }
 
 fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
     let text = |text: &str| redactor.text(text).into_owned();
     match error {
-        CallError::Failed { code, message, retryable } => {
-            CallError::Failed { code: text(&code), message: text(&message), retryable }
-        }
+        CallError::Failed {
+            code,
+            message,
+            retryable,
+        } => CallError::Failed {
+            code: text(&code),
+            message: text(&message),
+            retryable,
+        },
         CallError::Unavailable(message) => CallError::Unavailable(text(&message)),
         CallError::Cancelled => CallError::Cancelled,
         CallError::Lost(reason) => CallError::Lost(text(&reason)),
@@ -44,11 +53,24 @@ fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
 
 fn mask_questions(redactor: &Redactor, asked: Asked) -> Asked {
     let text = |text: String| redactor.text(&text).into_owned();
-    let question = |Question { key, message, mut schema, url }| {
+    let question = |Question {
+                        key,
+                        message,
+                        mut schema,
+                        url,
+                    }| {
         redactor.value(&mut schema);
-        Question { key: text(key), message: text(message), schema, url: url.map(text) }
+        Question {
+            key: text(key),
+            message: text(message),
+            schema,
+            url: url.map(text),
+        }
     };
-    Asked { questions: asked.questions.into_iter().map(question).collect(), state: asked.state.map(text) }
+    Asked {
+        questions: asked.questions.into_iter().map(question).collect(),
+        state: asked.state.map(text),
+    }
 }
 
 /// Progress is shown at once, so it is masked on its way.
@@ -56,13 +78,18 @@ pub(super) fn mask_progress(redaction: &Redaction, sink: ProgressSink) -> Progre
     let redaction = redaction.clone();
     ProgressSink::new(move |progress: Progress| {
         let redactor = redaction.redactor();
-        let message = progress.message.map(|message| redactor.text(&message).into_owned());
-        sink.report(Progress { message, ..progress });
+        let message = progress
+            .message
+            .map(|message| redactor.text(&message).into_owned());
+        sink.report(Progress {
+            message,
+            ..progress
+        });
     })
 }
 
-/// Masks the texts that an entry brings from outside. Values of calls are masked already, before they are stored; ids,
-/// names and digests are the plan's own words.
+/// Masks the texts that an entry brings from outside. Values of calls are masked already, before
+/// they are stored; ids, names and digests are the plan's own words.
 pub(crate) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
     let redactor = redaction.redactor();
     if redactor.is_empty() {
@@ -84,23 +111,39 @@ pub(crate) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
         | RunEvent::StepSkipped { reason, .. }
         | RunEvent::RunGivenUp { reason, .. }
         | RunEvent::ApprovalDenied { reason, .. } => mask(reason),
-        RunEvent::OutcomeResolved { resolution: Resolution::Happened { value }, .. } => {
+        RunEvent::OutcomeResolved {
+            resolution: Resolution::Happened { value },
+            ..
+        } => {
             mask_stored(&redactor, value);
         }
-        RunEvent::InputRequested { asked, .. } => **asked = mask_questions(&redactor, (**asked).clone()),
-        RunEvent::InputGiven { replies, .. } => {
-            replies.iter_mut().for_each(|reply| mask_reply(&redactor, reply));
+        RunEvent::InputRequested { asked, .. } => {
+            **asked = mask_questions(&redactor, (**asked).clone());
         }
-        RunEvent::RunReflected { reasoning, adjustments, .. } => {
+        RunEvent::InputGiven { replies, .. } => {
+            replies
+                .iter_mut()
+                .for_each(|reply| mask_reply(&redactor, reply));
+        }
+        RunEvent::RunReflected {
+            reasoning,
+            adjustments,
+            ..
+        } => {
             mask(reasoning);
             mask_adjustments(&redactor, adjustments);
         }
         RunEvent::AgentTurn { text, calls, .. } => {
-            text.iter_mut().for_each(|text| mask_stored(&redactor, text));
-            calls.iter_mut().for_each(|call| mask_stored(&redactor, &mut call.args));
+            text.iter_mut()
+                .for_each(|text| mask_stored(&redactor, text));
+            calls
+                .iter_mut()
+                .for_each(|call| mask_stored(&redactor, &mut call.args));
         }
         RunEvent::CriteriaChecked { checks, used: _ } => {
-            checks.iter_mut().for_each(|check| mask(&mut check.evidence));
+            checks
+                .iter_mut()
+                .for_each(|check| mask(&mut check.evidence));
         }
         // Every kind is named, so that a new one has to be decided on.
         RunEvent::RunStarted { .. }
@@ -129,9 +172,12 @@ pub(crate) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
     }
 }
 
-/// What a model proposes is masked like what a tool says. A set that cannot be read back any more is left out whole.
+/// What a model proposes is masked like what a tool says. A set that cannot be read back any more
+/// is left out whole.
 fn mask_adjustments(redactor: &Redactor, adjustments: &mut Vec<Adjustment>) {
-    let Ok(mut value) = serde_json::to_value(&*adjustments) else { return adjustments.clear() };
+    let Ok(mut value) = serde_json::to_value(&*adjustments) else {
+        return adjustments.clear();
+    };
     redactor.value(&mut value);
     *adjustments = serde_json::from_value(value).unwrap_or_default();
 }

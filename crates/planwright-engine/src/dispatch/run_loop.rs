@@ -1,7 +1,9 @@
-//! The loop of one run: commands become entries, entries become durable, and only then calls are made.
+//! The loop of one run: commands become entries, entries become durable, and only then calls are
+//! made.
 //!
-//! Everything that has happened since the last commit goes into the next one: completions, the starts they enable,
-//! and answers to other processes. While a commit is under way calls go on and their answers are collected.
+//! Everything that has happened since the last commit goes into the next one: completions, the
+//! starts they enable, and answers to other processes. While a commit is under way calls go on and
+//! their answers are collected.
 
 use super::agent::PreparedAgent;
 use super::call::{self, Finished};
@@ -52,7 +54,11 @@ impl First {
     /// That the run goes on, if it stood still.
     pub(crate) fn going_on(run: &Run, by: &Principal) -> Self {
         let stands = matches!(run.state(), RunState::Paused | RunState::Stalled { .. });
-        if stands { Self::Resume(by.clone()) } else { Self::Nothing }
+        if stands {
+            Self::Resume(by.clone())
+        } else {
+            Self::Nothing
+        }
     }
 }
 
@@ -72,15 +78,24 @@ pub(crate) enum Reply {
 
 impl Request {
     pub(crate) fn here(command: Command, reply: oneshot::Sender<Verdict>) -> Self {
-        Self { command, reply: Reply::Here(reply) }
+        Self {
+            command,
+            reply: Reply::Here(reply),
+        }
     }
 
     pub(crate) fn told(command: Command, reply: oneshot::Sender<Decided>) -> Self {
-        Self { command, reply: Reply::Told(reply) }
+        Self {
+            command,
+            reply: Reply::Told(reply),
+        }
     }
 
     pub(crate) fn message(command: Command, id: MessageId) -> Self {
-        Self { command, reply: Reply::Message(id) }
+        Self {
+            command,
+            reply: Reply::Message(id),
+        }
     }
 }
 
@@ -194,7 +209,16 @@ pub(crate) struct Setup {
 
 impl RunLoop {
     pub(crate) fn new(setup: Setup) -> Self {
-        let Setup { engine, run, head, lease, linger, observers, inbox, mirror } = setup;
+        let Setup {
+            engine,
+            run,
+            head,
+            lease,
+            linger,
+            observers,
+            inbox,
+            mirror,
+        } = setup;
         let env = Arc::clone(&engine.env);
         Self {
             stream: StreamName::Run(run.id().clone()),
@@ -226,7 +250,8 @@ impl RunLoop {
     /// Executes the run until it ends or only a person can move it on.
     pub(crate) async fn run(mut self, first: First) -> Result<Ended, RunError> {
         let worked = self.work(first).await;
-        // Whatever is still in flight is not wanted any more; its tools are told, and get the time to stop.
+        // Whatever is still in flight is not wanted any more; its tools are told, and get the time
+        // to stop.
         for flight in self.in_flight.values() {
             flight.stop("stopped");
         }
@@ -252,7 +277,8 @@ impl RunLoop {
             if !*self.draining.borrow() {
                 self.schedule().await?;
             }
-            // A step skipped just now can make one ready that needs approval, so people are asked last.
+            // A step skipped just now can make one ready that needs approval, so people are asked
+            // last.
             self.execute(&Command::AskApprovals, Cause::Schedule)?;
             self.execute(&Command::Settle, Cause::Schedule)?;
             if self.commit().await? {
@@ -268,9 +294,14 @@ impl RunLoop {
         }
     }
 
-    /// Decides, applies and queues what follows for the next commit. Returns the first event, if any. A refusal
-    /// means that the world has moved on (a late answer, a step that was cancelled): nothing happens.
-    pub(crate) fn execute(&mut self, command: &Command, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
+    /// Decides, applies and queues what follows for the next commit. Returns the first event, if
+    /// any. A refusal means that the world has moved on (a late answer, a step that was cancelled):
+    /// nothing happens.
+    pub(crate) fn execute(
+        &mut self,
+        command: &Command,
+        cause: Cause,
+    ) -> Result<Option<&RunEvent>, RunError> {
         let now = self.env.clock.now();
         let events = match self.run.decide(command, now) {
             Ok(events) => events,
@@ -282,13 +313,23 @@ impl RunLoop {
         self.record(events, cause)
     }
 
-    fn record(&mut self, events: Vec<RunEvent>, cause: Cause) -> Result<Option<&RunEvent>, RunError> {
+    fn record(
+        &mut self,
+        events: Vec<RunEvent>,
+        cause: Cause,
+    ) -> Result<Option<&RunEvent>, RunError> {
         let first = self.batch.entries.len();
         for mut event in events {
             mask_event(&self.env.redaction, &mut event);
             let at = self.env.clock.now();
             let record = encode(self.head, &self.stream, at, self.lease.epoch, cause, &event);
-            let entry = Entry { seq: record.seq, at, epoch: self.lease.epoch, cause, event };
+            let entry = Entry {
+                seq: record.seq,
+                at,
+                epoch: self.lease.epoch,
+                cause,
+                event,
+            };
             self.run.apply(&entry)?;
             self.batch.before.get_or_insert(self.head);
             self.head = record.head();
@@ -300,7 +341,8 @@ impl RunLoop {
 
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
         let permitted = self.env.policy.permit(&request.command);
-        let decided = permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
+        let decided =
+            permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
         let first = self.batch.entries.len();
         let verdict = match decided {
             Ok(events) => {
@@ -312,23 +354,29 @@ impl RunLoop {
         match request.reply {
             Reply::Told(reply) => {
                 // As they were written down: what is masked there is masked for whoever asked.
-                let written = self.batch.entries[first..].iter().map(|entry| entry.event.clone());
+                let written = self.batch.entries[first..]
+                    .iter()
+                    .map(|entry| entry.event.clone());
                 let decided = verdict.map(|()| written.collect());
                 self.batch.told.push((reply, decided));
             }
             Reply::Here(reply) => self.batch.replies.push((reply, verdict)),
             Reply::Message(id) => {
-                self.batch.answers.push((id, verdict.map_err(|refusal| refusal.to_string())));
+                self.batch
+                    .answers
+                    .push((id, verdict.map_err(|refusal| refusal.to_string())));
             }
         }
         Ok(())
     }
 
-    /// Makes the batch durable and then does what follows from it. Returns whether the loop is over.
+    /// Makes the batch durable and then does what follows from it. Returns whether the loop is
+    /// over.
     pub(crate) async fn commit(&mut self) -> Result<bool, RunError> {
         // Whoever paused the run wants it let go, also where it would stay for an approval.
         let stays = self.linger && *self.run.state() != RunState::Paused;
-        let over = self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
+        let over =
+            self.run.state().is_terminal() || self.run.is_parked() && !stays || self.is_drained();
         if self.batch.is_empty() && !over {
             return Ok(false);
         }
@@ -339,7 +387,11 @@ impl RunLoop {
             stream: self.stream.clone(),
             expected,
             records: batch.records,
-            lease: if over { LeaseRule::Release { epoch } } else { LeaseRule::Held { epoch } },
+            lease: if over {
+                LeaseRule::Release { epoch }
+            } else {
+                LeaseRule::Held { epoch }
+            },
             status: self.changed_status(),
             answers: batch.answers,
         };
@@ -353,7 +405,8 @@ impl RunLoop {
         let started = Instant::now();
         self.append(appends).await?;
         crash::point("run: after commit");
-        self.observers.tell(&self.run, &batch.entries, started.elapsed());
+        self.observers
+            .tell(&self.run, &batch.entries, started.elapsed());
         for (reply, verdict) in batch.replies {
             // Whoever asked may be gone; the decision stands.
             drop(reply.send(verdict));
@@ -389,7 +442,11 @@ impl RunLoop {
 
     /// Where the run is, for trying once more what may not become durable.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        Snapshot { run: self.run.clone(), head: self.head, status: self.status }
+        Snapshot {
+            run: self.run.clone(),
+            head: self.head,
+            status: self.status,
+        }
     }
 
     pub(crate) fn restore(&mut self, before: Snapshot) {
@@ -428,18 +485,43 @@ impl RunLoop {
     }
 
     fn dispatch(&mut self, prepared: Prepared) {
-        let Prepared { step, mut call, permit, expectation } = prepared;
+        let Prepared {
+            step,
+            mut call,
+            permit,
+            expectation,
+        } = prepared;
         crash::point("run: before call");
         let span = telemetry::call_span(&call, &self.env.redaction);
         call.trace = telemetry::call_place(&span, self.run.start().trace, &call);
         let (attempt, cancelled) = (call.attempt, call.cancelled.clone());
-        self.in_flight.insert(step, Flight { attempt, cancelled, span: span.clone() });
-        self.calls.push(call::make(&self.env, step, call, permit, expectation, span));
+        self.in_flight.insert(
+            step,
+            Flight {
+                attempt,
+                cancelled,
+                span: span.clone(),
+            },
+        );
+        self.calls
+            .push(call::make(&self.env, step, call, permit, expectation, span));
     }
 
     /// Remembers how something in flight that is no call of a tool is stopped.
-    pub(super) fn watch_flight(&mut self, step: StepIx, attempt: AttemptNo, cancelled: CancellationToken) {
-        self.in_flight.insert(step, Flight { attempt, cancelled, span: Span::none() });
+    pub(super) fn watch_flight(
+        &mut self,
+        step: StepIx,
+        attempt: AttemptNo,
+        cancelled: CancellationToken,
+    ) {
+        self.in_flight.insert(
+            step,
+            Flight {
+                attempt,
+                cancelled,
+                span: Span::none(),
+            },
+        );
     }
 
     /// Tells the calls whose answer is not wanted any more.
@@ -447,8 +529,10 @@ impl RunLoop {
         for entry in entries {
             match &entry.event {
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
-                    if let Some(flight) =
-                        self.run.find(step.as_str()).and_then(|ix| self.in_flight.remove(&ix))
+                    if let Some(flight) = self
+                        .run
+                        .find(step.as_str())
+                        .and_then(|ix| self.in_flight.remove(&ix))
                     {
                         flight.stop(reason(&entry.event));
                     }
@@ -505,9 +589,19 @@ impl RunLoop {
     }
 
     fn report(&mut self, finished: Finished) -> Result<(), RunError> {
-        let Finished { step, attempt, answer, large, used } = finished;
+        let Finished {
+            step,
+            attempt,
+            answer,
+            large,
+            used,
+        } = finished;
         self.forget_child(step, attempt);
-        if self.in_flight.get(&step).is_some_and(|flight| flight.attempt == attempt) {
+        if self
+            .in_flight
+            .get(&step)
+            .is_some_and(|flight| flight.attempt == attempt)
+        {
             self.in_flight.remove(&step);
         }
         // The values of a loop's elements are read again when they are gathered: there may be many.
@@ -517,12 +611,23 @@ impl RunLoop {
         for used in used {
             self.execute(&Command::NoteModel { step, used }, Cause::Report)?;
         }
-        self.execute(&Command::Report { step, attempt, answer }, Cause::Report)?;
+        self.execute(
+            &Command::Report {
+                step,
+                attempt,
+                answer,
+            },
+            Cause::Report,
+        )?;
         Ok(())
     }
 }
 
 /// Why the answer of a call is not wanted any more.
 fn reason(event: &RunEvent) -> &str {
-    if let RunEvent::AttemptFailed { error, .. } = event { &error.code } else { "outcome_lost" }
+    if let RunEvent::AttemptFailed { error, .. } = event {
+        &error.code
+    } else {
+        "outcome_lost"
+    }
 }

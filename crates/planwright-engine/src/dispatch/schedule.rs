@@ -36,7 +36,8 @@ enum Started {
     NotAdmitted,
 }
 
-/// How many ready steps are passed over for want of a permit before the rest has to wait for the next turn.
+/// How many ready steps are passed over for want of a permit before the rest has to wait for the
+/// next turn.
 const MAX_PASSED_OVER: usize = 1024;
 
 impl RunLoop {
@@ -49,7 +50,12 @@ impl RunLoop {
             self.settle_flow().await?;
             let now = self.env.clock.now();
             let free = self.run.free_slots();
-            let candidates: Vec<StepIx> = self.run.startable(now).skip(passed_over).take(free).collect();
+            let candidates: Vec<StepIx> = self
+                .run
+                .startable(now)
+                .skip(passed_over)
+                .take(free)
+                .collect();
             if candidates.is_empty() || passed_over >= MAX_PASSED_OVER {
                 return Ok(());
             }
@@ -75,7 +81,8 @@ impl RunLoop {
         // Asked for every time: a server may change its tools while the run goes on.
         let catalog = self.env.tools.catalog();
         let resolved = catalog.resolve(written.action_label());
-        let calls_nothing = self.run.asks(step) || written.plan.is_some() || self.run.is_models(step);
+        let calls_nothing =
+            self.run.asks(step) || written.plan.is_some() || self.run.is_models(step);
         if self.run.loops(step) && (calls_nothing || resolved.is_ok()) {
             self.open_loop(step).await?;
             return Ok(Started::Yes);
@@ -95,23 +102,36 @@ impl RunLoop {
         let tool = match resolved {
             Ok(tool) => Arc::clone(tool),
             Err(error) if written.optional => {
-                self.execute(&Command::Skip { step, reason: error.to_string() }, Cause::Schedule)?;
+                self.execute(
+                    &Command::Skip {
+                        step,
+                        reason: error.to_string(),
+                    },
+                    Cause::Schedule,
+                )?;
                 return Ok(Started::Yes);
             }
-            Err(error) => return self.fail(step, StepError::new("tool_unavailable", error.to_string())),
+            Err(error) => {
+                return self.fail(step, StepError::new("tool_unavailable", error.to_string()));
+            }
         };
         let demand = Demand {
             server_limit: self.env.tools.server_limit(&tool.name.server),
             serial_writes: self.env.tools.serial_writes(&tool.name.server),
         };
-        let Some(permit) = self.env.limiter.try_admit(&tool, demand) else { return Ok(Started::NotAdmitted) };
+        let Some(permit) = self.env.limiter.try_admit(&tool, demand) else {
+            return Ok(Started::NotAdmitted);
+        };
         let args = match self.arguments(step, &tool).await {
             Ok(args) => args,
             Err(error) => return self.fail(step, error),
         };
         let own = self.run.plan_step(step);
         if let Err(error) = plan.check_constraints(own, &args, &[], &self.values(step)) {
-            return self.fail(step, StepError::new("constraint_violated", error.to_string()));
+            return self.fail(
+                step,
+                StepError::new("constraint_violated", error.to_string()),
+            );
         }
         let expectation = plan.expectation(own, &args, &self.values(step));
         let args = Arc::new(Value::Object(args));
@@ -124,7 +144,17 @@ impl RunLoop {
             Ok(sealed) => sealed,
             Err(error) => return self.fail(step, error),
         };
-        self.start(step, &tool, Considered { call, facts, sealed, expectation }, permit)?;
+        self.start(
+            step,
+            &tool,
+            Considered {
+                call,
+                facts,
+                sealed,
+                expectation,
+            },
+            permit,
+        )?;
         Ok(Started::Yes)
     }
 
@@ -133,13 +163,22 @@ impl RunLoop {
         Ok(Started::Yes)
     }
 
-    /// The arguments exactly as they are sent, with references in place of secrets, or why they cannot be.
-    async fn arguments(&mut self, step: StepIx, tool: &KnownTool) -> Result<Map<String, Value>, StepError> {
+    /// The arguments exactly as they are sent, with references in place of secrets, or why they
+    /// cannot be.
+    async fn arguments(
+        &mut self,
+        step: StepIx,
+        tool: &KnownTool,
+    ) -> Result<Map<String, Value>, StepError> {
         self.load(step).await?;
         let names = self.run.plan().secrets(self.run.plan_step(step));
         let args = self.resolved(step, tool, &SecretValues::shown(&names))?;
         // With secrets in them they are checked as they are sent.
-        if names.is_empty() { check_args(tool, args, Told::Values) } else { Ok(args) }
+        if names.is_empty() {
+            check_args(tool, args, Told::Values)
+        } else {
+            Ok(args)
+        }
     }
 
     /// The arguments with their secrets, if they have any.
@@ -179,11 +218,15 @@ impl RunLoop {
     }
 
     fn key(&self, step: StepIx) -> String {
-        idempotency_key(self.run.id(), &self.run.start().digest, self.run.step_id(step))
+        idempotency_key(
+            self.run.id(),
+            &self.run.start().digest,
+            self.run.step_id(step),
+        )
     }
 
-    /// Journals the start. The call itself is made once that is durable, and only if consent covers it and the guards
-    /// agreed.
+    /// Journals the start. The call itself is made once that is durable, and only if consent covers
+    /// it and the guards agreed.
     fn start(
         &mut self,
         step: StepIx,
@@ -191,16 +234,29 @@ impl RunLoop {
         what: Considered,
         permit: Permit,
     ) -> Result<(), RunError> {
-        let Considered { call, facts, sealed, expectation } = what;
+        let Considered {
+            call,
+            facts,
+            sealed,
+            expectation,
+        } = what;
         let args = Arc::clone(&facts.args);
         let (name, class, facts) = (tool.name.clone(), tool.class, Some(Box::new(facts)));
-        let command = Command::Start { step, tool: name, class, call, facts };
+        let command = Command::Start {
+            step,
+            tool: name,
+            class,
+            call,
+            facts,
+        };
         let attempt = match self.execute(&command, Cause::Schedule)? {
             Some(RunEvent::AttemptStarted { attempt, .. }) => *attempt,
             _ => return Ok(()),
         };
         drop(command);
-        let Value::Object(args) = Arc::unwrap_or_clone(args) else { return Ok(()) };
+        let Value::Object(args) = Arc::unwrap_or_clone(args) else {
+            return Ok(());
+        };
         let call = Call {
             tool: tool.name.clone(),
             args: sealed.unwrap_or(args),
@@ -216,7 +272,12 @@ impl RunLoop {
             trace: None,
         };
         self.met.remove(&step);
-        self.batch.calls.push(Prepared { step, call, permit, expectation });
+        self.batch.calls.push(Prepared {
+            step,
+            call,
+            permit,
+            expectation,
+        });
         Ok(())
     }
 }
@@ -240,7 +301,10 @@ fn check_args(
     let validator = tool.input_validator().map_err(|error| {
         StepError::new(
             "invalid_schema",
-            format!("the input schema of `{}` cannot be used: {error}", tool.name),
+            format!(
+                "the input schema of `{}` cannot be used: {error}",
+                tool.name
+            ),
         )
     })?;
     let args = Value::Object(args);
@@ -250,9 +314,14 @@ fn check_args(
             Told::Values => error.to_string(),
             Told::NoValues => error.masked().to_string(),
         };
-        let message = format!("`{}` does not take these arguments: at {place}: {problem}", tool.name);
+        let message = format!(
+            "`{}` does not take these arguments: at {place}: {problem}",
+            tool.name
+        );
         return Err(StepError::new("invalid_args", message));
     }
-    let Value::Object(args) = args else { return Ok(Map::new()) };
+    let Value::Object(args) = args else {
+        return Ok(Map::new());
+    };
     Ok(args)
 }

@@ -1,4 +1,5 @@
-//! Secrets on their way into a call: read before the start is recorded, held in memory, and gone with the call.
+//! Secrets on their way into a call: read before the start is recorded, held in memory, and gone
+//! with the call.
 
 use crate::engine::Environment;
 use crate::port::SecretError;
@@ -21,7 +22,12 @@ pub(crate) struct SecretValues(BTreeMap<SecretName, Value>);
 impl SecretValues {
     /// The references themselves: what is digested, reviewed and checked by expressions.
     pub(super) fn shown(names: &[SecretName]) -> Self {
-        Self(names.iter().map(|name| (name.clone(), Value::String(name.reference()))).collect())
+        Self(
+            names
+                .iter()
+                .map(|name| (name.clone(), Value::String(name.reference())))
+                .collect(),
+        )
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
@@ -36,8 +42,9 @@ impl fmt::Debug for SecretValues {
 }
 
 impl Environment {
-    /// Learns every secret of the plan before anything is called. A step may read from a file what another one was
-    /// given, and a resumed run may see again what was sent before the crash. What is not there is nobody's yet.
+    /// Learns every secret of the plan before anything is called. A step may read from a file what
+    /// another one was given, and a resumed run may see again what was sent before the crash. What
+    /// is not there is nobody's yet.
     pub(super) async fn learn_secrets(&self, plan: &Plan) {
         for name in plan.all_secrets() {
             if let Err(error) = self.read_secret(&name).await {
@@ -46,7 +53,8 @@ impl Environment {
         }
     }
 
-    /// The values for one call, or why it cannot be made. From here on they are masked wherever they come back.
+    /// The values for one call, or why it cannot be made. From here on they are masked wherever
+    /// they come back.
     pub(super) async fn unseal(
         &self,
         names: &[SecretName],
@@ -71,8 +79,12 @@ impl Environment {
             reason: format!("no answer within {} s", PATIENCE.as_secs()),
         };
         let read = tokio::time::timeout(PATIENCE, self.secrets.get(name)).await;
-        let secret = read.unwrap_or_else(|_| Err(late())).map_err(|error| unavailable(error.to_string()))?;
-        self.redaction.learn(name, &secret).map_err(|error| unavailable(error.to_string()))?;
+        let secret = read
+            .unwrap_or_else(|_| Err(late()))
+            .map_err(|error| unavailable(error.to_string()))?;
+        self.redaction
+            .learn(name, &secret)
+            .map_err(|error| unavailable(error.to_string()))?;
         Ok(secret)
     }
 }

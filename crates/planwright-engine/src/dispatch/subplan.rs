@@ -33,7 +33,8 @@ pub(super) struct Child {
 }
 
 impl RunLoop {
-    /// Journals the start of a step that runs a sub-plan. It takes no permit: the child's own calls do.
+    /// Journals the start of a step that runs a sub-plan. It takes no permit: the child's own calls
+    /// do.
     pub(super) async fn start_child(&mut self, step: StepIx) -> Result<(), RunError> {
         let order = match self.child_order(step).await {
             Ok(order) => order,
@@ -59,12 +60,26 @@ impl RunLoop {
                 return Ok(());
             }
         };
-        // Keyed: the id of the child run is the key under which a repeated call finds what was begun.
-        let command = Command::Start { step, tool, class: EffectClass::Keyed, call, facts };
-        if let Some(RunEvent::AttemptStarted { attempt, .. }) = self.execute(&command, Cause::Schedule)? {
+        // Keyed: the id of the child run is the key under which a repeated call finds what was
+        // begun.
+        let command = Command::Start {
+            step,
+            tool,
+            class: EffectClass::Keyed,
+            call,
+            facts,
+        };
+        if let Some(RunEvent::AttemptStarted { attempt, .. }) =
+            self.execute(&command, Cause::Schedule)?
+        {
             let attempt = *attempt;
             self.met.remove(&step);
-            self.batch.children.push(PreparedChild { step, attempt, order, expectation });
+            self.batch.children.push(PreparedChild {
+                step,
+                attempt,
+                order,
+                expectation,
+            });
         }
         Ok(())
     }
@@ -77,8 +92,15 @@ impl RunLoop {
         args: Arc<Value>,
         call: Digest,
     ) -> Result<CallFacts, StepError> {
-        let (plan, own, catalog) = (self.run.plan(), self.run.plan_step(step), self.env.tools.catalog());
-        let digest = order.subplan.plan.digest(&catalog, &self.env.policy_version);
+        let (plan, own, catalog) = (
+            self.run.plan(),
+            self.run.plan_step(step),
+            self.env.tools.catalog(),
+        );
+        let digest = order
+            .subplan
+            .plan
+            .digest(&catalog, &self.env.policy_version);
         let judgement = self.env.policy.judge_child(plan, own, &catalog);
         let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::of_child(digest, Arc::clone(&args), late, judgement);
@@ -91,15 +113,28 @@ impl RunLoop {
     async fn child_order(&mut self, step: StepIx) -> Result<ChildOrder, StepError> {
         let plan = Arc::clone(self.run.plan());
         let Some(subplan) = plan.subplan_of(self.run.plan_step(step)) else {
-            return Err(StepError::new("plan_unavailable", "the plan that this step runs is not there"));
+            return Err(StepError::new(
+                "plan_unavailable",
+                "the plan that this step runs is not there",
+            ));
         };
         let inputs = self.inputs(step).await?;
-        let variables = subplan.plan.document().variables_for(&inputs).map_err(|findings| {
-            let said: Vec<String> =
-                findings.iter().map(|f| format!("{}: {}", f.pointer, f.message)).collect();
-            let message = format!("`{}` does not take these inputs: {}", subplan.plan.id(), said.join("; "));
-            StepError::new("invalid_inputs", message)
-        })?;
+        let variables = subplan
+            .plan
+            .document()
+            .variables_for(&inputs)
+            .map_err(|findings| {
+                let said: Vec<String> = findings
+                    .iter()
+                    .map(|f| format!("{}: {}", f.pointer, f.message))
+                    .collect();
+                let message = format!(
+                    "`{}` does not take these inputs: {}",
+                    subplan.plan.id(),
+                    said.join("; ")
+                );
+                StepError::new("invalid_inputs", message)
+            })?;
         Ok(ChildOrder {
             parent: self.run.child_place(step),
             subplan: subplan.clone(),
@@ -115,12 +150,20 @@ impl RunLoop {
     async fn inputs(&mut self, step: StepIx) -> Result<Map<String, Value>, StepError> {
         self.load(step).await?;
         // Secrets are not given to other plans.
-        let resolved = self.run.plan().resolve_inputs(self.run.plan_step(step), &self.values(step));
+        let resolved = self
+            .run
+            .plan()
+            .resolve_inputs(self.run.plan_step(step), &self.values(step));
         resolved.map_err(|error| StepError::new("unresolved_reference", error.to_string()))
     }
 
     pub(super) fn dispatch_child(&mut self, prepared: PreparedChild) {
-        let PreparedChild { step, attempt, order, expectation } = prepared;
+        let PreparedChild {
+            step,
+            attempt,
+            order,
+            expectation,
+        } = prepared;
         crash::point("run: before child");
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.children.insert(step, Child { attempt, wish });
@@ -128,11 +171,18 @@ impl RunLoop {
         self.calls.push(Box::pin(async move {
             let (answer, large) = expected(expectation.as_ref(), running.await);
             crash::point("child: answered");
-            Finished { step, attempt, answer, large, used: Vec::new() }
+            Finished {
+                step,
+                attempt,
+                answer,
+                large,
+                used: Vec::new(),
+            }
         }));
     }
 
-    /// Passes on to the children what was decided about the run, and ends those whose answer is not wanted any more.
+    /// Passes on to the children what was decided about the run, and ends those whose answer is not
+    /// wanted any more.
     pub(super) fn tell_children(&mut self, entries: &[Entry<RunEvent>]) {
         if self.children.is_empty() {
             return;
@@ -144,7 +194,11 @@ impl RunLoop {
                 // It took too long.
                 RunEvent::AttemptFailed { step, .. } | RunEvent::OutcomeLost { step, .. } => {
                     let by: Principal = self.run.start().by.clone();
-                    if let Some(child) = self.run.find(step.as_str()).and_then(|ix| self.children.get(&ix)) {
+                    if let Some(child) = self
+                        .run
+                        .find(step.as_str())
+                        .and_then(|ix| self.children.get(&ix))
+                    {
                         child.wish.send_replace(Wish::Cancel(by));
                     }
                 }
@@ -161,14 +215,21 @@ impl RunLoop {
 
     /// Forgets a child whose answer has come.
     pub(super) fn forget_child(&mut self, step: StepIx, attempt: AttemptNo) {
-        if self.children.get(&step).is_some_and(|child| child.attempt == attempt) {
+        if self
+            .children
+            .get(&step)
+            .is_some_and(|child| child.attempt == attempt)
+        {
             self.children.remove(&step);
         }
     }
 }
 
 /// What the child came to, unless that is not what the plan expects.
-pub(super) fn expected(expectation: Option<&Expectation>, (answer, large): ChildAnswer) -> ChildAnswer {
+pub(super) fn expected(
+    expectation: Option<&Expectation>,
+    (answer, large): ChildAnswer,
+) -> ChildAnswer {
     let value = match &answer {
         Answer::Succeeded(StoredValue::Inline(value)) => Some(value),
         Answer::Succeeded(StoredValue::Artifact(_)) => large.as_ref(),
@@ -178,8 +239,14 @@ pub(super) fn expected(expectation: Option<&Expectation>, (answer, large): Child
         | Answer::Parked { .. }
         | Answer::Lost { .. } => None,
     };
-    match expectation.zip(value).and_then(|(expectation, value)| expectation.check(value).err()) {
-        Some(error) => (Answer::Failed(StepError::new("expect_failed", error.to_string())), None),
+    match expectation
+        .zip(value)
+        .and_then(|(expectation, value)| expectation.check(value).err())
+    {
+        Some(error) => (
+            Answer::Failed(StepError::new("expect_failed", error.to_string())),
+            None,
+        ),
         None => (answer, large),
     }
 }

@@ -46,17 +46,24 @@ struct Question {
 impl RunLoop {
     /// Whether there is a model to be asked.
     pub(super) fn known_model(&self, model: Option<&str>, converse: bool) -> Result<(), StepError> {
-        let role = if converse { ModelRole::Chat } else { ModelRole::Executor };
+        let role = if converse {
+            ModelRole::Chat
+        } else {
+            ModelRole::Executor
+        };
         let known = self.env.model.resolve(role, model);
-        known.map(|_| ()).map_err(|error| StepError::new("no_model", error.to_string()))
+        known
+            .map(|_| ())
+            .map_err(|error| StepError::new("no_model", error.to_string()))
     }
 
     /// Journals the start of a step that asks a model. It takes no permit: it calls no tool.
     pub(super) async fn start_thought(&mut self, step: StepIx) -> Result<(), RunError> {
         let prepared = match self.question(step).await {
-            Ok((question, args)) => {
-                self.considered(step, &think_tool(), args).await.map(|facts| (question, facts))
-            }
+            Ok((question, args)) => self
+                .considered(step, &think_tool(), args)
+                .await
+                .map(|facts| (question, facts)),
             Err(error) => Err(error),
         };
         let (question, (facts, expectation)) = match prepared {
@@ -67,33 +74,69 @@ impl RunLoop {
             }
         };
         let (class, call) = (EffectClass::Safe, facts.definition);
-        let command = Command::Start { step, tool: think_tool(), class, call, facts: Some(Box::new(facts)) };
-        if let Some(RunEvent::AttemptStarted { attempt, .. }) = self.execute(&command, Cause::Schedule)? {
+        let command = Command::Start {
+            step,
+            tool: think_tool(),
+            class,
+            call,
+            facts: Some(Box::new(facts)),
+        };
+        if let Some(RunEvent::AttemptStarted { attempt, .. }) =
+            self.execute(&command, Cause::Schedule)?
+        {
             let attempt = *attempt;
             self.met.remove(&step);
-            self.batch.thoughts.push(PreparedThought { step, attempt, question, expectation });
+            self.batch.thoughts.push(PreparedThought {
+                step,
+                attempt,
+                question,
+                expectation,
+            });
         }
         Ok(())
     }
 
-    async fn question(&mut self, step: StepIx) -> Result<(Question, Map<String, Value>), StepError> {
+    async fn question(
+        &mut self,
+        step: StepIx,
+    ) -> Result<(Question, Map<String, Value>), StepError> {
         self.load(step).await?;
         let (plan, own) = (Arc::clone(self.run.plan()), self.run.plan_step(step));
         let Some(think) = plan.step(own).think.as_deref() else {
             return Err(StepError::new("no_action", "the step has no prompt"));
         };
         let prompt = plan.resolve_prompt(own, &self.values(step));
-        let prompt = prompt.map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
-        let model = think.model.clone().or_else(|| plan.document().executor_model.clone());
+        let prompt =
+            prompt.map_err(|error| StepError::new("unresolved_reference", error.to_string()))?;
+        let model = think
+            .model
+            .clone()
+            .or_else(|| plan.document().executor_model.clone());
         self.known_model(model.as_deref(), false)?;
         let args = Map::from_iter([("prompt".to_owned(), Value::String(prompt.clone()))]);
-        let told = self.observers.said(self.run.id(), self.run.step_id(step), &self.env.redaction);
+        let told = self
+            .observers
+            .said(self.run.id(), self.run.step_id(step), &self.env.redaction);
         let cancelled = CancellationToken::new();
-        Ok((Question { prompt, schema: think.schema.clone(), model, told, cancelled }, args))
+        Ok((
+            Question {
+                prompt,
+                schema: think.schema.clone(),
+                model,
+                told,
+                cancelled,
+            },
+            args,
+        ))
     }
 
     pub(super) fn dispatch_thought(&mut self, prepared: PreparedThought) {
-        let PreparedThought { step, attempt, question, expectation } = prepared;
+        let PreparedThought {
+            step,
+            attempt,
+            question,
+            expectation,
+        } = prepared;
         crash::point("run: before model");
         self.watch_flight(step, attempt, question.cancelled.clone());
         let env = Arc::clone(&self.env);
@@ -105,33 +148,56 @@ impl RunLoop {
             };
             crash::point("model: answered");
             let (answer, large) = expected(expectation.as_ref(), answered);
-            Finished { step, attempt, answer, large, used }
+            Finished {
+                step,
+                attempt,
+                answer,
+                large,
+                used,
+            }
         }));
     }
 }
 
 async fn stored(env: &Environment, mut value: Value) -> ChildAnswer {
     if !StoredValue::can_keep(&value) {
-        let message = format!("the answer nests deeper than {} levels", StoredValue::MAX_DEPTH);
-        return (Answer::Failed(StepError::new("value_too_deep", message)), None);
+        let message = format!(
+            "the answer nests deeper than {} levels",
+            StoredValue::MAX_DEPTH
+        );
+        return (
+            Answer::Failed(StepError::new("value_too_deep", message)),
+            None,
+        );
     }
     env.redaction.redactor().value(&mut value);
     match store_value(&*env.artifacts, value).await {
         Ok((stored @ StoredValue::Artifact(_), value)) => (Answer::Succeeded(stored), Some(value)),
         Ok((stored @ StoredValue::Inline(_), _)) => (Answer::Succeeded(stored), None),
-        Err(error) => (Answer::Lost { reason: format!("the answer could not be stored: {error}") }, None),
+        Err(error) => (
+            Answer::Lost {
+                reason: format!("the answer could not be stored: {error}"),
+            },
+            None,
+        ),
     }
 }
 
 /// Asks, and asks again if the answer is not what the schema says.
-async fn think(env: &Environment, question: &Question, used: &mut Vec<ModelUse>) -> Result<Value, Answer> {
+async fn think(
+    env: &Environment,
+    question: &Question,
+    used: &mut Vec<ModelUse>,
+) -> Result<Value, Answer> {
     let mut messages = vec![Message::system(SYSTEM), Message::user(&question.prompt)];
     let mut repairs = 0;
     loop {
         let mut request = ModelRequest::new(ModelRole::Executor, messages.clone());
         request.model.clone_from(&question.model);
-        request.schema =
-            question.schema.clone().map(|schema| AnswerSchema { name: "answer".to_owned(), schema });
+        request.schema = question.schema.clone().map(|schema| AnswerSchema {
+            name: "answer".to_owned(),
+            schema,
+        });
         request.told = question.told.clone();
         request.cancelled = question.cancelled.clone();
         let answer = tokio::select! {
@@ -146,16 +212,22 @@ async fn think(env: &Environment, question: &Question, used: &mut Vec<ModelUse>)
             } else {
                 "the model said nothing"
             };
-            return Err(Answer::Failed(StepError::new("no_answer", complaint).retryable(true)));
+            return Err(Answer::Failed(
+                StepError::new("no_answer", complaint).retryable(true),
+            ));
         }
-        let Some(schema) = &question.schema else { return Ok(Value::String(answer.text)) };
+        let Some(schema) = &question.schema else {
+            return Ok(Value::String(answer.text));
+        };
         let problem = match read(&answer.text, schema) {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
         };
         if repairs == REPAIRS {
             let message = format!("the answer does not fit the schema: {problem}");
-            return Err(Answer::Failed(StepError::new("bad_answer", message).retryable(true)));
+            return Err(Answer::Failed(
+                StepError::new("bad_answer", message).retryable(true),
+            ));
         }
         repairs += 1;
         messages.push(Message::assistant(answer.text));
@@ -174,6 +246,11 @@ fn read(text: &str, schema: &Value) -> Result<Value, String> {
 
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
-    let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else { return text };
+    let Some(inner) = text
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+    else {
+        return text;
+    };
     inner.strip_prefix("json").unwrap_or(inner).trim()
 }

@@ -37,7 +37,8 @@ impl LargeValues {
         self.lists.remove(&step);
     }
 
-    /// Makes sure that every large value among `steps` is here, and the list whose element `of` is about.
+    /// Makes sure that every large value among `steps` is here, and the list whose element `of` is
+    /// about.
     pub(crate) async fn load(
         &mut self,
         artifacts: &dyn Artifacts,
@@ -49,14 +50,16 @@ impl LargeValues {
             if let Some(stored @ StoredValue::Artifact(_)) = run.step(ix).value()
                 && !self.values.contains_key(&ix)
             {
-                self.values.insert(ix, load_stored(artifacts, stored).await?);
+                self.values
+                    .insert(ix, load_stored(artifacts, stored).await?);
             }
         }
         if let Some(step) = run.instance(of).map(|instance| instance.step)
             && let Some(opened) = run.open_loop(step)
             && !self.lists.contains_key(&step)
         {
-            self.lists.insert(step, load_stored(artifacts, &opened.items).await?);
+            self.lists
+                .insert(step, load_stored(artifacts, &opened.items).await?);
         }
         Ok(())
     }
@@ -69,7 +72,9 @@ pub(crate) async fn load_stored(
 ) -> Result<Arc<Value>, LoadValueError> {
     Ok(match stored {
         StoredValue::Inline(value) => Arc::clone(value),
-        StoredValue::Artifact(artifact) => Arc::new(serde_json::from_slice(&artifacts.get(artifact).await?)?),
+        StoredValue::Artifact(artifact) => {
+            Arc::new(serde_json::from_slice(&artifacts.get(artifact).await?)?)
+        }
     })
 }
 
@@ -86,9 +91,17 @@ impl<'a> RunValues<'a> {
     pub(crate) fn new(run: &'a Run, large: &'a LargeValues, step: StepIx) -> Self {
         let element = run.instance(step).and_then(|instance| {
             let list = large.lists.get(&instance.step)?.as_array()?;
-            Some((list.get(instance.index as usize)?, Value::from(instance.index)))
+            Some((
+                list.get(instance.index as usize)?,
+                Value::from(instance.index),
+            ))
         });
-        Self { run, large, element, secrets: None }
+        Self {
+            run,
+            large,
+            element,
+            secrets: None,
+        }
     }
 
     /// Only what is sent has secrets, or stands for them.
@@ -130,7 +143,10 @@ impl Values for RunValues<'_> {
 }
 
 /// Reads a stored value wherever it is.
-pub async fn read_value(artifacts: &dyn Artifacts, value: &StoredValue) -> Result<Value, ArtifactError> {
+pub async fn read_value(
+    artifacts: &dyn Artifacts,
+    value: &StoredValue,
+) -> Result<Value, ArtifactError> {
     match value {
         StoredValue::Inline(value) => Ok((**value).clone()),
         StoredValue::Artifact(artifact) => {
@@ -140,8 +156,8 @@ pub async fn read_value(artifacts: &dyn Artifacts, value: &StoredValue) -> Resul
     }
 }
 
-/// Stores a value: in the journal if it is small, as an artifact if it is large. One that could not be read again is
-/// refused.
+/// Stores a value: in the journal if it is small, as an artifact if it is large. One that could not
+/// be read again is refused.
 pub async fn store_value(
     artifacts: &dyn Artifacts,
     value: Value,
@@ -160,5 +176,8 @@ pub async fn store_value(
 }
 
 pub(super) fn too_deep() -> String {
-    format!("the value nests deeper than {} levels", StoredValue::MAX_DEPTH)
+    format!(
+        "the value nests deeper than {} levels",
+        StoredValue::MAX_DEPTH
+    )
 }

@@ -1,8 +1,9 @@
-//! What time does to plans and runs: nothing happens by itself, so somebody has to look and write it down.
+//! What time does to plans and runs: nothing happens by itself, so somebody has to look and write
+//! it down.
 //!
-//! Whoever looks (a service on a timer, a command that lists plans) notes what is due. Looking twice, or in two
-//! processes at once, notes it once: every entry is decided by the core from the journal, and appended under the head
-//! it was decided from.
+//! Whoever looks (a service on a timer, a command that lists plans) notes what is due. Looking
+//! twice, or in two processes at once, notes it once: every entry is decided by the core from the
+//! journal, and appended under the head it was decided from.
 
 mod runs;
 mod words;
@@ -90,17 +91,32 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PlanExpired { plan, after_days } => {
-                write!(f, "plan `{plan}` expired: nobody touched it for {after_days} days")
+                write!(
+                    f,
+                    "plan `{plan}` expired: nobody touched it for {after_days} days"
+                )
             }
             Self::ApprovalExpired { plan } => {
-                write!(f, "the approval of plan `{plan}` expired: it was not used in time")
+                write!(
+                    f,
+                    "the approval of plan `{plan}` expired: it was not used in time"
+                )
             }
-            Self::RunStalled { plan, run, since, completed, steps } => write!(
+            Self::RunStalled {
+                plan,
+                run,
+                since,
+                completed,
+                steps,
+            } => write!(
                 f,
                 "plan `{plan}` is stalled: nobody has executed {run} since {since}, {completed}/{steps} steps completed"
             ),
             Self::StepExpired { plan, run, step } => {
-                write!(f, "step `{step}` of plan `{plan}` ({run}) expired: nobody approved it in time")
+                write!(
+                    f,
+                    "step `{step}` of plan `{plan}` ({run}) expired: nobody approved it in time"
+                )
             }
             Self::PlanArchived { plan } => write!(f, "plan `{plan}` was archived"),
             Self::PlanDeleted { plan } => write!(f, "plan `{plan}` was deleted from the archive"),
@@ -122,11 +138,20 @@ impl Tended {
 }
 
 /// The words of plans that can be over. Whether one is, the core knows.
-const OVER: [&str; 5] = ["opened", "rejected", "needs_review", "changes_requested", "expired"];
+const OVER: [&str; 5] = [
+    "opened",
+    "rejected",
+    "needs_review",
+    "changes_requested",
+    "expired",
+];
 
 /// The rule that puts plans away and deletes them.
 fn retention() -> Principal {
-    Principal { kind: PrincipalKind::Policy, name: "retention".to_owned() }
+    Principal {
+        kind: PrincipalKind::Policy,
+        name: "retention".to_owned(),
+    }
 }
 
 fn not_noted(plan: &PlanId, error: &ReviewError) {
@@ -138,8 +163,9 @@ fn days(days: u32) -> Duration {
 }
 
 impl Engine {
-    /// Notes everything that is due. What cannot be read or written is left for the next time; one damaged plan does
-    /// not keep the others from being looked at. Only plans and runs that something can be due for are looked at.
+    /// Notes everything that is due. What cannot be read or written is left for the next time; one
+    /// damaged plan does not keep the others from being looked at. Only plans and runs that
+    /// something can be due for are looked at.
     pub async fn tend(&self) -> Result<Tended, LoadError> {
         let mut tended = Tended::default();
         self.correct_words().await?;
@@ -149,9 +175,15 @@ impl Engine {
         Ok(tended)
     }
 
-    /// Plans that wait for somebody, and approvals that wait for being used, are not waited for without end.
+    /// Plans that wait for somebody, and approvals that wait for being used, are not waited for
+    /// without end.
     async fn tend_waiting(&self, tended: &mut Tended) -> Result<(), LoadError> {
-        for info in self.env.store.plans_in(&["proposed", "approved"], None).await? {
+        for info in self
+            .env
+            .store
+            .plans_in(&["proposed", "approved"], None)
+            .await?
+        {
             if let Err(error) = self.expire_waiting(&info, tended).await {
                 not_noted(&info.status.plan, &error);
             }
@@ -159,13 +191,22 @@ impl Engine {
         Ok(())
     }
 
-    async fn expire_waiting(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
+    async fn expire_waiting(
+        &self,
+        info: &StreamInfo,
+        tended: &mut Tended,
+    ) -> Result<(), ReviewError> {
         let (plan, now) = (&info.status.plan, self.env.clock.now());
         let approved = info.status.status == ReviewState::Approved.as_str();
         if approved && self.expire_approvals(plan, tended).await? {
             return Ok(());
         }
-        if due(info.updated_at, self.env.keeping.stale_after_days, now, tended) {
+        if due(
+            info.updated_at,
+            self.env.keeping.stale_after_days,
+            now,
+            tended,
+        ) {
             self.expire(plan, tended).await?;
         }
         Ok(())
@@ -173,7 +214,11 @@ impl Engine {
 
     /// Puts away what has been over for long, and deletes what has been in the archive for long.
     async fn put_away(&self, tended: &mut Tended) -> Result<(), LoadError> {
-        let Keeping { archive_after_days, delete_after_days, .. } = self.env.keeping;
+        let Keeping {
+            archive_after_days,
+            delete_after_days,
+            ..
+        } = self.env.keeping;
         for plan in self.untouched(&OVER, archive_after_days).await? {
             if let Err(error) = self.archive_ended(&plan, tended).await {
                 not_noted(&plan, &error);
@@ -191,16 +236,22 @@ impl Engine {
         if after_days == 0 {
             return Ok(Vec::new());
         }
-        self.untouched_since(words, self.env.clock.now().minus(days(after_days))).await
+        self.untouched_since(words, self.env.clock.now().minus(days(after_days)))
+            .await
     }
 
-    /// The plans that may be over and that nothing happened to since then, neither to them nor to their runs.
+    /// The plans that may be over and that nothing happened to since then, neither to them nor to
+    /// their runs.
     pub async fn may_be_over_since(&self, since: Timestamp) -> Result<Vec<PlanId>, LoadError> {
         self.correct_words().await?;
         self.untouched_since(&OVER, since).await
     }
 
-    async fn untouched_since(&self, words: &[&str], since: Timestamp) -> Result<Vec<PlanId>, LoadError> {
+    async fn untouched_since(
+        &self,
+        words: &[&str],
+        since: Timestamp,
+    ) -> Result<Vec<PlanId>, LoadError> {
         let mut plans = Vec::new();
         for info in self.env.store.plans_in(words, Some(since)).await? {
             let plan = info.status.plan;
@@ -215,21 +266,35 @@ impl Engine {
 
     async fn expire(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
         let after_days = self.env.keeping.stale_after_days;
-        let noted = self.note_due(plan, |latest_run| Command::Expire { after_days, latest_run }).await?;
+        let noted = self
+            .note_due(plan, |latest_run| Command::Expire {
+                after_days,
+                latest_run,
+            })
+            .await?;
         if noted.is_some() {
-            tended.notices.push(Notice::PlanExpired { plan: plan.clone(), after_days });
+            tended.notices.push(Notice::PlanExpired {
+                plan: plan.clone(),
+                after_days,
+            });
         }
         Ok(())
     }
 
-    async fn expire_approvals(&self, plan: &PlanId, tended: &mut Tended) -> Result<bool, ReviewError> {
+    async fn expire_approvals(
+        &self,
+        plan: &PlanId,
+        tended: &mut Tended,
+    ) -> Result<bool, ReviewError> {
         let (review, _) = load_review(&*self.env.store, plan).await?;
         match review.approval_expires_at() {
             Some(at) if at > self.env.clock.now() => tended.wait_for(at),
             Some(_) => {
                 let noted = self.note_due(plan, |_| Command::ExpireApprovals).await?;
                 if noted.is_some() {
-                    tended.notices.push(Notice::ApprovalExpired { plan: plan.clone() });
+                    tended
+                        .notices
+                        .push(Notice::ApprovalExpired { plan: plan.clone() });
                 }
                 return Ok(noted.is_some());
             }
@@ -244,9 +309,13 @@ impl Engine {
             return Ok(());
         }
         let by = retention();
-        let noted = self.note_due(plan, |latest_run| Command::Archive { by, latest_run }).await?;
+        let noted = self
+            .note_due(plan, |latest_run| Command::Archive { by, latest_run })
+            .await?;
         if noted.is_some() {
-            tended.notices.push(Notice::PlanArchived { plan: plan.clone() });
+            tended
+                .notices
+                .push(Notice::PlanArchived { plan: plan.clone() });
         }
         Ok(())
     }
@@ -258,9 +327,13 @@ impl Engine {
             return Ok(());
         }
         let by = retention();
-        let noted = self.note_due(plan, |_| Command::Delete { by, executing }).await?;
+        let noted = self
+            .note_due(plan, |_| Command::Delete { by, executing })
+            .await?;
         if noted.is_some() {
-            tended.notices.push(Notice::PlanDeleted { plan: plan.clone() });
+            tended
+                .notices
+                .push(Notice::PlanDeleted { plan: plan.clone() });
         }
         Ok(())
     }
@@ -278,7 +351,10 @@ impl Engine {
         if events.is_empty() {
             return Ok(None);
         }
-        match self.append_review(plan, Some(review), head, (now, events)).await {
+        match self
+            .append_review(plan, Some(review), head, (now, events))
+            .await
+        {
             Ok(review) => Ok(Some(review)),
             Err(ReviewError::Append(AppendError::Conflict { .. })) => Ok(None),
             Err(error) => Err(error),

@@ -29,12 +29,19 @@ impl Engine {
     /// Nothing is noted about the runs of plans that were deleted.
     async fn was_deleted(&self, plan: &PlanId) -> Result<bool, ReviewError> {
         let stream = StreamName::Plan(plan.clone());
-        let info = self.env.store.info(&stream).await.map_err(LoadError::from)?;
+        let info = self
+            .env
+            .store
+            .info(&stream)
+            .await
+            .map_err(LoadError::from)?;
         Ok(info.is_none_or(|info| info.status.status == ReviewState::Deleted.as_str()))
     }
 
     async fn tend_run(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
-        let StreamName::Run(run) = &info.stream else { return Ok(()) };
+        let StreamName::Run(run) = &info.stream else {
+            return Ok(());
+        };
         let now = self.env.clock.now();
         match info.status.status.as_str() {
             "executing" => {
@@ -49,7 +56,9 @@ impl Engine {
                 self.note_stalled(run, info, tended).await
             }
             "waiting" => {
-                let Some(span) = self.env.policy.approval.step_expires_after else { return Ok(()) };
+                let Some(span) = self.env.policy.approval.step_expires_after else {
+                    return Ok(());
+                };
                 let at = info.updated_at.plus(span.as_duration());
                 if at > now {
                     tended.wait_for(at);
@@ -68,15 +77,25 @@ impl Engine {
         info: &StreamInfo,
         tended: &mut Tended,
     ) -> Result<(), ReviewError> {
-        let owned = self.env.store.lease(run).await.map_err(LoadError::from)?.is_some();
+        let owned = self
+            .env
+            .store
+            .lease(run)
+            .await
+            .map_err(LoadError::from)?
+            .is_some();
         if owned || self.was_deleted(&info.status.plan).await? {
             return Ok(());
         }
         let (stalled, _) = load_any_run(&self.env, run).await?;
         let commands = match stalled.state() {
-            RunState::Running => vec![RunCommand::Stall { since: info.updated_at }],
+            RunState::Running => vec![RunCommand::Stall {
+                since: info.updated_at,
+            }],
             // It was ending anyway, and ends now.
-            RunState::Stopping { .. } | RunState::Cancelling => vec![RunCommand::Recover, RunCommand::Settle],
+            RunState::Stopping { .. } | RunState::Cancelling => {
+                vec![RunCommand::Recover, RunCommand::Settle]
+            }
             RunState::Paused
             | RunState::Stalled { .. }
             | RunState::Completed
@@ -86,7 +105,10 @@ impl Engine {
             | RunState::Cancelled => return Ok(()),
         };
         let noted = self.write_due(run, &commands).await?;
-        if noted.iter().any(|event| matches!(event, RunEvent::RunStalled { .. })) {
+        if noted
+            .iter()
+            .any(|event| matches!(event, RunEvent::RunStalled { .. }))
+        {
             tended.notices.push(Notice::RunStalled {
                 plan: info.status.plan.clone(),
                 run: run.clone(),
@@ -107,7 +129,9 @@ impl Engine {
         if self.was_deleted(&info.status.plan).await? {
             return Ok(());
         }
-        let noted = self.write_due(run, &[RunCommand::Tick, RunCommand::Settle]).await?;
+        let noted = self
+            .write_due(run, &[RunCommand::Tick, RunCommand::Settle])
+            .await?;
         for event in noted {
             if let RunEvent::StepFailed { step, .. } = event {
                 let (plan, run, step) = (info.status.plan.clone(), run.clone(), step.to_string());
@@ -118,18 +142,32 @@ impl Engine {
     }
 
     /// Writes what these commands come to into a run that nobody executes.
-    async fn write_due(&self, run: &RunId, commands: &[RunCommand]) -> Result<Vec<RunEvent>, ReviewError> {
+    async fn write_due(
+        &self,
+        run: &RunId,
+        commands: &[RunCommand],
+    ) -> Result<Vec<RunEvent>, ReviewError> {
         let (current, _) = load_any_run(&self.env, run).await?;
         let now = self.env.clock.now();
         // Taking a run over leaves a trace; nothing is taken for nothing.
         if !commands.iter().any(|command| {
             matches!(command, RunCommand::Recover | RunCommand::Settle)
-                && matches!(current.state(), RunState::Stopping { .. } | RunState::Cancelling)
-                || current.decide(command, now).is_ok_and(|events| !events.is_empty())
+                && matches!(
+                    current.state(),
+                    RunState::Stopping { .. } | RunState::Cancelling
+                )
+                || current
+                    .decide(command, now)
+                    .is_ok_and(|events| !events.is_empty())
         }) {
             return Ok(Vec::new());
         }
-        let lease = match self.env.store.acquire(run, &self.env.owner, self.env.lease_ttl).await {
+        let lease = match self
+            .env
+            .store
+            .acquire(run, &self.env.owner, self.env.lease_ttl)
+            .await
+        {
             Ok(lease) => lease,
             Err(AcquireError::Held { .. } | AcquireError::NoSuchRun(_)) => return Ok(Vec::new()),
             Err(AcquireError::Store(error)) => return Err(LoadError::from(error).into()),
@@ -137,7 +175,11 @@ impl Engine {
         match self.write_commands(run, &lease, commands).await {
             Ok(events) => Ok(events),
             Err(error) => {
-                self.env.store.release(&lease).await.map_err(LoadError::from)?;
+                self.env
+                    .store
+                    .release(&lease)
+                    .await
+                    .map_err(LoadError::from)?;
                 tracing::debug!(%run, %error, "nothing was noted");
                 Ok(Vec::new())
             }

@@ -1,4 +1,5 @@
-//! The words that are kept beside the journals of plans, made right where an earlier release wrote others.
+//! The words that are kept beside the journals of plans, made right where an earlier release wrote
+//! others.
 
 use crate::engine::Engine;
 use crate::journal::{LoadError, load_review};
@@ -9,8 +10,9 @@ use std::sync::atomic::Ordering;
 const AT_ONCE: usize = 200;
 
 impl Engine {
-    /// Plans whose run had begun used to be kept as `proposed`, like those that wait for a person, and would be read
-    /// by whoever looks for these. They are looked through once: whoever writes to a plan keeps its word right.
+    /// Plans whose run had begun used to be kept as `proposed`, like those that wait for a person,
+    /// and would be read by whoever looks for these. They are looked through once: whoever writes
+    /// to a plan keeps its word right.
     pub(super) async fn correct_words(&self) -> Result<(), LoadError> {
         if self.active.words_corrected.load(Ordering::Relaxed) {
             return Ok(());
@@ -40,13 +42,24 @@ impl Engine {
         if review.word() == status.status {
             return Ok(None);
         }
-        let status = StreamStatus { status: review.word().to_owned(), ..status };
+        let status = StreamStatus {
+            status: review.word().to_owned(),
+            ..status
+        };
         let (expected, records, answers) = (head, Vec::new(), Vec::new());
         let lease = LeaseRule::None;
-        Ok(Some(Append { stream, expected, records, lease, status: Some(status), answers }))
+        Ok(Some(Append {
+            stream,
+            expected,
+            records,
+            lease,
+            status: Some(status),
+            answers,
+        }))
     }
 
-    /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left for the next time.
+    /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left
+    /// for the next time.
     async fn write_words(&self, appends: Vec<Append>) -> Result<bool, LoadError> {
         match self.env.store.append(appends).await {
             Ok(()) => Ok(true),

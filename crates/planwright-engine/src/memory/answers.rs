@@ -1,6 +1,8 @@
 //! Answers in memory.
 
-use crate::port::{ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, OwnerId, StoreError};
+use crate::port::{
+    ANSWER_LIFE, Answers, Asking, BoxFuture, Claim, MAX_ANSWERS, OwnerId, StoreError,
+};
 use planwright_core::digest::Digest;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
@@ -36,21 +38,48 @@ impl MemoryAnswers {
                 None => Claim::Interrupted,
             };
         }
-        if all.values().filter(|kept| kept.principal == asking.principal).count() >= MAX_ANSWERS {
+        if all
+            .values()
+            .filter(|kept| kept.principal == asking.principal)
+            .count()
+            >= MAX_ANSWERS
+        {
             return Claim::TooMany;
         }
-        let Asking { principal, key, request, owner } = asking.clone();
-        all.insert(key, Kept { principal, request, owner, at: now, answer: None });
+        let Asking {
+            principal,
+            key,
+            request,
+            owner,
+        } = asking.clone();
+        all.insert(
+            key,
+            Kept {
+                principal,
+                request,
+                owner,
+                at: now,
+                answer: None,
+            },
+        );
         Claim::Fresh
     }
 }
 
 impl Answers for MemoryAnswers {
-    fn claim<'a>(&'a self, asking: &'a Asking, now: Timestamp) -> BoxFuture<'a, Result<Claim, StoreError>> {
+    fn claim<'a>(
+        &'a self,
+        asking: &'a Asking,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Claim, StoreError>> {
         Box::pin(ready(Ok(self.claim_now(asking, now))))
     }
 
-    fn keep<'a>(&'a self, key: &'a Digest, answer: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn keep<'a>(
+        &'a self,
+        key: &'a Digest,
+        answer: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         if let Some(kept) = self.all().get_mut(key) {
             kept.answer = Some(answer);
         }

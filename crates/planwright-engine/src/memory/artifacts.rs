@@ -14,25 +14,34 @@ impl MemoryArtifacts {
         Self::default()
     }
 
-    /// Changes what is kept under `digest` behind the store's back, so that tests can see it noticed.
+    /// Changes what is kept under `digest` behind the store's back, so that tests can see it
+    /// noticed.
     pub fn tamper(&self, digest: Digest, bytes: Vec<u8>) {
         self.map().insert(digest, bytes);
     }
 
     fn map(&self) -> MutexGuard<'_, BTreeMap<Digest, Vec<u8>>> {
-        self.0.lock().expect("nothing panics while it holds the map")
+        self.0
+            .lock()
+            .expect("nothing panics while it holds the map")
     }
 }
 
 impl Artifacts for MemoryArtifacts {
     fn put(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<ArtifactRef, ArtifactError>> {
         let digest = Digest::of_bytes(&bytes);
-        let artifact = ArtifactRef { digest, bytes: bytes.len() as u64 };
+        let artifact = ArtifactRef {
+            digest,
+            bytes: bytes.len() as u64,
+        };
         self.map().entry(digest).or_insert(bytes);
         Box::pin(async move { Ok(artifact) })
     }
 
-    fn get<'a>(&'a self, artifact: &'a ArtifactRef) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
+    fn get<'a>(
+        &'a self,
+        artifact: &'a ArtifactRef,
+    ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>> {
         let found = self.map().get(&artifact.digest).cloned();
         Box::pin(async move {
             let bytes = found.ok_or(ArtifactError::Missing(artifact.digest))?;
@@ -54,8 +63,17 @@ mod tests {
         let artifact = artifacts.put(b"one\0two\xff".to_vec()).await.unwrap();
         assert_eq!(artifacts.get(&artifact).await.unwrap(), b"one\0two\xff");
         artifacts.tamper(artifact.digest, b"other".to_vec());
-        assert!(matches!(artifacts.get(&artifact).await, Err(ArtifactError::Changed(_))));
-        let absent = ArtifactRef { digest: Digest::of_bytes(b"never put"), bytes: 9 };
-        assert!(matches!(artifacts.get(&absent).await, Err(ArtifactError::Missing(_))));
+        assert!(matches!(
+            artifacts.get(&artifact).await,
+            Err(ArtifactError::Changed(_))
+        ));
+        let absent = ArtifactRef {
+            digest: Digest::of_bytes(b"never put"),
+            bytes: 9,
+        };
+        assert!(matches!(
+            artifacts.get(&absent).await,
+            Err(ArtifactError::Missing(_))
+        ));
     }
 }

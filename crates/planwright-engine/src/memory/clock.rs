@@ -20,13 +20,18 @@ struct Hands {
 
 impl Hands {
     fn sleepers(&self) -> MutexGuard<'_, BTreeMap<Timestamp, usize>> {
-        self.sleepers.lock().expect("nothing panics while it holds the sleepers")
+        self.sleepers
+            .lock()
+            .expect("nothing panics while it holds the sleepers")
     }
 }
 
 impl ManualClock {
     pub fn at(now: Timestamp) -> Self {
-        Self(Arc::new(Hands { now: watch::Sender::new(now), sleepers: Mutex::default() }))
+        Self(Arc::new(Hands {
+            now: watch::Sender::new(now),
+            sleepers: Mutex::default(),
+        }))
     }
 
     /// Moves the clock to `at`. It never runs backwards: an earlier instant changes nothing.
@@ -84,18 +89,21 @@ impl Clock for ManualClock {
         if self.now() >= at {
             return Box::pin(async {});
         }
-        // Registered before the first poll: a simulation that asks for the next wake-up must not miss it.
+        // Registered before the first poll: a simulation that asks for the next wake-up must not
+        // miss it.
         let sleeper = Sleeper::new(Arc::clone(&self.0), at);
         let mut now = self.0.now.subscribe();
         Box::pin(async move {
-            now.wait_for(|now| *now >= at).await.expect("the sleeper keeps the clock alive");
+            now.wait_for(|now| *now >= at)
+                .await
+                .expect("the sleeper keeps the clock alive");
             drop(sleeper);
         })
     }
 }
 
-/// The world's clock, read once and then advanced by the monotonic one, so that it never runs backwards when
-/// somebody sets the time.
+/// The world's clock, read once and then advanced by the monotonic one, so that it never runs
+/// backwards when somebody sets the time.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     wall: Timestamp,
@@ -105,8 +113,13 @@ pub struct SystemClock {
 impl SystemClock {
     pub fn new() -> Self {
         // A clock before 1970 is not worth an error: every instant is then counted from there.
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { wall: Timestamp::from_millis(0).plus(since_epoch), anchor: Instant::now() }
+        let since_epoch = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            wall: Timestamp::from_millis(0).plus(since_epoch),
+            anchor: Instant::now(),
+        }
     }
 }
 

@@ -13,6 +13,8 @@ impl Executors for NoExecutors {
     }
 
     fn delegate(&self, delegation: Delegation) -> BoxFuture<'static, Result<Value, DelegateError>> {
-        Box::pin(std::future::ready(Err(DelegateError::Unknown(delegation.executor))))
+        Box::pin(std::future::ready(Err(DelegateError::Unknown(
+            delegation.executor,
+        ))))
     }
 }

@@ -1,6 +1,7 @@
 //! Adapters that keep everything in memory: for tests, simulations and the demo.
 //!
-//! They obey the same laws as the durable ones (see the conformance suite), except that nothing survives the process.
+//! They obey the same laws as the durable ones (see the conformance suite), except that nothing
+//! survives the process.
 
 mod answers;
 mod artifacts;

@@ -17,19 +17,24 @@ impl Model for NoModel {
 
     fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
         Err(match model {
-            Some(name) => ModelError::Unknown { name: name.to_owned(), known: Vec::new() },
+            Some(name) => ModelError::Unknown {
+                name: name.to_owned(),
+                known: Vec::new(),
+            },
             None => ModelError::NotConfigured { role },
         })
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-        let answer = self.resolve(request.role, request.model.as_deref()).and(Err(ModelError::Cancelled));
+        let answer = self
+            .resolve(request.role, request.model.as_deref())
+            .and(Err(ModelError::Cancelled));
         Box::pin(std::future::ready(answer))
     }
 }
 
-/// A model that answers from a script, in order, and remembers what it was asked. A script that is used up is a model
-/// that is not available.
+/// A model that answers from a script, in order, and remembers what it was asked. A script that is
+/// used up is a model that is not available.
 #[derive(Clone, Default)]
 pub struct ScriptedModel {
     script: Arc<Mutex<VecDeque<Result<ModelAnswer, ModelError>>>>,
@@ -60,20 +65,41 @@ impl ScriptedModel {
 
     #[must_use]
     pub fn then(self, next: Result<ModelAnswer, ModelError>) -> Self {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner).push_back(next);
+        self.script
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(next);
         self
     }
 
     /// Everything it was asked so far.
     pub fn asked(&self) -> Vec<ModelRequest> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
 fn answer(text: String, calls: Vec<WantedCall>) -> ModelAnswer {
-    let usage = TokenUsage { input: 10, output: 5, cached: 0, estimated: false };
-    let used = ModelUse { role: ModelRole::Chat, model: ScriptedModel::NAME.to_owned(), usage, cost: None };
-    ModelAnswer { text, calls, used, cut: false }
+    let usage = TokenUsage {
+        input: 10,
+        output: 5,
+        cached: 0,
+        estimated: false,
+    };
+    let used = ModelUse {
+        role: ModelRole::Chat,
+        model: ScriptedModel::NAME.to_owned(),
+        usage,
+        cost: None,
+    };
+    ModelAnswer {
+        text,
+        calls,
+        used,
+        cut: false,
+    }
 }
 
 impl Model for ScriptedModel {
@@ -90,15 +116,20 @@ impl Model for ScriptedModel {
     fn resolve(&self, _: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError> {
         let mut models = self.models();
         match model.filter(|&name| name != Self::NAME) {
-            Some(name) => {
-                Err(ModelError::Unknown { name: name.to_owned(), known: vec![Self::NAME.to_owned()] })
-            }
+            Some(name) => Err(ModelError::Unknown {
+                name: name.to_owned(),
+                known: vec![Self::NAME.to_owned()],
+            }),
             None => Ok(models.remove(0)),
         }
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-        let next = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let next = self
+            .script
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
         let answered = match next {
             Some(Ok(mut answer)) => {
                 answer.used.role = request.role;
@@ -111,7 +142,10 @@ impl Model for ScriptedModel {
                 message: "the script is used up".to_owned(),
             }),
         };
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request);
         Box::pin(std::future::ready(answered))
     }
 }

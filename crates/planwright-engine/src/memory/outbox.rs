@@ -24,7 +24,10 @@ impl MemoryOutbox {
     }
 
     fn with<T: Default>(&self, endpoint: &str, work: impl FnOnce(&mut Endpoint) -> T) -> T {
-        self.endpoints().get_mut(endpoint).map(work).unwrap_or_default()
+        self.endpoints()
+            .get_mut(endpoint)
+            .map(work)
+            .unwrap_or_default()
     }
 }
 
@@ -37,7 +40,11 @@ impl Outbox for MemoryOutbox {
         &'a self,
         endpoint: &'a str,
     ) -> BoxFuture<'a, Result<Option<EndpointStanding>, StoreError>> {
-        done(self.endpoints().get(endpoint).map(|endpoint| endpoint.standing.clone()))
+        done(
+            self.endpoints()
+                .get(endpoint)
+                .map(|endpoint| endpoint.standing.clone()),
+        )
     }
 
     fn advance<'a>(
@@ -49,17 +56,33 @@ impl Outbox for MemoryOutbox {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let mut endpoints = self.endpoints();
-        if endpoints.get(endpoint).map(|endpoint| endpoint.standing.cursor) != from {
+        if endpoints
+            .get(endpoint)
+            .map(|endpoint| endpoint.standing.cursor)
+            != from
+        {
             return done(false);
         }
-        let row = endpoints.entry(endpoint.to_owned()).or_insert_with(|| Endpoint {
-            standing: EndpointStanding { cursor: to, disabled: None },
-            deliveries: BTreeMap::new(),
-        });
+        let row = endpoints
+            .entry(endpoint.to_owned())
+            .or_insert_with(|| Endpoint {
+                standing: EndpointStanding {
+                    cursor: to,
+                    disabled: None,
+                },
+                deliveries: BTreeMap::new(),
+            });
         row.standing.cursor = to;
         for (position, index) in found {
             let state = DeliveryState::Waiting;
-            let delivery = Delivery { position, index, attempts: 0, next_at: now, state, last_error: None };
+            let delivery = Delivery {
+                position,
+                index,
+                attempts: 0,
+                next_at: now,
+                state,
+                last_error: None,
+            };
             row.deliveries.entry((position, index)).or_insert(delivery);
         }
         done(true)
@@ -75,7 +98,11 @@ impl Outbox for MemoryOutbox {
             let waits = |delivery: &&mut Delivery| {
                 delivery.state == DeliveryState::Waiting && delivery.next_at <= now
             };
-            let due = row.deliveries.values_mut().find(waits).filter(|_| row.standing.disabled.is_none())?;
+            let due = row
+                .deliveries
+                .values_mut()
+                .find(waits)
+                .filter(|_| row.standing.disabled.is_none())?;
             due.attempts += 1;
             due.next_at = until;
             Some(due.clone())
@@ -107,10 +134,19 @@ impl Outbox for MemoryOutbox {
         done(())
     }
 
-    fn next_at<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>> {
+    fn next_at<'a>(
+        &'a self,
+        endpoint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>> {
         done(self.with(endpoint, |row| {
-            let waiting = row.deliveries.values().filter(|row| row.state == DeliveryState::Waiting);
-            waiting.map(|row| row.next_at).min().filter(|_| row.standing.disabled.is_none())
+            let waiting = row
+                .deliveries
+                .values()
+                .filter(|row| row.state == DeliveryState::Waiting);
+            waiting
+                .map(|row| row.next_at)
+                .min()
+                .filter(|_| row.standing.disabled.is_none())
         }))
     }
 
@@ -121,7 +157,12 @@ impl Outbox for MemoryOutbox {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Delivery>, StoreError>> {
         done(self.with(endpoint, |row| {
-            row.deliveries.values().filter(|row| row.state == state).take(limit).cloned().collect()
+            row.deliveries
+                .values()
+                .filter(|row| row.state == state)
+                .take(limit)
+                .cloned()
+                .collect()
         }))
     }
 
@@ -130,23 +171,35 @@ impl Outbox for MemoryOutbox {
         endpoint: &'a str,
         state: DeliveryState,
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        done(
-            self.with(endpoint, |row| {
-                row.deliveries.values().filter(|row| row.state == state).count() as u64
-            }),
-        )
+        done(self.with(endpoint, |row| {
+            row.deliveries
+                .values()
+                .filter(|row| row.state == state)
+                .count() as u64
+        }))
     }
 
-    fn disable<'a>(&'a self, endpoint: &'a str, reason: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.with(endpoint, |row| row.standing.disabled = Some(reason.to_owned()));
+    fn disable<'a>(
+        &'a self,
+        endpoint: &'a str,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.with(endpoint, |row| {
+            row.standing.disabled = Some(reason.to_owned());
+        });
         done(())
     }
 
-    fn revive<'a>(&'a self, endpoint: &'a str, now: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
+    fn revive<'a>(
+        &'a self,
+        endpoint: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
         done(self.with(endpoint, |row| {
             row.standing.disabled = None;
             for delivery in row.deliveries.values_mut() {
-                (delivery.state, delivery.next_at, delivery.attempts) = (DeliveryState::Waiting, now, 0);
+                (delivery.state, delivery.next_at, delivery.attempts) =
+                    (DeliveryState::Waiting, now, 0);
             }
             row.deliveries.len() as u64
         }))

@@ -20,6 +20,8 @@ impl Secrets for MemorySecrets {
             name: name.clone(),
             place: "this program has none of this name".into(),
         };
-        Box::pin(std::future::ready(self.0.get(name).cloned().ok_or_else(missing)))
+        Box::pin(std::future::ready(
+            self.0.get(name).cloned().ok_or_else(missing),
+        ))
     }
 }

@@ -3,8 +3,8 @@
 use super::SystemClock;
 use super::transaction::Transaction;
 use crate::port::{
-    AcquireError, Append, AppendError, BoxFuture, Clock, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, BoxFuture, Clock, FeedOf, Lease, Message, MessageId,
+    OwnerId, Placed, Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
@@ -36,7 +36,10 @@ pub(super) struct State {
 impl State {
     pub(super) fn check_undamaged(&self, stream: &StreamName) -> Result<(), StoreError> {
         match self.damaged.get(stream) {
-            Some(reason) => Err(StoreError::Damaged { stream: stream.clone(), reason: reason.clone() }),
+            Some(reason) => Err(StoreError::Damaged {
+                stream: stream.clone(),
+                reason: reason.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -44,7 +47,10 @@ impl State {
     /// The row of a lease that nobody may take over yet.
     fn live_lease(&self, run: &RunId, now: Timestamp) -> Option<Lease> {
         let row = self.leases.get(run)?;
-        let owner = row.owner.as_ref().filter(|owner| !self.dead.contains(*owner))?;
+        let owner = row
+            .owner
+            .as_ref()
+            .filter(|owner| !self.dead.contains(*owner))?;
         (row.expires_at > now).then(|| row.lease(run, owner))
     }
 
@@ -86,7 +92,12 @@ pub(super) struct LeaseRow {
 
 impl LeaseRow {
     fn lease(&self, run: &RunId, owner: &OwnerId) -> Lease {
-        Lease { run: run.clone(), owner: owner.clone(), epoch: self.epoch, expires_at: self.expires_at }
+        Lease {
+            run: run.clone(),
+            owner: owner.clone(),
+            epoch: self.epoch,
+            expires_at: self.expires_at,
+        }
     }
 }
 
@@ -110,10 +121,15 @@ impl MemoryStore {
 
     /// A store whose leases run out by `clock`.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Mutex::default(), changes: watch::Sender::new(0) }
+        Self {
+            clock,
+            state: Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
     }
 
-    /// Makes an owner dead, as if its process had been killed: its leases can be taken over at once.
+    /// Makes an owner dead, as if its process had been killed: its leases can be taken over at
+    /// once.
     pub fn kill_owner(&self, owner: &OwnerId) {
         self.state().dead.insert(owner.clone());
         self.changed();
@@ -121,12 +137,16 @@ impl MemoryStore {
 
     /// Makes a stream unreadable, as if its tail had been lost.
     pub fn damage(&self, stream: &StreamName, reason: &str) {
-        self.state().damaged.insert(stream.clone(), reason.to_owned());
+        self.state()
+            .damaged
+            .insert(stream.clone(), reason.to_owned());
         self.changed();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nothing panics while it holds the state")
+        self.state
+            .lock()
+            .expect("nothing panics while it holds the state")
     }
 
     fn changed(&self) {
@@ -146,10 +166,18 @@ impl MemoryStore {
         Ok(())
     }
 
-    fn read_now(&self, stream: &StreamName, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+    fn read_now(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
         let state = self.state();
         state.check_undamaged(stream)?;
-        let records = state.streams.get(stream).map_or(&[][..], |stream| &stream.records);
+        let records = state
+            .streams
+            .get(stream)
+            .map_or(&[][..], |stream| &stream.records);
         let after = usize::try_from(after).unwrap_or(usize::MAX);
         Ok(records.iter().skip(after).take(limit).cloned().collect())
     }
@@ -160,19 +188,31 @@ impl MemoryStore {
         let wanted = |name: &StreamName| match (of, name) {
             (FeedOf::All, _) => true,
             (FeedOf::Plan(plan), StreamName::Plan(id)) => plan == id,
-            (FeedOf::Plan(plan), StreamName::Run(_)) => {
-                state.info(name).is_some_and(|info| info.status.plan == *plan)
-            }
+            (FeedOf::Plan(plan), StreamName::Run(_)) => state
+                .info(name)
+                .is_some_and(|info| info.status.plan == *plan),
         };
-        let placed = (1..).zip(&state.order).skip(after).filter(|(_, (name, _))| wanted(name));
+        let placed = (1..)
+            .zip(&state.order)
+            .skip(after)
+            .filter(|(_, (name, _))| wanted(name));
         let placed = placed.filter_map(|(position, (name, index))| {
             let record = state.streams.get(name)?.records.get(*index)?.clone();
-            Some(Placed { position: Position(position), stream: name.clone(), record })
+            Some(Placed {
+                position: Position(position),
+                stream: name.clone(),
+                record,
+            })
         });
         placed.take(limit).collect()
     }
 
-    fn acquire_now(&self, run: &RunId, owner: &OwnerId, ttl: Duration) -> Result<Lease, AcquireError> {
+    fn acquire_now(
+        &self,
+        run: &RunId,
+        owner: &OwnerId,
+        ttl: Duration,
+    ) -> Result<Lease, AcquireError> {
         let now = self.clock.now();
         let mut state = self.state();
         let stream = StreamName::Run(run.clone());
@@ -180,11 +220,22 @@ impl MemoryStore {
         if !state.streams.contains_key(&stream) && !state.leases.contains_key(run) {
             return Err(AcquireError::NoSuchRun(run.clone()));
         }
-        if let Some(Lease { owner, expires_at, .. }) = state.live_lease(run, now) {
-            return Err(AcquireError::Held { run: run.clone(), owner, expires_at });
+        if let Some(Lease {
+            owner, expires_at, ..
+        }) = state.live_lease(run, now)
+        {
+            return Err(AcquireError::Held {
+                run: run.clone(),
+                owner,
+                expires_at,
+            });
         }
         let epoch = state.leases.get(run).map_or(0, |row| row.epoch) + 1;
-        let row = LeaseRow { epoch, owner: Some(owner.clone()), expires_at: now.plus(ttl) };
+        let row = LeaseRow {
+            epoch,
+            owner: Some(owner.clone()),
+            expires_at: now.plus(ttl),
+        };
         let lease = row.lease(run, owner);
         state.leases.insert(run.clone(), row);
         drop(state);
@@ -197,12 +248,20 @@ impl MemoryStore {
         let mut state = self.state();
         let row = state.leases.get_mut(&lease.run);
         let found = row.as_ref().map_or(0, |row| row.epoch);
-        match row.filter(|row| row.epoch == lease.epoch && row.owner.as_ref() == Some(&lease.owner)) {
+        match row.filter(|row| row.epoch == lease.epoch && row.owner.as_ref() == Some(&lease.owner))
+        {
             Some(row) => {
                 row.expires_at = expires_at;
-                Ok(Lease { expires_at, ..lease.clone() })
+                Ok(Lease {
+                    expires_at,
+                    ..lease.clone()
+                })
             }
-            None => Err(AppendError::Fenced { run: lease.run.clone(), ours: lease.epoch, found }),
+            None => Err(AppendError::Fenced {
+                run: lease.run.clone(),
+                ours: lease.epoch,
+                found,
+            }),
         }
     }
 
@@ -219,7 +278,14 @@ impl MemoryStore {
     fn send_now(&self, run: &RunId, body: Vec<u8>) -> MessageId {
         let mut state = self.state();
         let id = MessageId(state.messages.keys().next_back().map_or(0, |id| id.0) + 1);
-        state.messages.insert(id, MessageRow { run: run.clone(), body, answer: None });
+        state.messages.insert(
+            id,
+            MessageRow {
+                run: run.clone(),
+                body,
+                answer: None,
+            },
+        );
         drop(state);
         self.changed();
         id
@@ -227,7 +293,10 @@ impl MemoryStore {
 
     fn plans_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
-        let plans = state.streams.iter().filter(|(name, _)| matches!(name, StreamName::Plan(_)));
+        let plans = state
+            .streams
+            .iter()
+            .filter(|(name, _)| matches!(name, StreamName::Plan(_)));
         let plans = plans.filter_map(|(name, stream)| Some((stream.created, state.info(name)?)));
         let mut plans: Vec<_> = plans.filter(|(_, info)| wanted(info)).collect();
         plans.sort_by_key(|(created, info)| std::cmp::Reverse((info.updated_at, *created)));
@@ -236,7 +305,10 @@ impl MemoryStore {
 
     fn runs_now(&self, wanted: impl Fn(&StreamInfo) -> bool) -> Vec<StreamInfo> {
         let state = self.state();
-        let runs = state.streams.iter().filter(|(name, _)| matches!(name, StreamName::Run(_)));
+        let runs = state
+            .streams
+            .iter()
+            .filter(|(name, _)| matches!(name, StreamName::Run(_)));
         let runs = runs.filter_map(|(name, stream)| Some((stream.created, state.info(name)?)));
         let mut runs: Vec<_> = runs.filter(|(_, info)| wanted(info)).collect();
         runs.sort_by_key(|(created, _)| *created);
@@ -246,7 +318,9 @@ impl MemoryStore {
     fn counts_now(&self) -> StreamCounts {
         let mut counts = StreamCounts::default();
         for (name, stream) in &self.state().streams {
-            let Some(StreamStatus { status, .. }) = &stream.status else { continue };
+            let Some(StreamStatus { status, .. }) = &stream.status else {
+                continue;
+            };
             let words = match name {
                 StreamName::Plan(_) => &mut counts.plans,
                 StreamName::Run(_) => &mut counts.runs,
@@ -260,13 +334,18 @@ impl MemoryStore {
 /// Writes an append that was checked.
 fn write(state: &mut State, append: Append, now: Timestamp) {
     for (id, answer) in append.answers {
-        state.messages.get_mut(&id).expect("the message was found by the check").answer = Some(answer);
+        state
+            .messages
+            .get_mut(&id)
+            .expect("the message was found by the check")
+            .answer = Some(answer);
     }
     if append.records.is_empty() && append.status.is_none() {
         return;
     }
     let created = state.streams.len();
-    // Times in lists come from the journal where there is an entry, so that they can be rebuilt from it.
+    // Times in lists come from the journal where there is an entry, so that they can be rebuilt
+    // from it.
     let name = append.stream;
     let stream = state.streams.entry(name.clone()).or_insert_with(|| {
         let created_at = append.records.first().map_or(now, |record| record.at);
@@ -281,13 +360,23 @@ fn write(state: &mut State, append: Append, now: Timestamp) {
     });
     if append.status.is_some() && append.status != stream.status {
         // A word alone says nothing new: it is only kept right.
-        stream.updated_at = append.records.last().map_or(stream.updated_at, |record| record.at);
+        stream.updated_at = append
+            .records
+            .last()
+            .map_or(stream.updated_at, |record| record.at);
         stream.status = append.status;
     }
-    stream.keys.extend(append.records.iter().filter_map(|record| record.key.clone()));
+    stream.keys.extend(
+        append
+            .records
+            .iter()
+            .filter_map(|record| record.key.clone()),
+    );
     let before = stream.records.len();
     stream.records.extend(append.records);
-    state.order.extend((before..stream.records.len()).map(|index| (name.clone(), index)));
+    state
+        .order
+        .extend((before..stream.records.len()).map(|index| (name.clone(), index)));
 }
 
 fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
@@ -334,7 +423,8 @@ impl Store for MemoryStore {
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         let mut plans = self.plans_now(|info| {
             after.is_none_or(|(at, id)| {
-                info.created_at < at || info.created_at == at && info.status.plan.as_str() > id.as_str()
+                info.created_at < at
+                    || info.created_at == at && info.status.plan.as_str() > id.as_str()
             })
         });
         plans.sort_by(|a, b| {
@@ -355,18 +445,28 @@ impl Store for MemoryStore {
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         let untouched = |info: &StreamInfo| until.is_none_or(|until| info.updated_at <= until);
-        ready(Ok(self.plans_now(|info| words.contains(&info.status.status.as_str()) && untouched(info))))
+        ready(Ok(self.plans_now(|info| {
+            words.contains(&info.status.status.as_str()) && untouched(info)
+        })))
     }
 
-    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
-        ready(Ok(self.runs_now(|info| words.contains(&info.status.status.as_str()))))
+    fn runs_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+        ready(Ok(self.runs_now(|info| {
+            words.contains(&info.status.status.as_str())
+        })))
     }
 
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>> {
         ready(Ok(self.counts_now()))
     }
 
-    fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
+    fn info<'a>(
+        &'a self,
+        stream: &'a StreamName,
+    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
         ready(Ok(self.state().info(stream)))
     }
 
@@ -379,7 +479,11 @@ impl Store for MemoryStore {
         ready(self.acquire_now(run, owner, ttl))
     }
 
-    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>> {
+    fn renew<'a>(
+        &'a self,
+        lease: &'a Lease,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AppendError>> {
         ready(self.renew_now(lease, ttl))
     }
 
@@ -393,26 +497,51 @@ impl Store for MemoryStore {
         ready(Ok(self.state().live_lease(run, now)))
     }
 
-    fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>> {
+    fn send<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
         ready(Ok(self.send_now(run, body)))
     }
 
     fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
         let state = self.state();
-        let open = state.messages.iter().filter(|(_, row)| row.answer.is_none());
-        let open = open.map(|(id, row)| Message { id: *id, run: row.run.clone(), body: row.body.clone() });
+        let open = state
+            .messages
+            .iter()
+            .filter(|(_, row)| row.answer.is_none());
+        let open = open.map(|(id, row)| Message {
+            id: *id,
+            run: row.run.clone(),
+            body: row.body.clone(),
+        });
         ready(Ok(open.collect()))
     }
 
     fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>> {
         let state = self.state();
-        let open = state.messages.iter().filter(|(_, row)| row.run == *run && row.answer.is_none());
-        let open = open.map(|(id, row)| Message { id: *id, run: run.clone(), body: row.body.clone() });
+        let open = state
+            .messages
+            .iter()
+            .filter(|(_, row)| row.run == *run && row.answer.is_none());
+        let open = open.map(|(id, row)| Message {
+            id: *id,
+            run: run.clone(),
+            body: row.body.clone(),
+        });
         ready(Ok(open.collect()))
     }
 
-    fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
-        ready(Ok(self.state().messages.get(&message).and_then(|row| row.answer.clone())))
+    fn answer(
+        &self,
+        message: MessageId,
+    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
+        ready(Ok(self
+            .state()
+            .messages
+            .get(&message)
+            .and_then(|row| row.answer.clone())))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -444,7 +573,10 @@ mod tests {
             stream: StreamName::Run(run.clone()),
             expected: Head::EMPTY,
             records: Vec::new(),
-            lease: LeaseRule::Open { owner: owner.clone(), ttl: TTL },
+            lease: LeaseRule::Open {
+                owner: owner.clone(),
+                ttl: TTL,
+            },
             status: None,
             answers: Vec::new(),
         };
@@ -455,10 +587,17 @@ mod tests {
     async fn a_lease_runs_out_by_the_clock_it_was_given() {
         let clock = ManualClock::at(Timestamp::from_millis(0));
         let store = MemoryStore::with_clock(Arc::new(clock.clone()));
-        let (run, one, two) = (RunId::mint(1), OwnerId("one".to_owned()), OwnerId("two".to_owned()));
+        let (run, one, two) = (
+            RunId::mint(1),
+            OwnerId("one".to_owned()),
+            OwnerId("two".to_owned()),
+        );
         open(&store, &run, &one).await;
         clock.advance(TTL - Duration::from_millis(1));
-        assert!(matches!(store.acquire(&run, &two, TTL).await, Err(AcquireError::Held { .. })));
+        assert!(matches!(
+            store.acquire(&run, &two, TTL).await,
+            Err(AcquireError::Held { .. })
+        ));
         clock.advance(Duration::from_millis(1));
         assert_eq!(store.acquire(&run, &two, TTL).await.unwrap().epoch, 2);
     }
@@ -466,7 +605,11 @@ mod tests {
     #[tokio::test]
     async fn the_run_of_a_killed_owner_is_taken_over_at_once() {
         let store = MemoryStore::new();
-        let (run, one, two) = (RunId::mint(1), OwnerId("one".to_owned()), OwnerId("two".to_owned()));
+        let (run, one, two) = (
+            RunId::mint(1),
+            OwnerId("one".to_owned()),
+            OwnerId("two".to_owned()),
+        );
         open(&store, &run, &one).await;
         store.kill_owner(&one);
         assert_eq!(store.lease(&run).await.unwrap(), None);
@@ -478,7 +621,10 @@ mod tests {
         let store = MemoryStore::new();
         let (run, other) = (RunId::mint(1), RunId::mint(2));
         store.damage(&StreamName::Run(run.clone()), "its tail is lost");
-        assert!(matches!(store.head(&StreamName::Run(run)).await, Err(StoreError::Damaged { .. })));
+        assert!(matches!(
+            store.head(&StreamName::Run(run)).await,
+            Err(StoreError::Damaged { .. })
+        ));
         assert!(store.head(&StreamName::Run(other)).await.is_ok());
     }
 }

@@ -16,13 +16,21 @@ impl MemoryTokens {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Token>> {
-        self.0.lock().expect("nothing panics while it holds the tokens")
+        self.0
+            .lock()
+            .expect("nothing panics while it holds the tokens")
     }
 
     fn add_now(&self, token: &Token) -> Result<(), StoreError> {
         let mut all = self.all();
-        if all.iter().any(|known| known.id == token.id || known.hash == token.hash) {
-            return Err(StoreError::Failed(format!("the token {} exists already", token.id.0)));
+        if all
+            .iter()
+            .any(|known| known.id == token.id || known.hash == token.hash)
+        {
+            return Err(StoreError::Failed(format!(
+                "the token {} exists already",
+                token.id.0
+            )));
         }
         all.push(token.clone());
         Ok(())
@@ -30,7 +38,9 @@ impl MemoryTokens {
 
     fn revoke_now(&self, id: &TokenId, at: Timestamp) -> bool {
         let mut all = self.all();
-        let valid = all.iter_mut().find(|token| token.id == *id && token.is_valid(at));
+        let valid = all
+            .iter_mut()
+            .find(|token| token.id == *id && token.is_valid(at));
         let Some(token) = valid else { return false };
         token.revoked_at = Some(at);
         true
@@ -43,14 +53,22 @@ impl Tokens for MemoryTokens {
     }
 
     fn find<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, StoreError>> {
-        Box::pin(ready(Ok(self.all().iter().find(|token| token.hash == *hash).cloned())))
+        Box::pin(ready(Ok(self
+            .all()
+            .iter()
+            .find(|token| token.hash == *hash)
+            .cloned())))
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<Token>, StoreError>> {
         Box::pin(ready(Ok(self.all().clone())))
     }
 
-    fn revoke<'a>(&'a self, id: &'a TokenId, at: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn revoke<'a>(
+        &'a self,
+        id: &'a TokenId,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(ready(Ok(self.revoke_now(id, at))))
     }
 }

@@ -1,5 +1,6 @@
-//! Child runs: the runs of sub-plans, and the calls of executors. They are the work of a step of a run that people
-//! started, and what is told of them is only what a person has to decide or decided.
+//! Child runs: the runs of sub-plans, and the calls of executors. They are the work of a step of a
+//! run that people started, and what is told of them is only what a person has to decide or
+//! decided.
 
 use crate::port::{Store, StoreError};
 use planwright_core::id::{PlanId, RunId, StepId};
@@ -8,7 +9,8 @@ use planwright_core::run::{Parent, RunEvent};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// No chain of child runs is longer than this: sub-plans nest less deep. A longer one is not followed to its end.
+/// No chain of child runs is longer than this: sub-plans nest less deep. A longer one is not
+/// followed to its end.
 const MAX_DEPTH: usize = 64;
 
 /// The run that people started, and the step of it that a child run is the work of.
@@ -23,7 +25,10 @@ pub struct Belongs {
 
 /// Whether a notice of this kind is told also of a child run.
 pub(super) fn told_of_children(kind: &str) -> bool {
-    matches!(kind, "approval.requested" | "approval.decided" | "input.requested" | "outcome.unknown")
+    matches!(
+        kind,
+        "approval.requested" | "approval.decided" | "input.requested" | "outcome.unknown"
+    )
 }
 
 /// Which runs are children, looked up once each.
@@ -38,7 +43,9 @@ impl Children {
         stream: &StreamName,
         kind: &str,
     ) -> Result<bool, StoreError> {
-        let StreamName::Run(run) = stream else { return Ok(true) };
+        let StreamName::Run(run) = stream else {
+            return Ok(true);
+        };
         if told_of_children(kind) {
             return Ok(true);
         }
@@ -53,22 +60,34 @@ impl Children {
 
 /// What a run belongs to, if people did not start it themselves.
 pub(super) async fn belongs(store: &dyn Store, run: &RunId) -> Result<Option<Belongs>, StoreError> {
-    let Some(mut found) = parent(store, run).await? else { return Ok(None) };
+    let Some(mut found) = parent(store, run).await? else {
+        return Ok(None);
+    };
     for _ in 0..MAX_DEPTH {
         match parent(store, &found.run).await? {
             Some(above) => found = above,
             None => break,
         }
     }
-    let plan_id = store.info(&StreamName::Run(found.run.clone())).await?.map(|info| info.status.plan);
-    Ok(Some(Belongs { plan_id, run_id: found.run, step_id: found.step }))
+    let plan_id = store
+        .info(&StreamName::Run(found.run.clone()))
+        .await?
+        .map(|info| info.status.plan);
+    Ok(Some(Belongs {
+        plan_id,
+        run_id: found.run,
+        step_id: found.step,
+    }))
 }
 
-/// The step that a run is the work of, as its first entry says. A run that cannot be read is taken for one that people
-/// started: a notice too many is better than one that is missing.
+/// The step that a run is the work of, as its first entry says. A run that cannot be read is taken
+/// for one that people started: a notice too many is better than one that is missing.
 async fn parent(store: &dyn Store, run: &RunId) -> Result<Option<Parent>, StoreError> {
     let first = store.read(&StreamName::Run(run.clone()), 0, 1).await?;
-    let event = first.first().and_then(|record| decode::<RunEvent>(record).ok()).map(|entry| entry.event);
+    let event = first
+        .first()
+        .and_then(|record| decode::<RunEvent>(record).ok())
+        .map(|entry| entry.event);
     Ok(match event {
         Some(RunEvent::RunStarted { parent, .. }) => parent.map(|parent| *parent),
         Some(_) | None => None,

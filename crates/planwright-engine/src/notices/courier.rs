@@ -1,11 +1,13 @@
-//! Carries notices to one endpoint: reads the feed, keeps what is to be told, sends it, and tries again.
+//! Carries notices to one endpoint: reads the feed, keeps what is to be told, sends it, and tries
+//! again.
 
 use super::belonging::{Children, told_of_children};
 use super::notice::{Notice, kinds, notices_of};
 use super::schedule::delay;
 use crate::engine::Engine;
 use crate::port::{
-    Delivery, DeliveryState, FeedOf, Outbox, Position, SendNoticeError, Settled, Store, StoreError, Webhook,
+    Delivery, DeliveryState, FeedOf, Outbox, Position, SendNoticeError, Settled, Store, StoreError,
+    Webhook,
 };
 use planwright_core::time::Timestamp;
 use std::fmt;
@@ -23,7 +25,8 @@ const TAKEN_FOR: Duration = Duration::from_secs(30);
 const SLOW_LOOK: Duration = Duration::from_secs(60);
 /// A store that failed is asked again after this long.
 const AFTER_TROUBLE: Duration = Duration::from_secs(5);
-/// How long an endpoint that fails again and again is left alone at most before anything new is sent to it.
+/// How long an endpoint that fails again and again is left alone at most before anything new is
+/// sent to it.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 /// What is kept of an error.
 const MAX_ERROR_CHARS: usize = 300;
@@ -39,8 +42,8 @@ impl CourierWatch for () {
     fn attempted(&self, _endpoint: &str, _outcome: &'static str) {}
 }
 
-/// Carries the notices of one endpoint. Several processes may have one each: nothing is lost, and what is sent twice has
-/// the same id.
+/// Carries the notices of one endpoint. Several processes may have one each: nothing is lost, and
+/// what is sent twice has the same id.
 #[derive(Debug)]
 pub struct Courier {
     engine: Engine,
@@ -54,7 +57,14 @@ pub struct Courier {
 
 impl Courier {
     pub fn new(engine: Engine, outbox: Arc<dyn Outbox>, webhook: Arc<dyn Webhook>) -> Self {
-        Self { engine, outbox, webhook, watch: Arc::new(()), failures: 0, rests_until: None }
+        Self {
+            engine,
+            outbox,
+            webhook,
+            watch: Arc::new(()),
+            failures: 0,
+            rests_until: None,
+        }
     }
 
     #[must_use]
@@ -126,20 +136,43 @@ impl Courier {
         let Some(standing) = self.outbox.standing(name).await? else {
             // A new endpoint is told what happens from here on, not the whole past.
             let end = end_of_feed(&**self.store()).await?;
-            if self.outbox.advance(name, None, end, Vec::new(), self.now()).await? {
-                tracing::info!(webhook = name, position = end.0, "the feed of this webhook begins here");
+            if self
+                .outbox
+                .advance(name, None, end, Vec::new(), self.now())
+                .await?
+            {
+                tracing::info!(
+                    webhook = name,
+                    position = end.0,
+                    "the feed of this webhook begins here"
+                );
             }
-            return Ok(Collected { disabled: false, more: true });
+            return Ok(Collected {
+                disabled: false,
+                more: true,
+            });
         };
         if standing.disabled.is_some() {
-            return Ok(Collected { disabled: true, more: false });
+            return Ok(Collected {
+                disabled: true,
+                more: false,
+            });
         }
         if self.outbox.count(name, DeliveryState::Waiting).await? >= MAX_WAITING {
-            return Ok(Collected { disabled: false, more: false });
+            return Ok(Collected {
+                disabled: false,
+                more: false,
+            });
         }
-        let page = self.store().feed(&FeedOf::All, standing.cursor, PAGE).await?;
+        let page = self
+            .store()
+            .feed(&FeedOf::All, standing.cursor, PAGE)
+            .await?;
         let Some(last) = page.last().map(|placed| placed.position) else {
-            return Ok(Collected { disabled: false, more: false });
+            return Ok(Collected {
+                disabled: false,
+                more: false,
+            });
         };
         let (mut found, mut children) = (Vec::new(), Children::default());
         for placed in &page {
@@ -150,11 +183,18 @@ impl Courier {
             }
         }
         // If another process was faster, the rest is found with the next look.
-        let moved = self.outbox.advance(name, Some(standing.cursor), last, found, self.now()).await?;
-        Ok(Collected { disabled: false, more: !moved || page.len() == PAGE })
+        let moved = self
+            .outbox
+            .advance(name, Some(standing.cursor), last, found, self.now())
+            .await?;
+        Ok(Collected {
+            disabled: false,
+            more: !moved || page.len() == PAGE,
+        })
     }
 
-    /// Sends what is due, oldest first, until nothing is or the endpoint needs rest. Returns whether anything was sent.
+    /// Sends what is due, oldest first, until nothing is or the endpoint needs rest. Returns
+    /// whether anything was sent.
     async fn send_due(&mut self, stop: &CancellationToken) -> Result<bool, StoreError> {
         let mut sent = false;
         loop {
@@ -175,20 +215,28 @@ impl Courier {
     async fn deliver(&mut self, delivery: Delivery) -> Result<(), StoreError> {
         let before = Position(delivery.position.0.saturating_sub(1));
         let page = self.store().feed(&FeedOf::All, before, 1).await?;
-        let notices = match page.first().filter(|placed| placed.position == delivery.position) {
+        let notices = match page
+            .first()
+            .filter(|placed| placed.position == delivery.position)
+        {
             Some(placed) => notices_of(&**self.store(), placed).await?,
             None => Vec::new(),
         };
         let index = usize::try_from(delivery.index).unwrap_or(usize::MAX);
-        // What this version cannot read, or what the operator no longer wants to tell, is forgotten.
+        // What this version cannot read, or what the operator no longer wants to tell, is
+        // forgotten.
         let Some(notice) = notices.get(index).filter(|notice| self.tells(notice)) else {
-            return self.outbox.settle(self.webhook.name(), &delivery, Settled::Done).await;
+            return self
+                .outbox
+                .settle(self.webhook.name(), &delivery, Settled::Done)
+                .await;
         };
         let answer = self.webhook.send(notice).await;
         self.settle(delivery, answer).await
     }
 
-    /// Whether the endpoint wants to be told, and this is told at all: an earlier version told more of child runs.
+    /// Whether the endpoint wants to be told, and this is told at all: an earlier version told more
+    /// of child runs.
     fn tells(&self, notice: &Notice) -> bool {
         let told = notice.about.parent.is_none() || told_of_children(notice.kind);
         told && self.webhook.wants(notice.kind)
@@ -209,15 +257,26 @@ impl Courier {
             Err(error @ SendNoticeError::Gone) => {
                 self.watch.attempted(&name, "gone");
                 tracing::warn!(webhook = name, %error, "the webhook is disabled");
-                // Disabled first: it is due again at once, for when somebody uses the endpoint again.
+                // Disabled first: it is due again at once, for when somebody uses the endpoint
+                // again.
                 self.outbox.disable(&name, &error.to_string()).await?;
-                let again = Settled::Again { at: self.now(), error: error.to_string() };
+                let again = Settled::Again {
+                    at: self.now(),
+                    error: error.to_string(),
+                };
                 return self.outbox.settle(&name, &delivery, again).await;
             }
-            Err(SendNoticeError::Throttled { reason, retry_after }) => (reason, retry_after, true),
-            Err(SendNoticeError::Failed { reason, retry_after }) => (reason, retry_after, false),
+            Err(SendNoticeError::Throttled {
+                reason,
+                retry_after,
+            }) => (reason, retry_after, true),
+            Err(SendNoticeError::Failed {
+                reason,
+                retry_after,
+            }) => (reason, retry_after, false),
         };
-        self.watch.attempted(&name, if throttled { "throttled" } else { "failed" });
+        self.watch
+            .attempted(&name, if throttled { "throttled" } else { "failed" });
         self.failures = self.failures.saturating_add(1);
         let error: String = error.chars().take(MAX_ERROR_CHARS).collect();
         let entropy = self.engine.environment().ids.entropy();

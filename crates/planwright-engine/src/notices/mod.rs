@@ -1,7 +1,7 @@
 //! Notices: what the outside is told about plans and runs, by webhooks.
 //!
-//! They are read from the feed of the journal, so they tell only what is durable, and a restart forgets none. An
-//! endpoint that fails touches no run and no other endpoint.
+//! They are read from the feed of the journal, so they tell only what is durable, and a restart
+//! forgets none. An endpoint that fails touches no run and no other endpoint.
 
 mod belonging;
 mod courier;

@@ -1,4 +1,5 @@
-//! Which entries of the journal are worth a notice, and what it says: enough to know where to look, and no more.
+//! Which entries of the journal are worth a notice, and what it says: enough to know where to look,
+//! and no more.
 
 use super::belonging::{Belongs, Children, belongs};
 use crate::port::{Placed, Store, StoreError};
@@ -69,15 +70,21 @@ pub struct About {
 /// Longer titles are cut: a notice is small.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// The notices of one record, without what only the store knows. A record that this version cannot read has none.
+/// The notices of one record, without what only the store knows. A record that this version cannot
+/// read has none.
 fn bare(placed: &Placed) -> Vec<(&'static str, About)> {
     match &placed.stream {
-        StreamName::Plan(_) => decode(&placed.record).map(|entry| of_review(entry.event)).unwrap_or_default(),
-        StreamName::Run(_) => decode(&placed.record).map(|entry| of_run(entry.event)).unwrap_or_default(),
+        StreamName::Plan(_) => decode(&placed.record)
+            .map(|entry| of_review(entry.event))
+            .unwrap_or_default(),
+        StreamName::Run(_) => decode(&placed.record)
+            .map(|entry| of_run(entry.event))
+            .unwrap_or_default(),
     }
 }
 
-/// The kinds of notices that a record brings, with their places. Of child runs only what people decide is told.
+/// The kinds of notices that a record brings, with their places. Of child runs only what people
+/// decide is told.
 pub(super) async fn kinds(
     store: &dyn Store,
     placed: &Placed,
@@ -103,7 +110,10 @@ pub async fn notices_of(store: &dyn Store, placed: &Placed) -> Result<Vec<Notice
         run @ StreamName::Run(_) => store.info(run).await?.map(|info| info.status.plan),
     };
     let title = match &plan {
-        Some(plan) => store.info(&StreamName::Plan(plan.clone())).await?.map(|info| info.status.label),
+        Some(plan) => store
+            .info(&StreamName::Plan(plan.clone()))
+            .await?
+            .map(|info| info.status.label),
         None => None,
     };
     let title = title.map(|title| title.chars().take(MAX_TITLE_CHARS).collect::<String>());
@@ -123,7 +133,10 @@ pub async fn notices_of(store: &dyn Store, placed: &Placed) -> Result<Vec<Notice
             plan_id: plan.clone(),
             run_id: about.run_id.or_else(|| run.clone()),
             parent: parent.clone(),
-            title: about.title.or_else(|| title.clone()).filter(|title| !title.is_empty()),
+            title: about
+                .title
+                .or_else(|| title.clone())
+                .filter(|title| !title.is_empty()),
             ..about
         },
     };
@@ -132,9 +145,21 @@ pub async fn notices_of(store: &dyn Store, placed: &Placed) -> Result<Vec<Notice
 
 /// Derived from what it is about, so that it is the same after a restore into another store.
 fn stable_id(placed: &Placed, index: usize) -> String {
-    let parts = [placed.stream.to_string(), placed.record.seq.to_string(), index.to_string()];
-    let digest = Digest::of_parts(&[parts[0].as_bytes(), parts[1].as_bytes(), parts[2].as_bytes()]);
-    digest.as_bytes().iter().take(16).fold("msg_".to_owned(), |id, byte| id + &format!("{byte:02x}"))
+    let parts = [
+        placed.stream.to_string(),
+        placed.record.seq.to_string(),
+        index.to_string(),
+    ];
+    let digest = Digest::of_parts(&[
+        parts[0].as_bytes(),
+        parts[1].as_bytes(),
+        parts[2].as_bytes(),
+    ]);
+    digest
+        .as_bytes()
+        .iter()
+        .take(16)
+        .fold("msg_".to_owned(), |id, byte| id + &format!("{byte:02x}"))
 }
 
 fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
@@ -142,14 +167,32 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
     let decided = |version, digest, status| {
         (
             "approval.decided",
-            About { version: Some(version), digest, status: Some(status), ..About::default() },
+            About {
+                version: Some(version),
+                digest,
+                status: Some(status),
+                ..About::default()
+            },
         )
     };
-    let plain = |kind, status| vec![(kind, About { status: Some(status), ..About::default() })];
+    let plain = |kind, status| {
+        vec![(
+            kind,
+            About {
+                status: Some(status),
+                ..About::default()
+            },
+        )]
+    };
     match event {
         // Nobody is asked about a draft.
         E::PlanProposed { draft: true, .. } => Vec::new(),
-        E::PlanProposed { version, document, digest, .. } => {
+        E::PlanProposed {
+            version,
+            document,
+            digest,
+            ..
+        } => {
             let title = document.title.as_deref().unwrap_or_default();
             let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
             let about = About {
@@ -159,16 +202,33 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
                 status: Some("proposed"),
                 ..About::default()
             };
-            let asked = About { status: Some("requested"), ..about.clone() };
+            let asked = About {
+                status: Some("requested"),
+                ..about.clone()
+            };
             vec![("plan.proposed", about), ("approval.requested", asked)]
         }
-        E::PlanApproved { version, digest, .. } => vec![decided(version, Some(digest), "approved")],
+        E::PlanApproved {
+            version, digest, ..
+        } => vec![decided(version, Some(digest), "approved")],
         E::PlanRejected { version, .. } => vec![decided(version, None, "rejected")],
         E::DraftProposed { version, .. } => {
-            let about = About { version: Some(version), ..About::default() };
-            let asked = About { status: Some("requested"), ..about.clone() };
+            let about = About {
+                version: Some(version),
+                ..About::default()
+            };
+            let asked = About {
+                status: Some("requested"),
+                ..about.clone()
+            };
             vec![
-                ("plan.proposed", About { status: Some("proposed"), ..about }),
+                (
+                    "plan.proposed",
+                    About {
+                        status: Some("proposed"),
+                        ..about
+                    },
+                ),
                 ("approval.requested", asked),
             ]
         }
@@ -183,11 +243,19 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
             vec![("approval.expired", about)]
         }
         E::ApprovalRevoked { version, .. } => {
-            let about = About { version: Some(version), status: Some("revoked"), ..About::default() };
+            let about = About {
+                version: Some(version),
+                status: Some("revoked"),
+                ..About::default()
+            };
             vec![("approval.revoked", about)]
         }
         E::PlanExpired { version, .. } => {
-            let about = About { version: Some(version), status: Some("expired"), ..About::default() };
+            let about = About {
+                version: Some(version),
+                status: Some("expired"),
+                ..About::default()
+            };
             vec![("plan.expired", about)]
         }
         E::PlanDeleted { .. } => plain("plan.deleted", "deleted"),
@@ -202,36 +270,72 @@ fn of_review(event: ReviewEvent) -> Vec<(&'static str, About)> {
 
 fn of_run(event: RunEvent) -> Vec<(&'static str, About)> {
     use RunEvent as E;
-    let step = |step, status| About { step_id: Some(step), status: Some(status), ..About::default() };
-    let run = |status| About { status: Some(status), ..About::default() };
+    let step = |step, status| About {
+        step_id: Some(step),
+        status: Some(status),
+        ..About::default()
+    };
+    let run = |status| About {
+        status: Some(status),
+        ..About::default()
+    };
     let found = match event {
-        E::RunStarted { version, digest, .. } => {
-            let about = About { version: Some(version), digest: Some(digest), ..run("started") };
+        E::RunStarted {
+            version, digest, ..
+        } => {
+            let about = About {
+                version: Some(version),
+                digest: Some(digest),
+                ..run("started")
+            };
             ("run.started", about)
         }
         E::ApprovalRequested { step: id, call, .. } => {
             let digest = call.map(|call| call.digest);
-            ("approval.requested", About { digest, ..step(id, "requested") })
+            (
+                "approval.requested",
+                About {
+                    digest,
+                    ..step(id, "requested")
+                },
+            )
         }
-        E::ApprovalGranted { step: id, call, .. } => {
-            ("approval.decided", About { digest: call, ..step(id, "approved") })
-        }
+        E::ApprovalGranted { step: id, call, .. } => (
+            "approval.decided",
+            About {
+                digest: call,
+                ..step(id, "approved")
+            },
+        ),
         E::ApprovalDenied { step: id, .. } => ("approval.decided", step(id, "rejected")),
         E::InputRequested { step: id, .. } => ("input.requested", step(id, "requested")),
         E::OutcomeLost { step: id, .. } => ("outcome.unknown", step(id, "outcome_unknown")),
-        E::AttemptFailed { step: id, retry_at: None, .. } | E::StepFailed { step: id, .. } => {
-            ("step.failed", step(id, "failed"))
+        E::AttemptFailed {
+            step: id,
+            retry_at: None,
+            ..
         }
+        | E::StepFailed { step: id, .. } => ("step.failed", step(id, "failed")),
         E::RunPaused { .. } => ("run.paused", run("paused")),
         E::RunResumed { .. } => ("run.resumed", run("resumed")),
         E::RunCompleted { .. } => ("run.ended", run("completed")),
         E::RunStalled { .. } => ("run.stalled", run("stalled")),
         E::RunFailed { .. } | E::RunGivenUp { .. } => ("run.ended", run("failed")),
         E::RunCancelled { .. } => ("run.ended", run("cancelled")),
-        E::RunAdjusted { version, .. } => {
-            ("run.adjusted", About { version: Some(version), ..run("adjusted") })
-        }
-        E::UndoOpened { run: id, .. } => ("run.undo_started", About { run_id: Some(id), ..run("undoing") }),
+        E::RunAdjusted { version, .. } => (
+            "run.adjusted",
+            About {
+                version: Some(version),
+                ..run("adjusted")
+            },
+        ),
+        E::UndoOpened { run: id, .. } => (
+            "run.undo_started",
+            About {
+                run_id: Some(id),
+                ..run("undoing")
+            },
+        ),
         E::ResultReused { .. }
         | E::AttemptStarted { .. }
         | E::AttemptSucceeded { .. }

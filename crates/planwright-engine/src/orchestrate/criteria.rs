@@ -4,7 +4,9 @@ use crate::engine::Engine;
 use crate::journal::LoadError;
 use crate::port::{Append, AppendError, LeaseRule, ModelRequest};
 use crate::undo::load_any_run;
-use planwright_core::adjust::{criteria_messages, criteria_schema, read_criteria, settled_by_steps};
+use planwright_core::adjust::{
+    criteria_messages, criteria_schema, read_criteria, settled_by_steps,
+};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, StreamName, encode};
 use planwright_core::model::{ModelRole, ModelUse};
@@ -28,19 +30,28 @@ pub enum CheckCriteriaError {
 }
 
 impl Engine {
-    /// Finds out whether each success criterion holds, and records it: steps of the plan decide where they say so, the
-    /// reflector is asked about the rest. What it cannot say, nobody knows.
-    pub async fn check_criteria(&self, id: &RunId, model: Option<&str>) -> Result<Run, CheckCriteriaError> {
+    /// Finds out whether each success criterion holds, and records it: steps of the plan decide
+    /// where they say so, the reflector is asked about the rest. What it cannot say, nobody knows.
+    pub async fn check_criteria(
+        &self,
+        id: &RunId,
+        model: Option<&str>,
+    ) -> Result<Run, CheckCriteriaError> {
         let (run, _) = load_any_run(&self.env, id).await?;
         let criteria = &run.plan().document().success_criteria;
         if criteria.is_empty() {
             return Err(CheckCriteriaError::NoCriteria);
         }
         if !run.state().is_terminal() {
-            return Err(Refusal::NotEnded { status: run.status() }.into());
+            return Err(Refusal::NotEnded {
+                status: run.status(),
+            }
+            .into());
         }
         let mut checks = settled_by_steps(&run);
-        let asked: Vec<usize> = (0..criteria.len()).filter(|index| !checks.contains_key(index)).collect();
+        let asked: Vec<usize> = (0..criteria.len())
+            .filter(|index| !checks.contains_key(index))
+            .collect();
         let (answered, used) = self.ask_criteria(&run, &asked, model).await;
         checks.extend(answered);
         let checks: Vec<CriterionCheck> = checks.into_values().collect();
@@ -57,7 +68,14 @@ impl Engine {
         let nobody_knows = |why: &str| {
             let unknown = |&index: &usize| {
                 let criterion = criteria[index].clone();
-                (index, CriterionCheck { criterion, holds: None, evidence: why.to_owned() })
+                (
+                    index,
+                    CriterionCheck {
+                        criterion,
+                        holds: None,
+                        evidence: why.to_owned(),
+                    },
+                )
             };
             asked.iter().map(unknown).collect::<BTreeMap<_, _>>()
         };
@@ -67,7 +85,10 @@ impl Engine {
         let instructions = match self.env.prompts.fill(&CHECK, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
-                return (nobody_knows(&format!("the model could not be asked: {error}")), Vec::new());
+                return (
+                    nobody_knows(&format!("the model could not be asked: {error}")),
+                    Vec::new(),
+                );
             }
         };
         let messages = criteria_messages(run, asked, &instructions);
@@ -75,7 +96,10 @@ impl Engine {
         request.schema = Some(criteria_schema(asked));
         request.model = model.map(str::to_owned);
         match self.env.model.ask(request).await {
-            Err(error) => (nobody_knows(&format!("the model could not be asked: {error}")), Vec::new()),
+            Err(error) => (
+                nobody_knows(&format!("the model could not be asked: {error}")),
+                Vec::new(),
+            ),
             Ok(answer) if answer.cut => (nobody_knows("the answer was cut off"), vec![answer.used]),
             Ok(answer) => {
                 let checks = match read_criteria(run, asked, &answer.text) {
@@ -102,13 +126,26 @@ impl Engine {
             for mut event in run.decide(&command, at)? {
                 crate::dispatch::mask_event(&self.env.redaction, &mut event);
                 let record = encode(last, &stream, at, 0, Cause::Command, &event);
-                let entry = Entry { seq: record.seq, at, epoch: 0, cause: Cause::Command, event };
+                let entry = Entry {
+                    seq: record.seq,
+                    at,
+                    epoch: 0,
+                    cause: Cause::Command,
+                    event,
+                };
                 run.apply(&entry).expect("what was decided can be applied");
                 last = record.head();
                 records.push(record);
             }
             let (stream, lease) = (stream.clone(), LeaseRule::None);
-            let append = Append { stream, expected: head, records, lease, status: None, answers: Vec::new() };
+            let append = Append {
+                stream,
+                expected: head,
+                records,
+                lease,
+                status: None,
+                answers: Vec::new(),
+            };
             match self.env.store.append(vec![append]).await {
                 Err(AppendError::Conflict { .. }) if tries > 0 => tries -= 1,
                 done => {

@@ -49,8 +49,8 @@ impl fmt::Debug for Looking {
 }
 
 impl RunLoop {
-    /// Does what is due before the run ends. Everything that happened so far is durable. Returns whether something was
-    /// decided, so that the next commit has to be made.
+    /// Does what is due before the run ends. Everything that happened so far is durable. Returns
+    /// whether something was decided, so that the next commit has to be made.
     pub(crate) async fn look(&mut self) -> Result<bool, RunError> {
         if *self.run.state() == RunState::Paused {
             return Ok(false);
@@ -91,19 +91,36 @@ impl RunLoop {
         self.observers.looking(&self.run, look);
         let cancelled = CancellationToken::new();
         let asking = ask(self.engine.clone(), self.run.clone(), cancelled.clone());
-        self.looking = Some(Looking { looked: Box::pin(asking), _wanted: cancelled.drop_guard() });
+        self.looking = Some(Looking {
+            looked: Box::pin(asking),
+            _wanted: cancelled.drop_guard(),
+        });
     }
 
     /// The model has answered.
     pub(crate) fn looked(&mut self, looked: Looked) -> Result<(), RunError> {
         self.looking = None;
         match looked {
-            Looked::Reflected { reflected, used, problem } => {
-                let command = Command::Reflect { reflected: Box::new(reflected), used, problem };
+            Looked::Reflected {
+                reflected,
+                used,
+                problem,
+            } => {
+                let command = Command::Reflect {
+                    reflected: Box::new(reflected),
+                    used,
+                    problem,
+                };
                 self.execute(&command, Cause::Report)?;
             }
-            Looked::Replanned { document: Ok(document), used } => self.revised = Some((*document, used)),
-            Looked::Replanned { document: Err(reason), used } => {
+            Looked::Replanned {
+                document: Ok(document),
+                used,
+            } => self.revised = Some((*document, used)),
+            Looked::Replanned {
+                document: Err(reason),
+                used,
+            } => {
                 let reason = format!("the remaining work could not be planned anew: {reason}");
                 self.execute(&Command::Abandon { reason, used }, Cause::Report)?;
             }

@@ -1,7 +1,9 @@
-//! Looking at a run before it ends, and going on in another one: reflect → adjust → consent → go on.
+//! Looking at a run before it ends, and going on in another one: reflect → adjust → consent → go
+//! on.
 //!
-//! The core says when a run has to be looked at and what may follow. Here the model is asked, the next version of the
-//! plan is written in the same commit as the end of the run, and the run that goes on is begun once the change is agreed to.
+//! The core says when a run has to be looked at and what may follow. Here the model is asked, the
+//! next version of the plan is written in the same commit as the end of the run, and the run that
+//! goes on is begun once the change is agreed to.
 
 mod adjust;
 mod criteria;

@@ -5,7 +5,8 @@ use crate::engine::Engine;
 use crate::port::ModelRequest;
 use crate::undo::load_any_run;
 use planwright_core::adjust::{
-    Adjustment, EarlierReflection, Reflected, ReflectionRequest, reflection_messages, reflection_schema,
+    Adjustment, EarlierReflection, Reflected, ReflectionRequest, reflection_messages,
+    reflection_schema,
 };
 use planwright_core::model::{Message, ModelRole, ModelUse, OfferedTool};
 use planwright_core::planning::REFLECT;
@@ -22,13 +23,19 @@ const MAX_EARLIER: usize = 10;
 const MAX_REPEATED: usize = 8_000;
 
 impl Engine {
-    /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is changed.
+    /// Asks how the run stands. Whatever happens, something definite comes of it; nothing is
+    /// changed.
     pub(crate) async fn ask_how_it_stands(self, run: Run, cancelled: CancellationToken) -> Looked {
         let instructions = match self.env.prompts.fill(&REFLECT, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
-                let reflected = Reflected::unknown(format!("the model could not be asked: {error}"));
-                return Looked::Reflected { reflected, used: Vec::new(), problem: None };
+                let reflected =
+                    Reflected::unknown(format!("the model could not be asked: {error}"));
+                return Looked::Reflected {
+                    reflected,
+                    used: Vec::new(),
+                    problem: None,
+                };
             }
         };
         let tools = self.tools_for_adjusting(&run);
@@ -49,8 +56,13 @@ impl Engine {
             let answer = match self.env.model.ask(asked).await {
                 Ok(answer) => answer,
                 Err(error) => {
-                    let reflected = Reflected::unknown(format!("the model could not be asked: {error}"));
-                    return Looked::Reflected { reflected, used, problem: None };
+                    let reflected =
+                        Reflected::unknown(format!("the model could not be asked: {error}"));
+                    return Looked::Reflected {
+                        reflected,
+                        used,
+                        problem: None,
+                    };
                 }
             };
             used.push(answer.used);
@@ -58,13 +70,25 @@ impl Engine {
                 problem = "the answer was cut off".to_owned();
             } else {
                 match Reflected::read(&answer.text, &self.env.bounds) {
-                    Ok(reflected) => match self.check_adjustments(&run, &reflected.adjustments).await {
-                        Ok(()) => return Looked::Reflected { reflected, used, problem: None },
-                        Err(why) if used.len() == ROUNDS => {
-                            return Looked::Reflected { reflected, used, problem: Some(why) };
+                    Ok(reflected) => {
+                        match self.check_adjustments(&run, &reflected.adjustments).await {
+                            Ok(()) => {
+                                return Looked::Reflected {
+                                    reflected,
+                                    used,
+                                    problem: None,
+                                };
+                            }
+                            Err(why) if used.len() == ROUNDS => {
+                                return Looked::Reflected {
+                                    reflected,
+                                    used,
+                                    problem: Some(why),
+                                };
+                            }
+                            Err(why) => problem = why,
                         }
-                        Err(why) => problem = why,
-                    },
+                    }
                     Err(why) => problem = why,
                 }
             }
@@ -76,7 +100,11 @@ impl Engine {
             )));
         }
         let reflected = Reflected::unknown(format!("the answer cannot be used: {problem}"));
-        Looked::Reflected { reflected, used, problem: None }
+        Looked::Reflected {
+            reflected,
+            used,
+            problem: None,
+        }
     }
 
     /// Whether the plan that these adjustments lead to can run.
@@ -85,7 +113,10 @@ impl Engine {
             return Ok(());
         }
         let state = run.adjustable();
-        let adjusted = run.plan().document().adjusted(adjustments, &state, &self.env.bounds);
+        let adjusted = run
+            .plan()
+            .document()
+            .adjusted(adjustments, &state, &self.env.bounds);
         let document = adjusted.map_err(|error| error.to_string())?;
         self.check_next(document).await
     }
@@ -105,9 +136,15 @@ impl Engine {
     /// What was said before about the same work, oldest first. What cannot be read is left out.
     async fn earlier_reflections(&self, run: &Run) -> Vec<EarlierReflection> {
         let mut earlier = Vec::new();
-        let mut before = run.start().reflection.as_ref().and_then(|reflection| reflection.continues.clone());
+        let mut before = run
+            .start()
+            .reflection
+            .as_ref()
+            .and_then(|reflection| reflection.continues.clone());
         while let Some(id) = before.filter(|_| earlier.len() < MAX_EARLIER) {
-            let Ok((run, _)) = load_any_run(&self.env, &id).await else { break };
+            let Ok((run, _)) = load_any_run(&self.env, &id).await else {
+                break;
+            };
             earlier.extend(run.looked_at().map(|looked| {
                 EarlierReflection {
                     cycle: looked.cycle,
@@ -120,7 +157,11 @@ impl Engine {
                         .collect(),
                 }
             }));
-            before = run.start().reflection.as_ref().and_then(|reflection| reflection.continues.clone());
+            before = run
+                .start()
+                .reflection
+                .as_ref()
+                .and_then(|reflection| reflection.continues.clone());
         }
         earlier.reverse();
         earlier

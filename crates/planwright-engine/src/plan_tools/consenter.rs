@@ -22,10 +22,15 @@ pub trait PlanMaker: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'static, Result<Review, String>>;
 }
 
-/// Reaches the person a model works for, where they are. What it returns is a person's word or nothing.
+/// Reaches the person a model works for, where they are. What it returns is a person's word or
+/// nothing.
 pub trait Consenter: Send + Sync + fmt::Debug {
     /// Shows the plan as it would run and asks. Nothing: nobody was asked, or nobody agreed.
-    fn agree<'a>(&'a self, review: &'a Review, candidate: &'a Candidate) -> BoxFuture<'a, Consented>;
+    fn agree<'a>(
+        &'a self,
+        review: &'a Review,
+        candidate: &'a Candidate,
+    ) -> BoxFuture<'a, Consented>;
 
     /// Asks about everything that a run waits for. Whether anything was decided.
     fn decide<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, bool>;

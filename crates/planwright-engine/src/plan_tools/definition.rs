@@ -29,8 +29,10 @@ impl PlanTool {
 
     /// The tool with this name, bare or with its server.
     pub fn named(name: &str) -> Option<Self> {
-        let bare =
-            name.strip_prefix(PLAN_TOOLS_SERVER).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
+        let bare = name
+            .strip_prefix(PLAN_TOOLS_SERVER)
+            .and_then(|rest| rest.strip_prefix('.'))
+            .unwrap_or(name);
         Self::ALL.into_iter().find(|tool| tool.as_str() == bare)
     }
 
@@ -68,11 +70,16 @@ impl PlanTool {
 
     /// The definition that is offered and pinned.
     ///
-    /// The call itself changes nothing that was not agreed to: proposing is everybody's right, and a run has a consent
-    /// of its own. So it is read-only in the eyes of the policy, and no one is asked about the same thing twice.
+    /// The call itself changes nothing that was not agreed to: proposing is everybody's right, and
+    /// a run has a consent of its own. So it is read-only in the eyes of the policy, and no one is
+    /// asked about the same thing twice.
     pub fn definition(self) -> ToolDefinition {
-        let definition =
-            ToolDefinition::new(PLAN_TOOLS_SERVER, self.as_str(), self.description(), self.schema());
+        let definition = ToolDefinition::new(
+            PLAN_TOOLS_SERVER,
+            self.as_str(),
+            self.description(),
+            self.schema(),
+        );
         definition.with_annotations(Annotations::read_only())
     }
 
@@ -98,8 +105,17 @@ mod tests {
     fn a_plan_tool_is_found_by_its_name_with_and_without_its_server() {
         for tool in PlanTool::ALL {
             assert_eq!(PlanTool::named(tool.as_str()), Some(tool));
-            assert_eq!(PlanTool::named(&tool.definition().tool_name().to_string()), Some(tool));
+            assert_eq!(
+                PlanTool::named(&tool.definition().tool_name().to_string()),
+                Some(tool)
+            );
         }
-        assert_eq!((PlanTool::named("plan_delete"), PlanTool::named("other.plan_create")), (None, None));
+        assert_eq!(
+            (
+                PlanTool::named("plan_delete"),
+                PlanTool::named("other.plan_create")
+            ),
+            (None, None)
+        );
     }
 }

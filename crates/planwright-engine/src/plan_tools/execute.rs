@@ -26,13 +26,22 @@ impl PlanTools {
         variables: Map<String, Value>,
     ) -> Result<Value, Problem> {
         let plan = review.id().clone();
-        let begun = if call.again { self.begun_run(&review, call.trace()).await? } else { None };
+        let begun = if call.again {
+            self.begun_run(&review, call.trace()).await?
+        } else {
+            None
+        };
         let done = match begun {
-            Some(run) if run.state().is_terminal() => Ok(executed(self.engine.environment(), &run).await),
+            Some(run) if run.state().is_terminal() => {
+                Ok(executed(self.engine.environment(), &run).await)
+            }
             Some(run) => {
                 let options = self.options(call, Map::new());
-                let handle =
-                    self.engine.resume_run(run.id(), options).await.map_err(|error| start(&error))?;
+                let handle = self
+                    .engine
+                    .resume_run(run.id(), options)
+                    .await
+                    .map_err(|error| start(&error))?;
                 self.finish(call, handle).await
             }
             None => Box::pin(self.begin(call, &review, variables)).await,
@@ -52,7 +61,9 @@ impl PlanTools {
         match self.consent(review, &candidate).await? {
             Agreement::Spent => {}
             Agreement::Given(given) => options.approval = Some(*given),
-            Agreement::Missing { refused } => return Ok(pending(review, &candidate.digest, refused)),
+            Agreement::Missing { refused } => {
+                return Ok(pending(review, &candidate.digest, refused));
+            }
         }
         if call.cancelled.is_cancelled() {
             return Err(Problem::new("cancelled"));
@@ -100,7 +111,11 @@ impl PlanTools {
             if over || !self.consenter.decide(&run).await {
                 return Ok(executed(self.engine.environment(), &run).await);
             }
-            let resumed = Box::pin(self.engine.resume_run(run.id(), self.options(call, Map::new()))).await;
+            let resumed = Box::pin(
+                self.engine
+                    .resume_run(run.id(), self.options(call, Map::new())),
+            )
+            .await;
             handle = match resumed {
                 Ok(handle) => handle,
                 // What was decided may have ended the run.
@@ -110,8 +125,11 @@ impl PlanTools {
                         .load_review(run.plan().id())
                         .await
                         .map_err(|error| Problem::of(&error))?;
-                    let (run, _) =
-                        self.engine.load_run(run.id(), &review).await.map_err(|error| Problem::of(&error))?;
+                    let (run, _) = self
+                        .engine
+                        .load_run(run.id(), &review)
+                        .await
+                        .map_err(|error| Problem::of(&error))?;
                     return Ok(executed(self.engine.environment(), &run).await);
                 }
                 Err(error) => return Err(start(&error)),
@@ -119,12 +137,19 @@ impl PlanTools {
         }
     }
 
-    /// Waits until the run ends or stands still. When its result is not wanted any more it is cancelled.
-    async fn wait(&self, handle: &mut RunHandle, cancelled: &CancellationToken) -> Result<Run, Problem> {
+    /// Waits until the run ends or stands still. When its result is not wanted any more it is
+    /// cancelled.
+    async fn wait(
+        &self,
+        handle: &mut RunHandle,
+        cancelled: &CancellationToken,
+    ) -> Result<Run, Problem> {
         let id = handle.run_id().clone();
         let stop = async {
             cancelled.cancelled().await;
-            let cancel = RunCommand::Cancel { by: self.by.clone() };
+            let cancel = RunCommand::Cancel {
+                by: self.by.clone(),
+            };
             if let Err(error) = self.engine.command(&id, cancel).await {
                 tracing::warn!(run = %id, %error, "a run could not be cancelled");
             }

@@ -22,9 +22,16 @@ impl PlanTools {
         let plans = store.plans().await.map_err(|error| Problem::of(&error))?;
         for info in plans.into_iter().take(LOOKED_AT) {
             let plan = info.status.plan;
-            if trace_of_plan(&**store, &plan).await.map_err(|error| Problem::of(&error))? == Some(trace) {
-                let (review, _) =
-                    self.engine.load_review(&plan).await.map_err(|error| Problem::of(&error))?;
+            if trace_of_plan(&**store, &plan)
+                .await
+                .map_err(|error| Problem::of(&error))?
+                == Some(trace)
+            {
+                let (review, _) = self
+                    .engine
+                    .load_review(&plan)
+                    .await
+                    .map_err(|error| Problem::of(&error))?;
                 return Ok(Some(review));
             }
         }
@@ -32,7 +39,11 @@ impl PlanTools {
     }
 
     /// The run of this plan that an earlier attempt began.
-    pub(super) async fn begun_run(&self, review: &Review, trace: TraceId) -> Result<Option<Run>, Problem> {
+    pub(super) async fn begun_run(
+        &self,
+        review: &Review,
+        trace: TraceId,
+    ) -> Result<Option<Run>, Problem> {
         let env = self.engine.environment();
         for opened in review.runs().iter().rev().take(LOOKED_AT) {
             let loaded = load_run(&*env.store, &opened.run, review, &env.bounds).await;
@@ -46,7 +57,9 @@ impl PlanTools {
 }
 
 /// The latest plans that were brought with a trace.
-pub(crate) async fn plans_by_trace(store: &dyn Store) -> Result<BTreeMap<TraceId, PlanId>, StoreError> {
+pub(crate) async fn plans_by_trace(
+    store: &dyn Store,
+) -> Result<BTreeMap<TraceId, PlanId>, StoreError> {
     let mut found = BTreeMap::new();
     for info in store.plans().await?.into_iter().take(LOOKED_AT) {
         let plan = info.status.plan;
@@ -61,15 +74,34 @@ pub(crate) async fn plans_by_trace(store: &dyn Store) -> Result<BTreeMap<TraceId
 async fn trace_of_plan(store: &dyn Store, plan: &PlanId) -> Result<Option<TraceId>, StoreError> {
     let first = store.read(&StreamName::Plan(plan.clone()), 0, 1).await?;
     // A plan whose journal cannot be read was begun by somebody else, or cannot be gone on with.
-    let event = first.first().and_then(|record| decode::<ReviewEvent>(record).ok()).map(|entry| entry.event);
-    Ok(if let Some(ReviewEvent::PlanProposed { trace, .. }) = event { trace } else { None })
+    let event = first
+        .first()
+        .and_then(|record| decode::<ReviewEvent>(record).ok())
+        .map(|entry| entry.event);
+    Ok(
+        if let Some(ReviewEvent::PlanProposed { trace, .. }) = event {
+            trace
+        } else {
+            None
+        },
+    )
 }
 
 /// The trace of the order that started a run.
-pub(crate) async fn trace_of_run(store: &dyn Store, run: &RunId) -> Result<Option<TraceId>, StoreError> {
+pub(crate) async fn trace_of_run(
+    store: &dyn Store,
+    run: &RunId,
+) -> Result<Option<TraceId>, StoreError> {
     let first = store.read(&StreamName::Run(run.clone()), 0, 1).await?;
-    let event = first.first().and_then(|record| decode::<RunEvent>(record).ok()).map(|entry| entry.event);
-    Ok(if let Some(RunEvent::RunStarted { trace, .. }) = event { trace.map(|trace| *trace) } else { None })
+    let event = first
+        .first()
+        .and_then(|record| decode::<RunEvent>(record).ok())
+        .map(|entry| entry.event);
+    Ok(if let Some(RunEvent::RunStarted { trace, .. }) = event {
+        trace.map(|trace| *trace)
+    } else {
+        None
+    })
 }
 
 /// The trace of what a call begins that an executor wanted, from the run that makes the call.

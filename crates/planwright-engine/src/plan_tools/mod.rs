@@ -1,8 +1,8 @@
 //! Plans as tools of a model: make one, run one, or both at once.
 //!
-//! They go through the same consent as everything else and give none themselves: what policy may approve by itself runs,
-//! what a person has to agree to is asked where they are ([`Consenter`]) or comes back as pending. A result is always a
-//! JSON object; whatever goes wrong is in it.
+//! They go through the same consent as everything else and give none themselves: what policy may
+//! approve by itself runs, what a person has to agree to is asked where they are ([`Consenter`]) or
+//! comes back as pending. A result is always a JSON object; whatever goes wrong is in it.
 
 mod consenter;
 mod definition;
@@ -43,7 +43,13 @@ pub struct PlanToolCall {
 impl PlanToolCall {
     /// A call that is made once.
     pub fn new(tool: PlanTool, args: Map<String, Value>, key: impl Into<String>) -> Self {
-        Self { tool, args, key: key.into(), again: false, cancelled: CancellationToken::new() }
+        Self {
+            tool,
+            args,
+            key: key.into(),
+            again: false,
+            cancelled: CancellationToken::new(),
+        }
     }
 
     /// Names what this call begins, so that another attempt finds it.
@@ -64,10 +70,17 @@ pub struct PlanTools {
 }
 
 impl PlanTools {
-    /// `by` is the agent on whose behalf plans are proposed; anybody else would be taken for an agent too.
+    /// `by` is the agent on whose behalf plans are proposed; anybody else would be taken for an
+    /// agent too.
     pub fn new(engine: Engine, maker: Arc<dyn PlanMaker>, by: &Principal) -> Self {
         let by = Principal::agent(by.name.clone());
-        Self { engine, maker, consenter: Arc::new(NobodyToAsk), by, observers: Observers::default() }
+        Self {
+            engine,
+            maker,
+            consenter: Arc::new(NobodyToAsk),
+            by,
+            observers: Observers::default(),
+        }
     }
 
     /// Who is asked about what policy may not approve by itself.
@@ -79,7 +92,10 @@ impl PlanTools {
     /// Who is told about the runs that are begun here.
     #[must_use]
     pub fn watched_by(self, observer: Arc<dyn Observer>) -> Self {
-        Self { observers: Observers(vec![observer]), ..self }
+        Self {
+            observers: Observers(vec![observer]),
+            ..self
+        }
     }
 
     /// Does what is asked for. Whatever becomes of it is a JSON object with `success`.
@@ -93,19 +109,31 @@ impl PlanTools {
     }
 
     async fn create(&self, call: &PlanToolCall) -> Result<Review, Problem> {
-        let goal = call.args.get("goal").and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        let goal = call
+            .args
+            .get("goal")
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .unwrap_or_default();
         if goal.is_empty() {
             return Err(Problem::new("`goal` must not be empty"));
         }
         if goal.len() > MAX_GOAL {
-            return Err(Problem::new(format!("`goal` has more than {MAX_GOAL} bytes")));
+            return Err(Problem::new(format!(
+                "`goal` has more than {MAX_GOAL} bytes"
+            )));
         }
         if call.again
             && let Some(review) = self.begun_plan(call.trace()).await?
         {
             return Ok(review);
         }
-        let making = self.maker.make(goal.to_owned(), self.by.clone(), call.trace(), call.cancelled.clone());
+        let making = self.maker.make(
+            goal.to_owned(),
+            self.by.clone(),
+            call.trace(),
+            call.cancelled.clone(),
+        );
         tokio::select! {
             made = making => made.map_err(Problem::new),
             () = call.cancelled.cancelled() => Err(Problem::new("cancelled")),
@@ -113,14 +141,24 @@ impl PlanTools {
     }
 
     async fn execute_named(&self, call: &PlanToolCall) -> Result<Value, Problem> {
-        let named = call.args.get("planId").and_then(Value::as_str).unwrap_or_default();
-        let id: PlanId = named.parse().map_err(|error| Problem::new(format!("`planId`: {error}")))?;
+        let named = call
+            .args
+            .get("planId")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let id: PlanId = named
+            .parse()
+            .map_err(|error| Problem::new(format!("`planId`: {error}")))?;
         let variables = match call.args.get("variables") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(variables)) => variables.clone(),
             Some(_) => return Err(Problem::new("`variables` must be an object")),
         };
-        let (review, _) = self.engine.load_review(&id).await.map_err(|error| Problem::of(&error))?;
+        let (review, _) = self
+            .engine
+            .load_review(&id)
+            .await
+            .map_err(|error| Problem::of(&error))?;
         Box::pin(self.execute(call, review, variables)).await
     }
 
@@ -141,7 +179,11 @@ struct Problem {
 
 impl Problem {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), findings: Vec::new(), plan: None }
+        Self {
+            message: message.into(),
+            findings: Vec::new(),
+            plan: None,
+        }
     }
 
     /// An error with all that it has to say about its causes.

@@ -46,14 +46,19 @@ pub(super) fn pending(review: &Review, digest: &Digest, refused: bool) -> Value 
     let id = review.id();
     let (status, error) = match refused {
         true => ("not_approved", "the person did not agree to the plan"),
-        false => ("pending_approval", "a person has to agree to the plan before it runs"),
+        false => (
+            "pending_approval",
+            "a person has to agree to the plan before it runs",
+        ),
     };
     let mut result = created(review);
     result["success"] = json!(false);
     result["status"] = json!(status);
     result["error"] = json!(error);
     result["digest"] = json!(digest);
-    result["review"] = json!(format!("planwright show {id}, then planwright approve {id} --digest {digest}"));
+    result["review"] = json!(format!(
+        "planwright show {id}, then planwright approve {id} --digest {digest}"
+    ));
     result
 }
 
@@ -76,7 +81,10 @@ pub(super) async fn executed(env: &Environment, run: &Run) -> Value {
         result["error"] = json!(error);
     }
     if !run.state().is_terminal() {
-        result["review"] = json!(format!("planwright show {0}, then planwright resume {0}", report.plan));
+        result["review"] = json!(format!(
+            "planwright show {0}, then planwright resume {0}",
+            report.plan
+        ));
     }
     result
 }
@@ -86,12 +94,22 @@ fn why(report: &RunReport) -> Option<String> {
     if report.success {
         return None;
     }
-    let step =
-        report.steps.iter().find(|step| matches!(step.status, "failed" | "denied" | "outcome_unknown"));
-    let waits = || report.steps.iter().find(|step| step.status.starts_with("awaiting"));
+    let step = report
+        .steps
+        .iter()
+        .find(|step| matches!(step.status, "failed" | "denied" | "outcome_unknown"));
+    let waits = || {
+        report
+            .steps
+            .iter()
+            .find(|step| step.status.starts_with("awaiting"))
+    };
     Some(match step.or_else(waits) {
         Some(step) => match &step.error {
-            Some(error) => format!("step `{}` {}: {}: {}", step.id, step.status, error.code, error.message),
+            Some(error) => format!(
+                "step `{}` {}: {}: {}",
+                step.id, step.status, error.code, error.message
+            ),
             None => format!("step `{}` is {}", step.id, step.status.replace('_', " ")),
         },
         None => format!("the run is {}", report.status),
@@ -103,8 +121,14 @@ async fn results(env: &Environment, run: &Run) -> Map<String, Value> {
     let plan = run.plan();
     let (mut results, mut left) = (Map::new(), MAX_VALUES);
     for &ix in plan.graph().order() {
-        let Some(stored) = run.step(ix).value() else { continue };
-        let name = plan.step(ix).result.clone().unwrap_or_else(|| plan.step_id(ix).to_string());
+        let Some(stored) = run.step(ix).value() else {
+            continue;
+        };
+        let name = plan
+            .step(ix)
+            .result
+            .clone()
+            .unwrap_or_else(|| plan.step_id(ix).to_string());
         let (value, bytes) = fitting(env, stored, left.min(MAX_VALUE)).await;
         left = left.saturating_sub(bytes);
         results.insert(name, value);

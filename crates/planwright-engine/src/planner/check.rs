@@ -1,4 +1,5 @@
-//! Whether an answer can be accepted: stricter than for people, since a model can be asked to do it again.
+//! Whether an answer can be accepted: stricter than for people, since a model can be asked to do it
+//! again.
 
 use crate::engine::Engine;
 use crate::planner::error::CreateError;
@@ -13,17 +14,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Engine {
-    /// Checks the plan that a model wrote: every error is a fault, also those that more knowledge could mend, and so is
-    /// what the policy would never let run.
+    /// Checks the plan that a model wrote: every error is a fault, also those that more knowledge
+    /// could mend, and so is what the policy would never let run.
     pub(super) async fn check_written(
         &self,
         document: Document,
         max_steps: usize,
     ) -> Result<Result<Document, Fault>, CreateError> {
         if document.steps.len() > max_steps {
-            let message =
-                format!("the plan has {} steps, at most {max_steps} were asked for", document.steps.len());
-            return Ok(Err(Fault::Findings(vec![Finding::new(Code::TooLarge, "/steps", message)])));
+            let message = format!(
+                "the plan has {} steps, at most {max_steps} were asked for",
+                document.steps.len()
+            );
+            return Ok(Err(Fault::Findings(vec![Finding::new(
+                Code::TooLarge,
+                "/steps",
+                message,
+            )])));
         }
         let plans = match self.known_plans(&document).await {
             Ok(plans) => plans,
@@ -31,32 +38,51 @@ impl Engine {
             Err(error) => return Err(error.into()),
         };
         let validated = validate_with(document, &self.catalog(), &plans, &self.env.bounds);
-        let errors: Vec<Finding> = validated.findings.into_iter().filter(Finding::is_error).collect();
+        let errors: Vec<Finding> = validated
+            .findings
+            .into_iter()
+            .filter(Finding::is_error)
+            .collect();
         let Some(plan) = validated.plan.filter(|_| errors.is_empty()) else {
             return Ok(Err(Fault::Findings(errors)));
         };
         Ok(match self.judge(&plan).denied() {
-            Some(denied) => {
-                Err(Fault::Findings(vec![Finding::new(Code::OutOfScope, "/steps", denied.to_string())]))
-            }
+            Some(denied) => Err(Fault::Findings(vec![Finding::new(
+                Code::OutOfScope,
+                "/steps",
+                denied.to_string(),
+            )])),
             None => Ok(Document::clone(plan.document())),
         })
     }
 
-    /// The tools a planner is told about, in a stable order: those of the servers that were named, and none that the
-    /// policy denies whatever it is given.
+    /// The tools a planner is told about, in a stable order: those of the servers that were named,
+    /// and none that the policy denies whatever it is given.
     pub(crate) fn offered_tools(&self, servers: &[String]) -> Vec<Arc<KnownTool>> {
         let catalog = self.catalog();
-        let named = |tool: &&Arc<KnownTool>| servers.is_empty() || servers.contains(&tool.name.server);
-        catalog.iter().filter(named).filter(|tool| !self.is_denied(tool)).cloned().collect()
+        let named =
+            |tool: &&Arc<KnownTool>| servers.is_empty() || servers.contains(&tool.name.server);
+        catalog
+            .iter()
+            .filter(named)
+            .filter(|tool| !self.is_denied(tool))
+            .cloned()
+            .collect()
     }
 
-    /// Of these, the tools in the scope of a plan. A scope that only follows from the steps narrows nothing: else a plan
-    /// could never be written again with another tool.
-    pub(crate) fn tools_in_scope(&self, servers: &[String], document: &Document) -> Vec<Arc<KnownTool>> {
+    /// Of these, the tools in the scope of a plan. A scope that only follows from the steps narrows
+    /// nothing: else a plan could never be written again with another tool.
+    pub(crate) fn tools_in_scope(
+        &self,
+        servers: &[String],
+        document: &Document,
+    ) -> Vec<Arc<KnownTool>> {
         let (catalog, in_scope) = (self.catalog(), document.scope());
         // Names can be written in several ways.
-        let resolved = document.tools_required.iter().filter_map(|name| catalog.resolve(name).ok());
+        let resolved = document
+            .tools_required
+            .iter()
+            .filter_map(|name| catalog.resolve(name).ok());
         let resolved: BTreeSet<String> = resolved.map(|tool| tool.name.to_string()).collect();
         let mut offered = self.offered_tools(servers);
         offered.retain(|tool| {
@@ -67,9 +93,20 @@ impl Engine {
     }
 
     fn is_denied(&self, tool: &KnownTool) -> bool {
-        let properties = tool.definition.input_schema.get("properties").and_then(Value::as_object);
-        let unknown: BTreeSet<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
-        let step = Step { tool: Some(tool.name.to_string()), ..Step::default() };
+        let properties = tool
+            .definition
+            .input_schema
+            .get("properties")
+            .and_then(Value::as_object);
+        let unknown: BTreeSet<String> = properties
+            .into_iter()
+            .flat_map(Map::keys)
+            .cloned()
+            .collect();
+        let step = Step {
+            tool: Some(tool.name.to_string()),
+            ..Step::default()
+        };
         let subject = Subject {
             tool: Some(tool),
             args: &Value::Object(Map::new()),

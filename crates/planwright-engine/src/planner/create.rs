@@ -33,7 +33,13 @@ impl CreateOrder {
     pub const MAX_GOAL: usize = 10_000;
 
     pub fn new(goal: impl Into<String>, by: Principal) -> Self {
-        Self { goal: goal.into(), by, draft: false, trace: None, options: PlannerOptions::default() }
+        Self {
+            goal: goal.into(),
+            by,
+            draft: false,
+            trace: None,
+            options: PlannerOptions::default(),
+        }
     }
 
     fn check(&self) -> Result<(), CreateError> {
@@ -42,7 +48,10 @@ impl CreateOrder {
             return Err(CreateError::NoGoal);
         }
         if found > Self::MAX_GOAL {
-            return Err(CreateError::GoalTooLong { found, limit: Self::MAX_GOAL });
+            return Err(CreateError::GoalTooLong {
+                found,
+                limit: Self::MAX_GOAL,
+            });
         }
         Ok(())
     }
@@ -60,7 +69,10 @@ pub struct Created {
 impl Engine {
     /// Whether a model is configured that writes plans.
     pub fn has_planner(&self) -> bool {
-        self.env.model.resolve(planwright_core::model::ModelRole::Planner, None).is_ok()
+        self.env
+            .model
+            .resolve(planwright_core::model::ModelRole::Planner, None)
+            .is_ok()
     }
 
     /// What the planner would be asked. Nobody is asked, and nothing is stored.
@@ -81,7 +93,10 @@ impl Engine {
             goal: &order.goal,
             prompt,
             budget,
-            max_steps: order.options.max_steps.unwrap_or_else(|| budget.default_steps()),
+            max_steps: order
+                .options
+                .max_steps
+                .unwrap_or_else(|| budget.default_steps()),
             options: &order.options,
             complete: &Ok,
         };
@@ -89,12 +104,18 @@ impl Engine {
         // The same goal twice is two plans.
         document.id = Some(PlanId::mint(self.env.ids.entropy()));
         let how = Some(Box::new(planning.clone()));
-        let (review, findings) =
-            self.take_in_planned(document, &order.by, order.draft, order.trace, how).await?;
-        Ok(Created { review, findings, planning })
+        let (review, findings) = self
+            .take_in_planned(document, &order.by, order.draft, order.trace, how)
+            .await?;
+        Ok(Created {
+            review,
+            findings,
+            planning,
+        })
     }
 
-    /// Puts a draft together without a model, from a template that seems to fit or from the goal's own clauses.
+    /// Puts a draft together without a model, from a template that seems to fit or from the goal's
+    /// own clauses.
     pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
         self.permit(&order.by, Action::Propose)?;
@@ -103,11 +124,21 @@ impl Engine {
         document.id = Some(PlanId::mint(self.env.ids.entropy()));
         let planning = Planning::fallback();
         let how = Some(Box::new(planning.clone()));
-        let (review, findings) = self.take_in_planned(document, &order.by, true, order.trace, how).await?;
-        Ok(Created { review, findings, planning })
+        let (review, findings) = self
+            .take_in_planned(document, &order.by, true, order.trace, how)
+            .await?;
+        Ok(Created {
+            review,
+            findings,
+            planning,
+        })
     }
 
-    fn create_prompt(&self, order: &CreateOrder, snapshot: &Snapshot) -> Result<Prompt, CreateError> {
+    fn create_prompt(
+        &self,
+        order: &CreateOrder,
+        snapshot: &Snapshot,
+    ) -> Result<Prompt, CreateError> {
         let options = &order.options;
         let budget = self.prompt_budget(options.model.as_deref());
         let request = PromptRequest {
@@ -124,16 +155,25 @@ impl Engine {
 
     /// What is told about the workspace.
     pub(super) async fn surroundings(&self, options: &PlannerOptions) -> Snapshot {
-        if options.snapshot { self.env.surroundings.look().await } else { Snapshot::default() }
+        if options.snapshot {
+            self.env.surroundings.look().await
+        } else {
+            Snapshot::default()
+        }
     }
 
     async fn saved_templates(&self) -> Result<Vec<SavedTemplate>, CreateError> {
         let mut templates = Vec::new();
         for info in self.env.store.plans().await.map_err(LoadError::from)? {
             // One damaged plan does not stand in the way of the others.
-            let Ok((review, _)) = self.load_review(&info.status.plan).await else { continue };
+            let Ok((review, _)) = self.load_review(&info.status.plan).await else {
+                continue;
+            };
             let document = &review.current().document;
-            if document.is_template() && review.state() != ReviewState::Deleted && !review.is_archived() {
+            if document.is_template()
+                && review.state() != ReviewState::Deleted
+                && !review.is_archived()
+            {
                 templates.push(SavedTemplate {
                     id: review.id().clone(),
                     version: review.current().number,

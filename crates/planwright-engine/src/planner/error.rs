@@ -71,13 +71,26 @@ impl fmt::Display for FailedPlanning {
             Some(cause) => write!(f, "{cause}")?,
             None => {
                 let model = self.planning.model.as_deref().unwrap_or("the model");
-                write!(f, "`{model}` gave no valid plan in {} rounds", self.rounds.len())?;
+                write!(
+                    f,
+                    "`{model}` gave no valid plan in {} rounds",
+                    self.rounds.len()
+                )?;
             }
         }
         for (lines, round) in self.rounds.iter().zip(1_usize..) {
-            let shown = lines.iter().take(MAX_LINES).map(String::as_str).collect::<Vec<_>>().join("; ");
+            let shown = lines
+                .iter()
+                .take(MAX_LINES)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join("; ");
             let more = lines.len().saturating_sub(MAX_LINES);
-            let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+            let more = if more > 0 {
+                format!(" (and {more} more)")
+            } else {
+                String::new()
+            };
             write!(f, "\n  round {round}: {shown}{more}")?;
         }
         Ok(())

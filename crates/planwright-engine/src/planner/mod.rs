@@ -1,8 +1,8 @@
-//! Plans that models write: prompt, answer, validation, and rounds of repair until the plan is valid or the rounds are
-//! over. The rules of it all are pure and in `planwright_core::planning`.
+//! Plans that models write: prompt, answer, validation, and rounds of repair until the plan is
+//! valid or the rounds are over. The rules of it all are pure and in `planwright_core::planning`.
 //!
-//! A plan that a model wrote is a proposal like any other. Nothing here approves or runs anything, and a model that
-//! fails leaves nothing behind.
+//! A plan that a model wrote is a proposal like any other. Nothing here approves or runs anything,
+//! and a model that fails leaves nothing behind.
 
 mod check;
 mod create;

@@ -7,7 +7,9 @@ use crate::edits::Editing;
 use crate::engine::Engine;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
-use planwright_core::planning::{Planning, PromptRequest, Task, build_prompt, merge_steps, merge_whole};
+use planwright_core::planning::{
+    Planning, PromptRequest, Task, build_prompt, merge_steps, merge_whole,
+};
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Refusal, Review, ReviewState};
@@ -17,11 +19,13 @@ use serde_json::Map;
 #[derive(Debug, Clone)]
 pub struct RegenerateOrder {
     pub by: Principal,
-    /// The steps that are written again; the whole plan when empty. All others stay exactly as they are.
+    /// The steps that are written again; the whole plan when empty. All others stay exactly as they
+    /// are.
     pub steps: Vec<String>,
     /// What should be different, beside what was already said about the plan.
     pub feedback: Option<String>,
-    /// Plan with tools outside the scope that the plan lists too. What is used of them is added to it.
+    /// Plan with tools outside the scope that the plan lists too. What is used of them is added to
+    /// it.
     pub any_tool: bool,
     pub options: PlannerOptions,
 }
@@ -37,8 +41,8 @@ pub struct Regenerated {
 }
 
 impl Engine {
-    /// Has a plan, or some of its steps, written again, with what people said about it in mind. The result is the next
-    /// version; a run must not be under way.
+    /// Has a plan, or some of its steps, written again, with what people said about it in mind. The
+    /// result is the next version; a run must not be under way.
     pub async fn regenerate(
         &self,
         plan: &PlanId,
@@ -54,9 +58,18 @@ impl Engine {
         }
         let old = review.current().document.clone();
         let candidate = self.candidate(&review, &Map::new()).await?;
-        let steps =
-            chosen(&old.steps.iter().filter_map(|step| step.id.clone()).collect::<Vec<_>>(), &order.steps)?;
-        let goal = old.goal.clone().or_else(|| old.title.clone()).unwrap_or_default();
+        let steps = chosen(
+            &old.steps
+                .iter()
+                .filter_map(|step| step.id.clone())
+                .collect::<Vec<_>>(),
+            &order.steps,
+        )?;
+        let goal = old
+            .goal
+            .clone()
+            .or_else(|| old.title.clone())
+            .unwrap_or_default();
         let options = &order.options;
         let tools = match order.any_tool {
             true => self.offered_tools(&options.servers),
@@ -67,7 +80,9 @@ impl Engine {
         }
         let snapshot = self.surroundings(options).await;
         let budget = self.prompt_budget(options.model.as_deref());
-        let count = options.max_steps.unwrap_or_else(|| budget.default_steps().max(old.steps.len()));
+        let count = options
+            .max_steps
+            .unwrap_or_else(|| budget.default_steps().max(old.steps.len()));
         let prompt = build_prompt(
             &PromptRequest {
                 goal: &goal,
@@ -96,14 +111,30 @@ impl Engine {
             Ok(merged)
         };
         let max_steps = count.max(old.steps.len());
-        let request = Request { goal: &goal, prompt, budget, max_steps, options, complete: &complete };
+        let request = Request {
+            goal: &goal,
+            prompt,
+            budget,
+            max_steps,
+            options,
+            complete: &complete,
+        };
         let (document, planning) = self.written(request).await?;
         let diff = PlanDiff::between(&old, &document);
         let based_on = review.current().number;
-        let editing = Editing { based_on, by: order.by.clone(), reason: order.feedback.clone() };
+        let editing = Editing {
+            based_on,
+            by: order.by.clone(),
+            reason: order.feedback.clone(),
+        };
         let how = Some(Box::new(planning.clone()));
         let (review, findings) = self.edit_planned(plan, document, &editing, how).await?;
-        Ok(Regenerated { review, diff, findings, planning })
+        Ok(Regenerated {
+            review,
+            diff,
+            findings,
+            planning,
+        })
     }
 }
 

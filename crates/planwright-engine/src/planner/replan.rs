@@ -20,13 +20,21 @@ pub struct Replanned {
 }
 
 impl Engine {
-    /// Has the remaining work of a run written again. Steps that completed or were skipped stay as they are, under their
-    /// ids; everything else is replaced.
-    pub async fn replan(&self, run: &Run, options: &PlannerOptions) -> Result<Replanned, CreateError> {
+    /// Has the remaining work of a run written again. Steps that completed or were skipped stay as
+    /// they are, under their ids; everything else is replaced.
+    pub async fn replan(
+        &self,
+        run: &Run,
+        options: &PlannerOptions,
+    ) -> Result<Replanned, CreateError> {
         let old = run.plan().document();
         let outcomes = self.outcomes(run).await?;
         let kept = kept_steps(&outcomes);
-        let goal = old.goal.clone().or_else(|| old.title.clone()).unwrap_or_default();
+        let goal = old
+            .goal
+            .clone()
+            .or_else(|| old.title.clone())
+            .unwrap_or_default();
         let snapshot = self.surroundings(options).await;
         let budget = self.prompt_budget(options.model.as_deref());
         let count = options.max_steps.unwrap_or_else(|| budget.default_steps());
@@ -36,7 +44,10 @@ impl Engine {
                 tools: &self.tools_in_scope(&options.servers, old),
                 snapshot: Some(&snapshot),
                 context: &options.context,
-                task: Task::Replan { document: old, outcomes: &outcomes },
+                task: Task::Replan {
+                    document: old,
+                    outcomes: &outcomes,
+                },
                 max_steps: count,
                 budget,
             },
@@ -44,7 +55,14 @@ impl Engine {
         )?;
         let complete = |answer| Ok(merge_remaining(old, &kept, answer));
         let max_steps = count + kept.len();
-        let request = Request { goal: &goal, prompt, budget, max_steps, options, complete: &complete };
+        let request = Request {
+            goal: &goal,
+            prompt,
+            budget,
+            max_steps,
+            options,
+            complete: &complete,
+        };
         let (document, planning) = self.written(request).await?;
         Ok(Replanned { document, planning })
     }
@@ -54,7 +72,10 @@ impl Engine {
         let mut outcomes = Vec::new();
         for ix in run.plan().indices() {
             let step = run.plan().step_id(ix).clone();
-            outcomes.push(StepOutcome { step, outcome: self.outcome(run, ix).await? });
+            outcomes.push(StepOutcome {
+                step,
+                outcome: self.outcome(run, ix).await?,
+            });
         }
         Ok(outcomes)
     }
@@ -65,16 +86,30 @@ impl Engine {
         Ok(match state {
             StepState::Completed { value, .. } => {
                 let value = read_value(&*self.env.artifacts, value).await?;
-                Outcome::Kept { status, value: Some(value) }
+                Outcome::Kept {
+                    status,
+                    value: Some(value),
+                }
             }
-            StepState::Skipped { .. } => Outcome::Kept { status, value: None },
-            StepState::Failed { error, .. } => {
-                Outcome::Open { status, error: Some(format!("{}: {}", error.code, error.message)) }
-            }
-            StepState::Denied { reason } => Outcome::Open { status, error: Some(reason.to_string()) },
+            StepState::Skipped { .. } => Outcome::Kept {
+                status,
+                value: None,
+            },
+            StepState::Failed { error, .. } => Outcome::Open {
+                status,
+                error: Some(format!("{}: {}", error.code, error.message)),
+            },
+            StepState::Denied { reason } => Outcome::Open {
+                status,
+                error: Some(reason.to_string()),
+            },
             // It may have had its effect: writing it again could have it twice.
-            StepState::OutcomeUnknown { .. } | StepState::Running { .. } | StepState::Looping { .. } => {
-                return Err(CreateError::OutcomeUnknown(run.plan().step_id(ix).to_string()));
+            StepState::OutcomeUnknown { .. }
+            | StepState::Running { .. }
+            | StepState::Looping { .. } => {
+                return Err(CreateError::OutcomeUnknown(
+                    run.plan().step_id(ix).to_string(),
+                ));
             }
             StepState::Pending { .. }
             | StepState::Blocked { .. }
@@ -84,7 +119,10 @@ impl Engine {
             | StepState::AwaitingPlan { .. }
             | StepState::RetryDue { .. }
             | StepState::Cancelled { .. }
-            | StepState::Undone { .. } => Outcome::Open { status, error: None },
+            | StepState::Undone { .. } => Outcome::Open {
+                status,
+                error: None,
+            },
         })
     }
 }

@@ -32,12 +32,18 @@ enum Heard {
 
 impl Engine {
     /// The valid plan, and what it took to get it.
-    pub(super) async fn written(&self, request: Request<'_>) -> Result<(Document, Planning), CreateError> {
+    pub(super) async fn written(
+        &self,
+        request: Request<'_>,
+    ) -> Result<(Document, Planning), CreateError> {
         let options = request.options;
         let rounds = options.rounds.min(PlannerOptions::MAX_ROUNDS) + 1;
         let mut failed = FailedPlanning::default();
         let mut messages = request.prompt.messages.clone();
-        let resolved = self.env.model.resolve(ModelRole::Planner, options.model.as_deref());
+        let resolved = self
+            .env
+            .model
+            .resolve(ModelRole::Planner, options.model.as_deref());
         let model = match resolved {
             Ok(info) => info.name,
             Err(cause) => return Err(failed_by(failed, cause)),
@@ -47,29 +53,42 @@ impl Engine {
         let cancelled = options.cancelled.child_token();
         let _stop = cancelled.clone().drop_guard();
         for round in 1..=rounds {
-            options.told.tell(PlannerEvent::Asked { round, of: rounds, model: model.clone() });
+            options.told.tell(PlannerEvent::Asked {
+                round,
+                of: rounds,
+                model: model.clone(),
+            });
             let asked = self.ask_planner(&request, &messages, &cancelled).await;
             failed.planning.rounds = round;
             let heard = match asked {
                 Ok(answer) => {
                     failed.planning.used.push(answer.used.clone());
-                    options.told.tell(PlannerEvent::Answered { used: answer.used.clone() });
+                    options.told.tell(PlannerEvent::Answered {
+                        used: answer.used.clone(),
+                    });
                     self.read(&request, answer).await?
                 }
-                Err(ModelError::Cancelled) => return Err(CreateError::Cancelled(Box::new(failed.planning))),
-                Err(ModelError::Unreadable { message, .. }) => {
-                    Heard::Fault { text: String::new(), fault: Fault::NoPlan(message) }
+                Err(ModelError::Cancelled) => {
+                    return Err(CreateError::Cancelled(Box::new(failed.planning)));
                 }
+                Err(ModelError::Unreadable { message, .. }) => Heard::Fault {
+                    text: String::new(),
+                    fault: Fault::NoPlan(message),
+                },
                 Err(cause) => return Err(failed_by(failed, cause)),
             };
             match heard {
                 Heard::Plan(document) => return Ok((*document, failed.planning)),
                 Heard::Fault { text, fault } => {
                     let faults = fault.lines();
-                    options.told.tell(PlannerEvent::SentBack { round, faults: faults.clone() });
+                    options.told.tell(PlannerEvent::SentBack {
+                        round,
+                        faults: faults.clone(),
+                    });
                     failed.rounds.push(faults);
                     let (original, prompts) = (&request.prompt.messages, &self.env.prompts);
-                    messages = repair_messages(original, &text, &fault, request.budget.repair, prompts)?;
+                    messages =
+                        repair_messages(original, &text, &fault, request.budget.repair, prompts)?;
                 }
             }
         }
@@ -87,7 +106,8 @@ impl Engine {
         asked.schema = Some(request.prompt.schema.clone());
         asked.max_tokens = request.budget.small.then_some(SMALL_ANSWER);
         let told = request.options.told.clone();
-        asked.told = TextSink::new(move |piece| told.tell(PlannerEvent::Heard { bytes: piece.len() }));
+        asked.told =
+            TextSink::new(move |piece| told.tell(PlannerEvent::Heard { bytes: piece.len() }));
         asked.cancelled = cancelled.clone();
         tokio::select! {
             biased;
@@ -97,7 +117,10 @@ impl Engine {
     }
 
     async fn read(&self, request: &Request<'_>, answer: ModelAnswer) -> Result<Heard, CreateError> {
-        let adoption = Adoption { goal: request.goal, model: &answer.used.model };
+        let adoption = Adoption {
+            goal: request.goal,
+            model: &answer.used.model,
+        };
         let read = read_answer(&answer.text, answer.cut, adoption);
         let fault = match read {
             Ok(document) => match (request.complete)(document) {
@@ -112,10 +135,16 @@ impl Engine {
                 Err(no_plan) => Fault::NoPlan(no_plan.to_string()),
             },
         };
-        Ok(Heard::Fault { text: answer.text, fault })
+        Ok(Heard::Fault {
+            text: answer.text,
+            fault,
+        })
     }
 }
 
 fn failed_by(failed: FailedPlanning, cause: ModelError) -> CreateError {
-    CreateError::Failed(Box::new(FailedPlanning { cause: Some(cause), ..failed }))
+    CreateError::Failed(Box::new(FailedPlanning {
+        cause: Some(cause),
+        ..failed
+    }))
 }

@@ -39,10 +39,18 @@ pub enum Claim {
 /// Keeps answers for a day. What it acknowledges survives a crash.
 pub trait Answers: Send + Sync + fmt::Debug {
     /// Looks a request up and, if it has not been seen, notes that it is being done.
-    fn claim<'a>(&'a self, asking: &'a Asking, now: Timestamp) -> BoxFuture<'a, Result<Claim, StoreError>>;
+    fn claim<'a>(
+        &'a self,
+        asking: &'a Asking,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Claim, StoreError>>;
 
     /// Keeps the answer of a request that was claimed.
-    fn keep<'a>(&'a self, key: &'a Digest, answer: Vec<u8>) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn keep<'a>(
+        &'a self,
+        key: &'a Digest,
+        answer: Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Forgets a request that was claimed and changed nothing.
     fn forget<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<(), StoreError>>;

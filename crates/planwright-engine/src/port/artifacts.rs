@@ -16,8 +16,12 @@ pub enum ArtifactError {
     Io(String),
 }
 
-/// A content-addressed store of bytes. What was put is durable when `put` returns, and is checked when read.
+/// A content-addressed store of bytes. What was put is durable when `put` returns, and is checked
+/// when read.
 pub trait Artifacts: Send + Sync + fmt::Debug {
     fn put(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<ArtifactRef, ArtifactError>>;
-    fn get<'a>(&'a self, artifact: &'a ArtifactRef) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>>;
+    fn get<'a>(
+        &'a self,
+        artifact: &'a ArtifactRef,
+    ) -> BoxFuture<'a, Result<Vec<u8>, ArtifactError>>;
 }

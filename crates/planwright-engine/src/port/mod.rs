@@ -1,4 +1,5 @@
-//! What the engine needs from the outside, as traits. Adapters implement them; the engine knows no vendor.
+//! What the engine needs from the outside, as traits. Adapters implement them; the engine knows no
+//! vendor.
 
 mod answers;
 mod artifacts;
@@ -23,8 +24,8 @@ pub use outbox::{Delivery, DeliveryState, EndpointStanding, Outbox, Settled};
 pub use plan_files::PlanFiles;
 pub use secrets::{SecretError, Secrets};
 pub use store::{
-    AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
+    AcquireError, Append, AppendError, FeedOf, Lease, LeaseRule, Message, MessageId, OwnerId,
+    Placed, Position, Store, StoreError, StreamCounts, StreamInfo, StreamStatus,
 };
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenId, Tokens};

@@ -17,8 +17,8 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// What the model may ask for. Empty: it can only answer.
     pub tools: Vec<OfferedTool>,
-    /// The answer must be JSON of this schema. The adapter asks for it in the way the provider knows; the caller still
-    /// checks.
+    /// The answer must be JSON of this schema. The adapter asks for it in the way the provider
+    /// knows; the caller still checks.
     pub schema: Option<AnswerSchema>,
     /// The longest answer, in tokens; the adapter's own limit when absent.
     pub max_tokens: Option<u32>,
@@ -44,8 +44,16 @@ impl ModelRequest {
 
     /// What an answer of this many bytes takes, where nobody counts.
     pub fn estimate(&self, answer: usize) -> TokenUsage {
-        let (input, output) = (TokenUsage::of_length(self.length()), TokenUsage::of_length(answer));
-        TokenUsage { input, output, cached: 0, estimated: true }
+        let (input, output) = (
+            TokenUsage::of_length(self.length()),
+            TokenUsage::of_length(answer),
+        );
+        TokenUsage {
+            input,
+            output,
+            cached: 0,
+            estimated: true,
+        }
     }
 
     /// How many bytes are asked.
@@ -53,7 +61,11 @@ impl ModelRequest {
         let said = |message: &Message| match message {
             Message::System { text } | Message::User { text } => text.len(),
             Message::Assistant { text, calls } => {
-                text.len() + calls.iter().map(|call| call.args.to_string().len()).sum::<usize>()
+                text.len()
+                    + calls
+                        .iter()
+                        .map(|call| call.args.to_string().len())
+                        .sum::<usize>()
             }
             Message::Tool { text, .. } => text.len(),
         };
@@ -94,7 +106,8 @@ pub struct ModelAnswer {
     pub text: String,
     pub calls: Vec<WantedCall>,
     pub used: ModelUse,
-    /// The answer was cut off at the limit of tokens: it counts as no answer where a whole one is needed.
+    /// The answer was cut off at the limit of tokens: it counts as no answer where a whole one is
+    /// needed.
     pub cut: bool,
 }
 
@@ -107,9 +120,14 @@ pub enum ModelError {
     Unknown { name: String, known: Vec<String> },
     #[error("there is no key for `{model}`: {hint}")]
     NoKey { model: String, hint: String },
-    /// The provider understood the request and will not answer it: a wrong key, an unknown model, a bad request.
+    /// The provider understood the request and will not answer it: a wrong key, an unknown model, a
+    /// bad request.
     #[error("`{model}` refused: {message}")]
-    Refused { model: String, status: u16, message: String },
+    Refused {
+        model: String,
+        status: u16,
+        message: String,
+    },
     /// Retries included, the provider did not answer: it is down, overloaded or limits the rate.
     #[error("`{model}` is not available: {message}")]
     Unavailable { model: String, message: String },
@@ -150,11 +168,23 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// The model that would be asked.
     fn resolve(&self, role: ModelRole, model: Option<&str>) -> Result<ModelInfo, ModelError>;
 
-    /// What the model that would be asked takes for these tokens: money too, where a price is known.
-    fn used(&self, role: ModelRole, model: Option<&str>, usage: TokenUsage) -> Result<ModelUse, ModelError> {
-        Ok(ModelUse { role, model: self.resolve(role, model)?.name, usage, cost: None })
+    /// What the model that would be asked takes for these tokens: money too, where a price is
+    /// known.
+    fn used(
+        &self,
+        role: ModelRole,
+        model: Option<&str>,
+        usage: TokenUsage,
+    ) -> Result<ModelUse, ModelError> {
+        Ok(ModelUse {
+            role,
+            model: self.resolve(role, model)?.name,
+            usage,
+            cost: None,
+        })
     }
 
-    /// Asks, with retries where they can help, until there is a whole answer or a reason why there is none.
+    /// Asks, with retries where they can help, until there is a whole answer or a reason why there
+    /// is none.
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>>;
 }

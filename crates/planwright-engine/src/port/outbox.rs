@@ -4,7 +4,8 @@ use super::{BoxFuture, Position, StoreError};
 use planwright_core::time::Timestamp;
 use std::fmt;
 
-/// One notice for one endpoint. What it says is read from the journal again when it is sent, so nothing is kept twice.
+/// One notice for one endpoint. What it says is read from the journal again when it is sent, so
+/// nothing is kept twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// The record that it is about.
@@ -66,8 +67,9 @@ pub trait Outbox: Send + Sync + fmt::Debug {
         endpoint: &'a str,
     ) -> BoxFuture<'a, Result<Option<EndpointStanding>, StoreError>>;
 
-    /// Moves the cursor from `from` to `to` and adds what was found in between, all or nothing. `None` as `from` means
-    /// that the endpoint is new. Returns `false`, and does nothing, if the cursor is somewhere else by now.
+    /// Moves the cursor from `from` to `to` and adds what was found in between, all or nothing.
+    /// `None` as `from` means that the endpoint is new. Returns `false`, and does nothing, if the
+    /// cursor is somewhere else by now.
     fn advance<'a>(
         &'a self,
         endpoint: &'a str,
@@ -77,8 +79,8 @@ pub trait Outbox: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 
-    /// Takes the oldest delivery that is due, and keeps others from it until `until`: whoever took it may die. Nothing is
-    /// due at a disabled endpoint.
+    /// Takes the oldest delivery that is due, and keeps others from it until `until`: whoever took
+    /// it may die. Nothing is due at a disabled endpoint.
     fn take<'a>(
         &'a self,
         endpoint: &'a str,
@@ -95,7 +97,10 @@ pub trait Outbox: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// When the next delivery is due, if any waits.
-    fn next_at<'a>(&'a self, endpoint: &'a str) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>>;
+    fn next_at<'a>(
+        &'a self,
+        endpoint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Timestamp>, StoreError>>;
 
     /// Up to `limit` deliveries in order.
     fn list<'a>(
@@ -106,13 +111,24 @@ pub trait Outbox: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Vec<Delivery>, StoreError>>;
 
     /// How many there are.
-    fn count<'a>(&'a self, endpoint: &'a str, state: DeliveryState)
-    -> BoxFuture<'a, Result<u64, StoreError>>;
+    fn count<'a>(
+        &'a self,
+        endpoint: &'a str,
+        state: DeliveryState,
+    ) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// Nothing is sent to this endpoint any more.
-    fn disable<'a>(&'a self, endpoint: &'a str, reason: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn disable<'a>(
+        &'a self,
+        endpoint: &'a str,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Everything that was given up, and everything that waits, is due now, and a disabled endpoint is used again.
-    /// Returns how many are due.
-    fn revive<'a>(&'a self, endpoint: &'a str, now: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>>;
+    /// Everything that was given up, and everything that waits, is due now, and a disabled endpoint
+    /// is used again. Returns how many are due.
+    fn revive<'a>(
+        &'a self,
+        endpoint: &'a str,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<u64, StoreError>>;
 }

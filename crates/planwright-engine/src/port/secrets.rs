@@ -13,7 +13,10 @@ pub enum SecretError {
     #[error("the secret `{name}` cannot be read: {reason}")]
     Unreadable { name: SecretName, reason: String },
     #[error("the secret `{name}` cannot be used: {problem}")]
-    Unusable { name: SecretName, problem: SecretTextError },
+    Unusable {
+        name: SecretName,
+        problem: SecretTextError,
+    },
 }
 
 /// The values of secrets. They are asked for each time a call needs one, so that a change is seen.

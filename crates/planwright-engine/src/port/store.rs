@@ -88,7 +88,8 @@ pub struct StreamCounts {
     pub runs: BTreeMap<String, u64>,
 }
 
-/// A place in the order in which a store committed its records, over all streams. The first record has 1.
+/// A place in the order in which a store committed its records, over all streams. The first record
+/// has 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
@@ -121,7 +122,10 @@ pub enum StoreError {
 
 impl StoreError {
     pub fn chain(stream: &StreamName, error: &ChainError) -> Self {
-        Self::Damaged { stream: stream.clone(), reason: error.to_string() }
+        Self::Damaged {
+            stream: stream.clone(),
+            reason: error.to_string(),
+        }
     }
 }
 
@@ -129,7 +133,11 @@ impl StoreError {
 pub enum AppendError {
     /// Somebody else appended first. Read and decide again.
     #[error("{stream} has grown: expected {expected:?}, found {found:?}")]
-    Conflict { stream: StreamName, expected: Head, found: Head },
+    Conflict {
+        stream: StreamName,
+        expected: Head,
+        found: Head,
+    },
     /// Another owner has taken the run over. Stop at once.
     #[error("run {run} has another owner now (epoch {found}, ours was {ours})")]
     Fenced { run: RunId, ours: u64, found: u64 },
@@ -144,7 +152,11 @@ pub enum AppendError {
 pub enum AcquireError {
     /// The owner is alive and its lease has not run out.
     #[error("run {run} is being executed by {owner:?} until {expires_at}")]
-    Held { run: RunId, owner: OwnerId, expires_at: Timestamp },
+    Held {
+        run: RunId,
+        owner: OwnerId,
+        expires_at: Timestamp,
+    },
     #[error("there is no run {0}")]
     NoSuchRun(RunId),
     #[error(transparent)]
@@ -153,13 +165,13 @@ pub enum AcquireError {
 
 /// Keeps the journal. Everything it acknowledges survives a crash.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Adds records to one or more streams, all or nothing, durable on return. Every append's expected head, lease
-    /// rule and unique keys are checked inside the transaction. An empty list of records is allowed (it can still
-    /// change status or answer messages).
+    /// Adds records to one or more streams, all or nothing, durable on return. Every append's
+    /// expected head, lease rule and unique keys are checked inside the transaction. An empty list
+    /// of records is allowed (it can still change status or answer messages).
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>>;
 
-    /// Up to `limit` records with a number above `after`, in order. Returns `Damaged` for a stream known to have
-    /// lost its tail. The chain itself is checked by the reader.
+    /// Up to `limit` records with a number above `after`, in order. Returns `Damaged` for a stream
+    /// known to have lost its tail. The chain itself is checked by the reader.
     fn read<'a>(
         &'a self,
         stream: &'a StreamName,
@@ -167,9 +179,10 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Record>, StoreError>>;
 
-    /// Up to `limit` records committed after `after`, in the order of their commits: the same order for everybody, for
-    /// ever. A record that can be read here is followed only by records with higher positions, so that whoever goes on
-    /// from the last position misses nothing and sees nothing twice.
+    /// Up to `limit` records committed after `after`, in the order of their commits: the same order
+    /// for everybody, for ever. A record that can be read here is followed only by records with
+    /// higher positions, so that whoever goes on from the last position misses nothing and sees
+    /// nothing twice.
     fn feed<'a>(
         &'a self,
         of: &'a FeedOf,
@@ -183,8 +196,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// All plan streams, most recently updated first.
     fn plans(&self) -> BoxFuture<'_, Result<Vec<StreamInfo>, StoreError>>;
 
-    /// Up to `limit` plan streams by age, the latest first, and those made in one instant by their ids; those after the
-    /// one that was made at this time and has this id. The order never changes, so that pages hold everything once.
+    /// Up to `limit` plan streams by age, the latest first, and those made in one instant by their
+    /// ids; those after the one that was made at this time and has this id. The order never
+    /// changes, so that pages hold everything once.
     fn plans_by_age<'a>(
         &'a self,
         after: Option<(Timestamp, &'a PlanId)>,
@@ -194,9 +208,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The run streams of a plan, oldest first.
     fn runs<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
-    /// The plan streams whose status is one of these words, most recently updated first. With `until`, only those that
-    /// were not updated after it. What is not asked for costs nothing, however much of it there is. A stream of which
-    /// nothing can be trusted is left out, and does not hide the others.
+    /// The plan streams whose status is one of these words, most recently updated first. With
+    /// `until`, only those that were not updated after it. What is not asked for costs nothing,
+    /// however much of it there is. A stream of which nothing can be trusted is left out, and does
+    /// not hide the others.
     fn plans_in<'a>(
         &'a self,
         words: &'a [&'a str],
@@ -205,16 +220,22 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The run streams of all plans whose status is one of these words, oldest first. Otherwise as
     /// [`Store::plans_in`].
-    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
+    fn runs_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>>;
 
     /// How many streams there are of each status.
     fn counts(&self) -> BoxFuture<'_, Result<StreamCounts, StoreError>>;
 
     /// What is cached about one stream.
-    fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>>;
+    fn info<'a>(
+        &'a self,
+        stream: &'a StreamName,
+    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>>;
 
-    /// Takes over a run whose owner is gone: the lease ran out, was released, or its process is dead.
-    /// The new lease has the next epoch.
+    /// Takes over a run whose owner is gone: the lease ran out, was released, or its process is
+    /// dead. The new lease has the next epoch.
     fn acquire<'a>(
         &'a self,
         run: &'a RunId,
@@ -223,7 +244,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Lease, AcquireError>>;
 
     /// Extends a lease; [`AppendError::Fenced`] if it is no longer ours.
-    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>>;
+    fn renew<'a>(
+        &'a self,
+        lease: &'a Lease,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AppendError>>;
 
     /// Gives a lease back. Not an error if it is no longer ours.
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
@@ -232,7 +257,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn lease<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Option<Lease>, StoreError>>;
 
     /// Leaves a command for a run's owner.
-    fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>>;
+    fn send<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+    ) -> BoxFuture<'a, Result<MessageId, StoreError>>;
 
     /// The unanswered messages of all runs, in order.
     fn mail(&self) -> BoxFuture<'_, Result<Vec<Message>, StoreError>>;
@@ -241,13 +270,16 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn messages<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Message>, StoreError>>;
 
     /// The answer to a message, once there is one.
-    fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>>;
+    fn answer(
+        &self,
+        message: MessageId,
+    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>>;
 
     /// Changes its value whenever anything in the store may have changed, also by another process.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Changes its value whenever a message may have arrived, also from another process. Cheaper to wait for than
-    /// [`Store::changes`] for those who commit a lot themselves.
+    /// Changes its value whenever a message may have arrived, also from another process. Cheaper to
+    /// wait for than [`Store::changes`] for those who commit a lot themselves.
     fn mail_changes(&self) -> watch::Receiver<u64> {
         self.changes()
     }

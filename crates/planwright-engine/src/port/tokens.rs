@@ -52,5 +52,9 @@ pub trait Tokens: Send + Sync + fmt::Debug {
     fn list(&self) -> BoxFuture<'_, Result<Vec<Token>, StoreError>>;
 
     /// Makes a token invalid for ever. Returns whether there was a valid one.
-    fn revoke<'a>(&'a self, id: &'a TokenId, at: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>>;
+    fn revoke<'a>(
+        &'a self,
+        id: &'a TokenId,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, StoreError>>;
 }

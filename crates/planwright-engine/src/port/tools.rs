@@ -26,8 +26,8 @@ pub struct Call {
     pub attempt: AttemptNo,
     /// The same for every attempt of this step in this run.
     pub idempotency_key: String,
-    /// Cancelled when the answer is no longer wanted. A tool that can stop early does, and says so with
-    /// [`CallError::Cancelled`] only if it is certain that nothing happened.
+    /// Cancelled when the answer is no longer wanted. A tool that can stop early does, and says so
+    /// with [`CallError::Cancelled`] only if it is certain that nothing happened.
     pub cancelled: CancellationToken,
     /// What a person answered to the questions of earlier attempts, oldest first.
     pub answered: Vec<Answered>,
@@ -89,7 +89,11 @@ impl fmt::Debug for ProgressSink {
 pub enum CallError {
     /// The tool answered that it failed: nothing is unknown.
     #[error("{message}")]
-    Failed { code: String, message: String, retryable: bool },
+    Failed {
+        code: String,
+        message: String,
+        retryable: bool,
+    },
     /// The call was not made: there is no such tool or its server is gone.
     #[error("{0}")]
     Unavailable(String),
@@ -99,8 +103,8 @@ pub enum CallError {
     /// The connection broke while the call was under way: what happened is unknown.
     #[error("{0}")]
     Lost(String),
-    /// The tool wants values from a person first. This attempt is over and had no effect; the next one is made with
-    /// the answers.
+    /// The tool wants values from a person first. This attempt is over and had no effect; the next
+    /// one is made with the answers.
     #[error("the tool asks a person for values")]
     InputRequired(Box<Asked>),
 }
@@ -108,12 +112,20 @@ pub enum CallError {
 impl CallError {
     /// A failure that will not go away by trying again.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self::Failed { code: "tool_error".into(), message: message.into(), retryable: false }
+        Self::Failed {
+            code: "tool_error".into(),
+            message: message.into(),
+            retryable: false,
+        }
     }
 
     /// A failure that may go away by trying again.
     pub fn transient(message: impl Into<String>) -> Self {
-        Self::Failed { code: "tool_error".into(), message: message.into(), retryable: true }
+        Self::Failed {
+            code: "tool_error".into(),
+            message: message.into(),
+            retryable: true,
+        }
     }
 }
 
@@ -125,7 +137,8 @@ pub trait Tools: Send + Sync + fmt::Debug {
     /// The tools known now.
     fn catalog(&self) -> Catalog;
 
-    /// Makes the call. The future may be dropped once [`Call::cancelled`] fired and a grace period passed.
+    /// Makes the call. The future may be dropped once [`Call::cancelled`] fired and a grace period
+    /// passed.
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome>;
 
     /// How many calls one server takes at once; `None` for no limit of its own.

@@ -13,9 +13,15 @@ pub enum SendNoticeError {
     Gone,
     /// The endpoint, or what stands before it, is too busy.
     #[error("{reason}")]
-    Throttled { reason: String, retry_after: Option<Duration> },
+    Throttled {
+        reason: String,
+        retry_after: Option<Duration>,
+    },
     #[error("{reason}")]
-    Failed { reason: String, retry_after: Option<Duration> },
+    Failed {
+        reason: String,
+        retry_after: Option<Duration>,
+    },
 }
 
 /// One endpoint that wants to be told.

@@ -1,4 +1,5 @@
-//! The one task that knows which runs are executed, which wait for their turn, and which are in trouble.
+//! The one task that knows which runs are executed, which wait for their turn, and which are in
+//! trouble.
 
 use super::files::DueFiles;
 use super::supervisor::Standing;
@@ -26,7 +27,8 @@ const HELD_PAUSE: Duration = Duration::from_millis(200);
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 
-/// Runs that may wait for their turn. They are ids; beyond this they are found again by looking through the store.
+/// Runs that may wait for their turn. They are ids; beyond this they are found again by looking
+/// through the store.
 const MAX_QUEUE: usize = 100_000;
 
 /// What the crew is told.
@@ -63,7 +65,8 @@ pub(super) struct Crew {
     queued: BTreeSet<RunId>,
     /// How many tasks there are for a run: one, or two while an order to go on meets one to watch.
     executing: BTreeMap<RunId, usize>,
-    /// Runs that somebody decided about while they were executed: they are looked at once more afterwards.
+    /// Runs that somebody decided about while they were executed: they are looked at once more
+    /// afterwards.
     again: BTreeSet<RunId>,
     /// Runs that are tried again later.
     later: BTreeSet<(Timestamp, RunId)>,
@@ -143,7 +146,8 @@ impl Crew {
             troubled: self.tries.len(),
             stopping: self.stopping.is_cancelled(),
         };
-        self.standing.send_if_modified(|told| std::mem::replace(told, standing) != standing);
+        self.standing
+            .send_if_modified(|told| std::mem::replace(told, standing) != standing);
     }
 
     fn obey(&mut self, order: Order) {
@@ -166,15 +170,24 @@ impl Crew {
     /// Gives a slot to each run that waits, as long as there are any.
     fn take_turns(&mut self) {
         while !self.queue.is_empty() {
-            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else { return };
-            let Some(run) = self.queue.pop_front() else { return };
+            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+                return;
+            };
+            let Some(run) = self.queue.pop_front() else {
+                return;
+            };
             self.queued.remove(&run);
             *self.executing.entry(run.clone()).or_default() += 1;
             let (engine, files) = (self.engine.clone(), self.files.clone());
             self.tasks.spawn(async move {
-                let executed = AssertUnwindSafe(go_on(&engine, &run, &files)).catch_unwind().await;
+                let executed = AssertUnwindSafe(go_on(&engine, &run, &files))
+                    .catch_unwind()
+                    .await;
                 drop(slot);
-                (run, executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())))
+                (
+                    run,
+                    executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())),
+                )
             });
         }
     }
@@ -183,9 +196,14 @@ impl Crew {
         let (run, files) = (handle.run_id().clone(), self.files.clone());
         *self.executing.entry(run.clone()).or_default() += 1;
         self.tasks.spawn(async move {
-            let executed = AssertUnwindSafe(watch_over(&mut handle, &files)).catch_unwind().await;
+            let executed = AssertUnwindSafe(watch_over(&mut handle, &files))
+                .catch_unwind()
+                .await;
             drop(slot);
-            (run, executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())))
+            (
+                run,
+                executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())),
+            )
         });
     }
 
@@ -215,7 +233,11 @@ impl Crew {
             Ending::Held(until) => {
                 let tries = self.count(&run);
                 let longest = self.engine.env.lease_ttl.max(HELD_PAUSE);
-                let pause = if tries == 0 { HELD_PAUSE } else { until.since(now).clamp(HELD_PAUSE, longest) };
+                let pause = if tries == 0 {
+                    HELD_PAUSE
+                } else {
+                    until.since(now).clamp(HELD_PAUSE, longest)
+                };
                 self.later.insert((now.plus(pause), run));
             }
             Ending::Failed(reason) => {
@@ -258,7 +280,9 @@ async fn next_of(tasks: &mut JoinSet<(RunId, Ending)>) -> Option<(RunId, Ending)
 }
 
 fn backoff(tries: u32) -> Duration {
-    FIRST_BACKOFF.saturating_mul(4_u32.saturating_pow(tries)).min(LONGEST_BACKOFF)
+    FIRST_BACKOFF
+        .saturating_mul(4_u32.saturating_pow(tries))
+        .min(LONGEST_BACKOFF)
 }
 
 async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
@@ -266,7 +290,9 @@ async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
         Ok(Continued::Executing(handle)) if handle.run_id() != run => Ending::GoesOn(handle),
         Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
         Ok(Continued::Nothing) => Ending::Left,
-        Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => Ending::Held(expires_at),
+        Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => {
+            Ending::Held(expires_at)
+        }
         Err(error) if is_hopeless(&error) => Ending::Hopeless(error),
         Err(error) => Ending::Failed(error.to_string()),
     }
@@ -276,13 +302,18 @@ async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> Ending {
     match handle.wait().await {
         Ok(run) => {
             files.note(run.plan().id());
-            if let RunState::Adjusted { .. } = run.state() { Ending::Adjusted } else { Ending::Left }
+            if let RunState::Adjusted { .. } = run.state() {
+                Ending::Adjusted
+            } else {
+                Ending::Left
+            }
         }
         Err(error) => Ending::Failed(error.to_string()),
     }
 }
 
-/// Whether trying again changes nothing. A tool that is missing may come back, a store may answer again.
+/// Whether trying again changes nothing. A tool that is missing may come back, a store may answer
+/// again.
 fn is_hopeless(error: &StartRunError) -> bool {
     use crate::journal::LoadError as Load;
     match error {

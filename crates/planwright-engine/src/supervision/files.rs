@@ -1,5 +1,5 @@
-//! Bringing the files of plans up to date, out of the way of the runs: neither who decides nor the run that goes on then
-//! waits for files.
+//! Bringing the files of plans up to date, out of the way of the runs: neither who decides nor the
+//! run that goes on then waits for files.
 
 use crate::port::PlanFiles;
 use planwright_core::id::PlanId;
@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// What changes within this time is written once, and not while the run that was waited for sets out.
+/// What changes within this time is written once, and not while the run that was waited for sets
+/// out.
 const SOON: Duration = Duration::from_millis(100);
 
 /// The plans whose files are behind the journal. Cheap to clone.
@@ -29,13 +30,20 @@ struct Due {
 
 impl DueFiles {
     pub(super) fn new(files: Option<Arc<dyn PlanFiles>>) -> Self {
-        Self { files, due: Arc::default() }
+        Self {
+            files,
+            due: Arc::default(),
+        }
     }
 
     /// The journal of this plan has grown.
     pub(super) fn note(&self, plan: &PlanId) {
         if self.files.is_some() {
-            self.due.plans.lock().unwrap_or_else(PoisonError::into_inner).insert(plan.clone());
+            self.due
+                .plans
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(plan.clone());
             self.due.woken.notify_one();
         }
     }
@@ -58,7 +66,13 @@ impl DueFiles {
     pub(super) async fn write(&self) {
         let Some(files) = &self.files else { return };
         let _writing = self.due.writing.lock().await;
-        let next = || self.due.plans.lock().unwrap_or_else(PoisonError::into_inner).pop_first();
+        let next = || {
+            self.due
+                .plans
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_first()
+        };
         while let Some(plan) = next() {
             if let Err(problem) = files.write(&plan).await {
                 tracing::warn!(%plan, problem, "the files of the plan are not up to date");

@@ -21,7 +21,8 @@ pub(super) const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// Sub-plans nest less deep than this.
 const MAX_DEPTH: usize = 64;
 
-/// The beginnings of the entries that can let a run go on. Most entries are none of these and are not decoded.
+/// The beginnings of the entries that can let a run go on. Most entries are none of these and are
+/// not decoded.
 const DECISIONS: [&[u8]; 7] = [
     b"approval_granted",
     b"approval_denied",
@@ -33,7 +34,11 @@ const DECISIONS: [&[u8]; 7] = [
 ];
 
 /// Sends an order for every run in which something was decided, until told to stop.
-pub(super) async fn follow(engine: Engine, orders: mpsc::Sender<Order>, stopping: CancellationToken) {
+pub(super) async fn follow(
+    engine: Engine,
+    orders: mpsc::Sender<Order>,
+    stopping: CancellationToken,
+) {
     let following = async {
         let store = engine.store();
         let mut changes = store.changes();
@@ -43,8 +48,13 @@ pub(super) async fn follow(engine: Engine, orders: mpsc::Sender<Order>, stopping
                 Err(error) => failed(&error).await,
             }
         };
-        // Only now: what was decided before is found there, what is decided from here on is read below.
-        tokio::spawn(unfinished::find(engine.clone(), orders.clone(), stopping.clone()));
+        // Only now: what was decided before is found there, what is decided from here on is read
+        // below.
+        tokio::spawn(unfinished::find(
+            engine.clone(),
+            orders.clone(),
+            stopping.clone(),
+        ));
         loop {
             changes.mark_unchanged();
             match store.feed(&FeedOf::All, after, PAGE).await {
@@ -77,8 +87,11 @@ async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
         StreamName::Run(run) => run,
         StreamName::Plan(plan) => return tell_approved(engine, orders, plan, &placed.record).await,
     };
-    let Some(event) = decision(&placed.record) else { return };
-    // A run that was begun here is watched here. One that was begun elsewhere is taken over if its owner dies.
+    let Some(event) = decision(&placed.record) else {
+        return;
+    };
+    // A run that was begun here is watched here. One that was begun elsewhere is taken over if its
+    // owner dies.
     if matches!(event, RunEvent::RunStarted { .. })
         && let Ok(Some(lease)) = engine.store().lease(run).await
         && lease.owner == engine.env.owner
@@ -92,7 +105,12 @@ async fn tell(engine: &Engine, orders: &mpsc::Sender<Order>, placed: &Placed) {
 }
 
 /// An approval of an adjusted plan lets its work go on.
-async fn tell_approved(engine: &Engine, orders: &mpsc::Sender<Order>, plan: &PlanId, record: &Record) {
+async fn tell_approved(
+    engine: &Engine,
+    orders: &mpsc::Sender<Order>,
+    plan: &PlanId,
+    record: &Record,
+) {
     if !contains(&record.body, b"plan_approved") {
         return;
     }
@@ -109,7 +127,10 @@ async fn tell_approved(engine: &Engine, orders: &mpsc::Sender<Order>, plan: &Pla
 
 /// What this record says, if a run may be able to go on after it although nobody executes it.
 fn decision(record: &Record) -> Option<RunEvent> {
-    if !DECISIONS.iter().any(|decision| contains(&record.body, decision)) {
+    if !DECISIONS
+        .iter()
+        .any(|decision| contains(&record.body, decision))
+    {
         return None;
     }
     let event = decode::<RunEvent>(record).ok()?.event;
@@ -128,18 +149,28 @@ fn decision(record: &Record) -> Option<RunEvent> {
 
 /// Looks only at the first bytes: the kind of an entry is the first thing it says.
 fn contains(body: &[u8], word: &[u8]) -> bool {
-    body[..body.len().min(96)].windows(word.len()).any(|window| window == word)
+    body[..body.len().min(96)]
+        .windows(word.len())
+        .any(|window| window == word)
 }
 
-/// The run that this one is, directly or through others, the work of. It is the one that can be resumed.
+/// The run that this one is, directly or through others, the work of. It is the one that can be
+/// resumed.
 pub(super) async fn root_of(store: &dyn Store, run: &RunId) -> Result<RunId, StoreError> {
     let mut root = run.clone();
     for _ in 0..MAX_DEPTH {
         let stream = StreamName::Run(root.clone());
         let page = store.read(&stream, 0, 1).await?;
-        let parent = page.first().and_then(|record| decode::<RunEvent>(record).ok()).and_then(|entry| {
-            if let RunEvent::RunStarted { parent, .. } = entry.event { parent } else { None }
-        });
+        let parent = page
+            .first()
+            .and_then(|record| decode::<RunEvent>(record).ok())
+            .and_then(|entry| {
+                if let RunEvent::RunStarted { parent, .. } = entry.event {
+                    parent
+                } else {
+                    None
+                }
+            });
         match parent {
             Some(parent) => root = parent.run,
             None => break,
@@ -168,5 +199,8 @@ pub async fn end_of_feed(store: &dyn Store) -> Result<Position, StoreError> {
 }
 
 async fn has_after(store: &dyn Store, position: u64) -> Result<bool, StoreError> {
-    Ok(!store.feed(&FeedOf::All, Position(position), 1).await?.is_empty())
+    Ok(!store
+        .feed(&FeedOf::All, Position(position), 1)
+        .await?
+        .is_empty())
 }

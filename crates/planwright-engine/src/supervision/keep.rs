@@ -27,7 +27,11 @@ pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: Cancellation
                 }
             };
             let latest = now.plus(LONGEST);
-            engine.env.clock.sleep_until(next_at.map_or(latest, |at| at.min(latest))).await;
+            engine
+                .env
+                .clock
+                .sleep_until(next_at.map_or(latest, |at| at.min(latest)))
+                .await;
         }
     };
     tokio::select! {

@@ -1,8 +1,8 @@
-//! Executing runs in the background of a service: what was going on goes on, what a person decided is carried out, and
-//! a shutdown loses nothing.
+//! Executing runs in the background of a service: what was going on goes on, what a person decided
+//! is carried out, and a shutdown loses nothing.
 //!
-//! A run that waits for a person costs nothing here: it leaves memory, and comes back when the journal says that
-//! somebody decided.
+//! A run that waits for a person costs nothing here: it leaves memory, and comes back when the
+//! journal says that somebody decided.
 
 mod crew;
 mod files;

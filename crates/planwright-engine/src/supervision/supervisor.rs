@@ -32,7 +32,10 @@ pub struct SupervisorOptions {
 
 impl Default for SupervisorOptions {
     fn default() -> Self {
-        Self { max_runs: 256, files: None }
+        Self {
+            max_runs: 256,
+            files: None,
+        }
     }
 }
 
@@ -52,11 +55,13 @@ pub struct Standing {
 /// How a shutdown went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
-    /// Runs whose calls were still in flight when the time was over. They go on at the next start, as after a crash.
+    /// Runs whose calls were still in flight when the time was over. They go on at the next start,
+    /// as after a crash.
     pub cut_off: usize,
 }
 
-/// Executes runs in the background. Cheap to clone; ends with the last clone, or by [`Supervisor::stop`].
+/// Executes runs in the background. Cheap to clone; ends with the last clone, or by
+/// [`Supervisor::stop`].
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     engine: Engine,
@@ -71,16 +76,27 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Begins to execute what was being executed when the last process ended, and to follow what people decide.
+    /// Begins to execute what was being executed when the last process ended, and to follow what
+    /// people decide.
     pub fn start(engine: Engine, options: &SupervisorOptions) -> Self {
         let (orders, inbox) = mpsc::channel(ORDERS);
         let slots = Arc::new(Semaphore::new(options.max_runs.max(1)));
         let (standing, watched) = watch::channel(Standing::default());
         let stopping = CancellationToken::new();
         let files = DueFiles::new(options.files.clone());
-        let crew = Crew::new(engine.clone(), Arc::clone(&slots), standing, stopping.clone(), files.clone());
+        let crew = Crew::new(
+            engine.clone(),
+            Arc::clone(&slots),
+            standing,
+            stopping.clone(),
+            files.clone(),
+        );
         let crew = tokio::spawn(crew.work(inbox));
-        tokio::spawn(follow::follow(engine.clone(), orders.clone(), stopping.clone()));
+        tokio::spawn(follow::follow(
+            engine.clone(),
+            orders.clone(),
+            stopping.clone(),
+        ));
         tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
         tokio::spawn(files.clone().keep(stopping.clone()));
         Self {
@@ -95,9 +111,13 @@ impl Supervisor {
         }
     }
 
-    /// Begins a run of a plan's current version and returns as soon as that is durable. The run goes on in the
-    /// background; if too many are under way it waits for its turn.
-    pub async fn start_run(&self, plan: &PlanId, mut options: RunOptions) -> Result<RunId, StartRunError> {
+    /// Begins a run of a plan's current version and returns as soon as that is durable. The run
+    /// goes on in the background; if too many are under way it waits for its turn.
+    pub async fn start_run(
+        &self,
+        plan: &PlanId,
+        mut options: RunOptions,
+    ) -> Result<RunId, StartRunError> {
         if self.stopping.is_cancelled() {
             return Err(StartRunError::Stopping);
         }
@@ -113,13 +133,14 @@ impl Supervisor {
         Ok(run)
     }
 
-    /// Takes over a run that was started, resumed, forked or taken back through the engine, so that nobody has to wait
-    /// for it.
+    /// Takes over a run that was started, resumed, forked or taken back through the engine, so that
+    /// nobody has to wait for it.
     pub async fn adopt(&self, handle: RunHandle) {
         self.order(Order::Watch(handle, None)).await;
     }
 
-    /// Gives a command to a run and waits until it is durable or refused. A run that was waiting for it goes on.
+    /// Gives a command to a run and waits until it is durable or refused. A run that was waiting
+    /// for it goes on.
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
         if command.is_decision()
             && let Some(verdict) = self.decide_and_go_on(run, &command).await
@@ -132,8 +153,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The short way for a run that nobody executes and that has a slot. `None`: it has to be the long one, which also
-    /// says what is in the way.
+    /// The short way for a run that nobody executes and that has a slot. `None`: it has to be the
+    /// long one, which also says what is in the way.
     async fn decide_and_go_on(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
         if self.stopping.is_cancelled() || self.engine.active.get(run).is_some() {
             return None;
@@ -149,7 +170,8 @@ impl Supervisor {
         deciding.await.ok()?
     }
 
-    /// Looks at a run again, because somebody may have decided something. The journal says so too: this is only sooner.
+    /// Looks at a run again, because somebody may have decided something. The journal says so too:
+    /// this is only sooner.
     pub async fn go_on(&self, run: RunId) {
         self.order(Order::GoOn(run)).await;
     }
@@ -163,12 +185,16 @@ impl Supervisor {
         *self.standing.borrow()
     }
 
-    /// Stops starting anything. Calls in flight may finish until the time is over; nothing is paused or cancelled, and
-    /// what has not ended goes on at the next start.
+    /// Stops starting anything. Calls in flight may finish until the time is over; nothing is
+    /// paused or cancelled, and what has not ended goes on at the next start.
     pub async fn stop(&self, grace: Duration) -> Stopped {
         self.engine.drain();
         self.stopping.cancel();
-        let crew = self.crew.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let crew = self
+            .crew
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let mut cut_off = 0;
         if let Some(mut crew) = crew
             && tokio::time::timeout(grace, &mut crew).await.is_err()
@@ -176,14 +202,18 @@ impl Supervisor {
             crew.abort();
             cut_off = self.standing().executing;
         }
-        if tokio::time::timeout(grace, self.files.write()).await.is_err() {
+        if tokio::time::timeout(grace, self.files.write())
+            .await
+            .is_err()
+        {
             tracing::warn!("there was no time to bring the files of all plans up to date");
         }
         Stopped { cut_off }
     }
 
     async fn order(&self, order: Order) {
-        // A supervisor that has stopped takes no orders; the journal has everything for the next one.
+        // A supervisor that has stopped takes no orders; the journal has everything for the next
+        // one.
         drop(self.orders.send(order).await);
     }
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Where runs stand that may go on by themselves. What was adjusted may have been agreed to meanwhile.
+/// Where runs stand that may go on by themselves. What was adjusted may have been agreed to
+/// meanwhile.
 const UNFINISHED: [&str; 2] = ["executing", "adjusted"];
 
 /// Sends an order for every run that has not ended and does not wait for anybody.
@@ -25,13 +26,19 @@ pub(super) async fn find(engine: Engine, orders: mpsc::Sender<Order>, stopping: 
         };
         let mut found = BTreeSet::new();
         for run in runs {
-            let StreamName::Run(id) = run.stream else { continue };
+            let StreamName::Run(id) = run.stream else {
+                continue;
+            };
             match root_of(&**engine.store(), &id).await {
                 // Nobody takes orders any more if this fails: the supervisor is stopping.
-                Ok(root) if found.insert(root.clone()) => drop(orders.send(Order::GoOn(root)).await),
+                Ok(root) if found.insert(root.clone()) => {
+                    drop(orders.send(Order::GoOn(root)).await);
+                }
                 Ok(_) => {}
                 // One damaged run does not keep the others from going on.
-                Err(error) => tracing::warn!(run = %id, %error, "an unfinished run cannot be found"),
+                Err(error) => {
+                    tracing::warn!(run = %id, %error, "an unfinished run cannot be found");
+                }
             }
         }
     };

@@ -1,4 +1,5 @@
-//! A process that dies while an executor works: another one goes on from the journal, and nothing happens twice.
+//! A process that dies while an executor works: another one goes on from the journal, and nothing
+//! happens twice.
 
 use crate::world::{World, after, document, options, person};
 use planwright_core::id::PlanId;
@@ -38,8 +39,11 @@ impl Model for Steady {
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-        let results =
-            request.messages.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
+        let results = request
+            .messages
+            .iter()
+            .filter(|message| matches!(message, Message::Tool { .. }))
+            .count();
         let call = |name: &str| WantedCall {
             id: format!("c{results}"),
             name: name.to_owned(),
@@ -51,9 +55,24 @@ impl Model for Steady {
             3 => ("", vec![call("s.save")]),
             _ => ("all done", Vec::new()),
         };
-        let usage = TokenUsage { input: 1, output: 1, cached: 0, estimated: false };
-        let used = ModelUse { role: request.role, model: "steady/model".into(), usage, cost: None };
-        let answer = ModelAnswer { text: text.to_owned(), calls, used, cut: false };
+        let usage = TokenUsage {
+            input: 1,
+            output: 1,
+            cached: 0,
+            estimated: false,
+        };
+        let used = ModelUse {
+            role: request.role,
+            model: "steady/model".into(),
+            usage,
+            cost: None,
+        };
+        let answer = ModelAnswer {
+            text: text.to_owned(),
+            calls,
+            used,
+            cut: false,
+        };
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
             Ok(answer)
@@ -62,11 +81,18 @@ impl Model for Steady {
 }
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+    Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
 }
 
 fn engine(world: &World, name: &str) -> Engine {
-    let builder = world.builder(name).store(Arc::clone(&world.store) as _, Arc::clone(&world.artifacts) as _);
+    let builder = world.builder(name).store(
+        Arc::clone(&world.store) as _,
+        Arc::clone(&world.artifacts) as _,
+    );
     builder.model(Arc::new(Steady)).build()
 }
 
@@ -77,8 +103,16 @@ async fn approved(engine: &Engine) -> PlanId {
     let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
     let late = BTreeMap::from_iter([("work".to_owned(), LateChoice::Any)]);
     let shown = Shown::Version(review.current().number);
-    let given = GivenApproval { shown, by: person(), assurance: Assurance::Terminal, late };
-    engine.approve_on_terms(review.id(), &Map::new(), &given).await.unwrap();
+    let given = GivenApproval {
+        shown,
+        by: person(),
+        assurance: Assurance::Terminal,
+        late,
+    };
+    engine
+        .approve_on_terms(review.id(), &Map::new(), &given)
+        .await
+        .unwrap();
     review.id().clone()
 }
 
@@ -109,7 +143,11 @@ fn resume(world: &World, at: Timestamp) -> Option<Run> {
 }
 
 fn effects(world: &World, value: u64) -> usize {
-    world.made().iter().filter(|made| made.args["value"] == value).count()
+    world
+        .made()
+        .iter()
+        .filter(|made| made.args["value"] == value)
+        .count()
 }
 
 #[test]
@@ -118,10 +156,20 @@ fn whenever_the_process_dies_every_effect_happens_once_or_a_person_is_asked() {
     for ms in (0..260).step_by(3) {
         let (world, at) = killed_after(ms);
         // It may have ended before it was killed.
-        let Some(run) = resume(&world, at) else { continue };
-        let keys: BTreeSet<String> =
-            world.made().iter().filter(|made| made.args["value"] == 0).map(|made| made.key.clone()).collect();
-        assert_eq!(keys.len(), 1, "after {ms} ms: a repeated call has the same key");
+        let Some(run) = resume(&world, at) else {
+            continue;
+        };
+        let keys: BTreeSet<String> = world
+            .made()
+            .iter()
+            .filter(|made| made.args["value"] == 0)
+            .map(|made| made.key.clone())
+            .collect();
+        assert_eq!(
+            keys.len(),
+            1,
+            "after {ms} ms: a repeated call has the same key"
+        );
         let writes = world
             .made()
             .iter()
@@ -130,7 +178,10 @@ fn whenever_the_process_dies_every_effect_happens_once_or_a_person_is_asked() {
         match run.status() {
             "completed" => {
                 completed += 1;
-                assert!((2..=3).contains(&writes), "after {ms} ms: {writes} calls of the second turn");
+                assert!(
+                    (2..=3).contains(&writes),
+                    "after {ms} ms: {writes} calls of the second turn"
+                );
                 assert!(effects(&world, 3) >= 1, "after {ms} ms");
             }
             "waiting" => {
@@ -138,10 +189,16 @@ fn whenever_the_process_dies_every_effect_happens_once_or_a_person_is_asked() {
                 let StepState::AwaitingPlan { .. } = run.step(run.find("work").unwrap()) else {
                     panic!("after {ms} ms: {}", run.status())
                 };
-                assert_eq!(writes, 1, "after {ms} ms: what may have happened is not repeated");
+                assert_eq!(
+                    writes, 1,
+                    "after {ms} ms: what may have happened is not repeated"
+                );
             }
             other => panic!("after {ms} ms the run is {other}"),
         }
     }
-    assert!(completed > 20 && asked >= 5, "{completed} completed, {asked} asked");
+    assert!(
+        completed > 20 && asked >= 5,
+        "{completed} completed, {asked} asked"
+    );
 }

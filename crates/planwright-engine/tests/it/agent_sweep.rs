@@ -1,5 +1,6 @@
-//! The store dies at every commit of a work with executors in it that is adjusted half-way: whoever comes next goes on,
-//! no effect happens twice, and people are asked about exactly what nobody can know.
+//! The store dies at every commit of a work with executors in it that is adjusted half-way: whoever
+//! comes next goes on, no effect happens twice, and people are asked about exactly what nobody can
+//! know.
 
 use crate::faults::FaultyStore;
 use crate::world::{World, document, entries, options, person};
@@ -9,7 +10,9 @@ use planwright_core::model::{Message, ModelRole, ModelUse, TokenUsage, WantedCal
 use planwright_core::policy::LateChoice;
 use planwright_core::principal::Assurance;
 use planwright_core::review::Review;
-use planwright_core::run::{Reflection, Resolution, Run, RunEvent, RunState, Shown, StepState, StoredValue};
+use planwright_core::run::{
+    Reflection, Resolution, Run, RunEvent, RunState, Shown, StepState, StoredValue,
+};
 use planwright_engine::memory::ScriptedModel;
 use planwright_engine::port::{
     BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, OwnerId, Store as _,
@@ -36,18 +39,39 @@ impl Model for Sober {
     }
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
-        let told = request.messages.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
-        let call =
-            |name: &str| WantedCall { id: format!("c{told}"), name: name.to_owned(), args: json!({"ms": 3}) };
+        let told = request
+            .messages
+            .iter()
+            .filter(|message| matches!(message, Message::Tool { .. }))
+            .count();
+        let call = |name: &str| WantedCall {
+            id: format!("c{told}"),
+            name: name.to_owned(),
+            args: json!({"ms": 3}),
+        };
         let (text, calls) = match (request.role, told) {
             (ModelRole::Reflector, _) => (retry(), Vec::new()),
             (_, 0) => (String::new(), vec![call("k.put")]),
             (_, 1) => (String::new(), vec![call("w.write"), call("r.read")]),
             _ => ("all done".to_owned(), Vec::new()),
         };
-        let usage = TokenUsage { input: 1, output: 1, ..TokenUsage::default() };
-        let used = ModelUse { role: request.role, model: ScriptedModel::NAME.to_owned(), usage, cost: None };
-        Box::pin(std::future::ready(Ok(ModelAnswer { text, calls, used, cut: false })))
+        let usage = TokenUsage {
+            input: 1,
+            output: 1,
+            ..TokenUsage::default()
+        };
+        let used = ModelUse {
+            role: request.role,
+            model: ScriptedModel::NAME.to_owned(),
+            usage,
+            cost: None,
+        };
+        Box::pin(std::future::ready(Ok(ModelAnswer {
+            text,
+            calls,
+            used,
+            cut: false,
+        })))
     }
 }
 
@@ -64,7 +88,13 @@ async fn proposed(engine: &Engine) -> PlanId {
         {"id": "c", "tool": "w.write", "dependsOn": ["b"], "args": {"value": "${b}"}},
         {"id": "after", "agent": {"instruction": "tidy up"}, "dependsOn": ["c"]},
     ]});
-    engine.propose(document(plan), &person()).await.unwrap().0.id().clone()
+    engine
+        .propose(document(plan), &person())
+        .await
+        .unwrap()
+        .0
+        .id()
+        .clone()
 }
 
 /// Agrees to the plan as it is, if that is not done yet.
@@ -73,7 +103,12 @@ async fn approve(engine: &Engine, id: &PlanId) {
     let late = ["before", "after"].map(|step| (step.to_owned(), LateChoice::Any));
     let shown = Shown::Version(review.current().number);
     let late = BTreeMap::from_iter(late);
-    let given = GivenApproval { shown, by: person(), assurance: Assurance::Terminal, late };
+    let given = GivenApproval {
+        shown,
+        by: person(),
+        assurance: Assurance::Terminal,
+        late,
+    };
     drop(engine.approve_on_terms(id, &Map::new(), &given).await);
 }
 
@@ -83,12 +118,30 @@ fn with_model(builder: EngineBuilder) -> EngineBuilder {
 
 /// The whole work in one process. Nothing if the store died meanwhile.
 async fn work(engine: &Engine, id: &PlanId) -> Option<Run> {
-    let reflection = Some(Reflection { max_cycles: 3, failures_only: true, ..Reflection::default() });
-    let begun = engine.start(id, RunOptions { reflection, ..options() }).await;
+    let reflection = Some(Reflection {
+        max_cycles: 3,
+        failures_only: true,
+        ..Reflection::default()
+    });
+    let begun = engine
+        .start(
+            id,
+            RunOptions {
+                reflection,
+                ..options()
+            },
+        )
+        .await;
     let first = begun.ok()?.wait().await.ok()?;
     assert_eq!(first.status(), "adjusted");
     approve(engine, id).await;
-    engine.go_on(first.id(), options()).await.ok()?.wait().await.ok()
+    engine
+        .go_on(first.id(), options())
+        .await
+        .ok()?
+        .wait()
+        .await
+        .ok()
 }
 
 /// Every run of the plan, those that make calls of executors too.
@@ -126,15 +179,32 @@ async fn say_what_happened(world: &World, engine: &Engine, review: &Review) -> B
     for id in all_runs(world, review.id()).await {
         let (run, _) = engine.load_run(&id, review).await.unwrap();
         for ix in run.indices() {
-            let StepState::OutcomeUnknown { .. } = run.step(ix) else { continue };
+            let StepState::OutcomeUnknown { .. } = run.step(ix) else {
+                continue;
+            };
             let (step, by) = (run.step_id(ix).to_string(), person());
-            let made = world.made().iter().any(|made| made.run == id.as_str() && made.step == step);
+            let made = world
+                .made()
+                .iter()
+                .any(|made| made.run == id.as_str() && made.step == step);
             let resolution = match made {
-                true => Resolution::Happened { value: StoredValue::Inline(Arc::new(json!("done"))) },
+                true => Resolution::Happened {
+                    value: StoredValue::Inline(Arc::new(json!("done"))),
+                },
                 false => Resolution::RunAgain,
             };
             unknown.insert((id.to_string(), step.clone()));
-            engine.command(&id, RunCommand::Resolve { step, by, resolution }).await.unwrap();
+            engine
+                .command(
+                    &id,
+                    RunCommand::Resolve {
+                        step,
+                        by,
+                        resolution,
+                    },
+                )
+                .await
+                .unwrap();
         }
     }
     unknown
@@ -145,13 +215,22 @@ async fn go_on(world: &World, engine: &Engine, id: &PlanId) -> Option<(Run, BTre
     let mut asked = BTreeSet::new();
     for _ in 0..20 {
         let (review, _) = engine.load_review(id).await.unwrap();
-        let (run, _) = engine.load_run(&review.runs().last()?.run, &review).await.unwrap();
+        let (run, _) = engine
+            .load_run(&review.runs().last()?.run, &review)
+            .await
+            .unwrap();
         match run.state() {
             RunState::Adjusted { .. } => approve(engine, id).await,
             state if state.is_terminal() => return Some((run, asked)),
             _ => asked.extend(say_what_happened(world, engine, &review).await),
         }
-        engine.resume(id, options()).await.unwrap().wait().await.unwrap();
+        engine
+            .resume(id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
     }
     panic!("it does not come to an end");
 }
@@ -163,33 +242,57 @@ async fn die_at(at: usize, written: bool, asked: &mut usize) -> bool {
     let dying = faulty.engine_of(&world, with_model(world.builder("one")));
     let id = proposed(&dying).await;
     approve(&dying, &id).await;
-    let untouched = work(&dying, &id).await.is_some_and(|run| run.status() == "completed");
+    let untouched = work(&dying, &id)
+        .await
+        .is_some_and(|run| run.status() == "completed");
     world.store.kill_owner(&OwnerId("one".into()));
     let expected = begun_writes(&world, &id).await;
     let builder = with_model(world.builder("two"));
-    let next = builder.store(Arc::clone(&world.store) as _, Arc::clone(&world.artifacts) as _).build();
+    let next = builder
+        .store(
+            Arc::clone(&world.store) as _,
+            Arc::clone(&world.artifacts) as _,
+        )
+        .build();
     let Some((run, unknown)) = go_on(&world, &next, &id).await else {
-        assert!(world.made().is_empty(), "commit {at} ({written}): a call without a run");
+        assert!(
+            world.made().is_empty(),
+            "commit {at} ({written}): a call without a run"
+        );
         return untouched;
     };
     assert_eq!(run.status(), "completed", "commit {at} ({written})");
-    assert_eq!(unknown, expected, "commit {at} ({written}): asked about, and begun without an end");
+    assert_eq!(
+        unknown, expected,
+        "commit {at} ({written}): asked about, and begun without an end"
+    );
     *asked += unknown.len();
     check_effects(&world, at, written);
     let (review, _) = next.load_review(&id).await.unwrap();
-    assert_eq!((review.versions().len(), review.runs().len()), (2, 2), "commit {at} ({written})");
+    assert_eq!(
+        (review.versions().len(), review.runs().len()),
+        (2, 2),
+        "commit {at} ({written})"
+    );
     untouched
 }
 
-/// Every write happened once, whatever was repeated went under the same key, and what was done was not done again.
+/// Every write happened once, whatever was repeated went under the same key, and what was done was
+/// not done again.
 fn check_effects(world: &World, at: usize, written: bool) {
     let made = world.made();
-    let of = |tool: &str| made.iter().filter(|made| made.tool == tool).collect::<Vec<_>>();
+    let of = |tool: &str| {
+        made.iter()
+            .filter(|made| made.tool == tool)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of("w.write").len(), 3, "commit {at} ({written}): {made:#?}");
     let keys: BTreeSet<&str> = of("k.put").iter().map(|made| made.key.as_str()).collect();
     assert_eq!(keys.len(), 2, "commit {at} ({written}): {made:#?}");
-    let places: BTreeSet<(&str, &str)> =
-        made.iter().map(|made| (made.run.as_str(), made.step.as_str())).collect();
+    let places: BTreeSet<(&str, &str)> = made
+        .iter()
+        .map(|made| (made.run.as_str(), made.step.as_str()))
+        .collect();
     // Two calls of `b`, one of `c`, and three of each executor.
     assert_eq!(places.len(), 9, "commit {at} ({written}): {made:#?}");
 }
@@ -201,6 +304,9 @@ async fn whenever_the_store_dies_executors_and_what_was_adjusted_go_on_once() {
         while !die_at(at, written, &mut asked).await {
             at += 1;
         }
-        assert!(at > 30 && asked >= 3, "{at} commits, {asked} unknown outcomes");
+        assert!(
+            at > 30 && asked >= 3,
+            "{at} commits, {asked} unknown outcomes"
+        );
     }
 }

@@ -11,12 +11,22 @@ use std::time::Duration;
 
 fn approve(step: &str) -> RunCommand {
     let shown = ShownText::Version(1);
-    RunCommand::Approve { step: step.into(), by: person(), assurance: Assurance::CommandLine, shown }
+    RunCommand::Approve {
+        step: step.into(),
+        by: person(),
+        assurance: Assurance::CommandLine,
+        shown,
+    }
 }
 
 fn deny(step: &str) -> RunCommand {
     let shown = ShownText::Version(1);
-    RunCommand::Deny { step: step.into(), by: person(), shown, reason: "too risky".into() }
+    RunCommand::Deny {
+        step: step.into(),
+        by: person(),
+        shown,
+        reason: "too risky".into(),
+    }
 }
 
 /// A step that needs approval, and two after it.
@@ -35,7 +45,10 @@ async fn start(engine: &Engine, plan: Value, linger: bool) -> (PlanId, RunHandle
 }
 
 fn count(world: &World, run: &RunId, wanted: impl Fn(&RunEvent) -> bool) -> usize {
-    entries(&*world.store, run).iter().filter(|entry| wanted(&entry.event)).count()
+    entries(&*world.store, run)
+        .iter()
+        .filter(|entry| wanted(&entry.event))
+        .count()
 }
 
 async fn finish(mut handle: RunHandle) -> Run {
@@ -48,14 +61,26 @@ async fn an_approval_from_another_engine_is_heard_once() {
     let (_, handle) = start(&world.engine("one"), gated(), true).await;
     let run_id = handle.run_id().clone();
     after(100).await;
-    assert!(world.made().is_empty(), "a gated step is not called before somebody agreed");
+    assert!(
+        world.made().is_empty(),
+        "a gated step is not called before somebody agreed"
+    );
     let other = world.engine("two");
     other.command(&run_id, approve("s1")).await.unwrap();
     let again = other.command(&run_id, approve("s1")).await;
-    assert!(matches!(again, Err(CommandError::RefusedElsewhere(_))), "{again:?}");
+    assert!(
+        matches!(again, Err(CommandError::RefusedElsewhere(_))),
+        "{again:?}"
+    );
     let run = finish(handle).await;
     assert_eq!((run.status(), world.calls_of("s1")), ("completed", 1));
-    assert_eq!(count(&world, &run_id, |event| matches!(event, RunEvent::ApprovalGranted { .. })), 1);
+    assert_eq!(
+        count(&world, &run_id, |event| matches!(
+            event,
+            RunEvent::ApprovalGranted { .. }
+        )),
+        1
+    );
     assert!(world.store.mail().await.unwrap().is_empty());
 }
 
@@ -64,10 +89,17 @@ async fn a_denial_from_another_engine_blocks_what_follows() {
     let world = World::new();
     let (_, handle) = start(&world.engine("one"), gated(), true).await;
     let run_id = handle.run_id().clone();
-    world.engine("two").command(&run_id, deny("s1")).await.unwrap();
+    world
+        .engine("two")
+        .command(&run_id, deny("s1"))
+        .await
+        .unwrap();
     let run = finish(handle).await;
     assert_eq!(run.status(), "failed");
-    assert_eq!(["s1", "s2", "s3"].map(|step| status_of(&run, step)), ["denied", "blocked", "blocked"]);
+    assert_eq!(
+        ["s1", "s2", "s3"].map(|step| status_of(&run, step)),
+        ["denied", "blocked", "blocked"]
+    );
     assert!(world.made().is_empty());
 }
 
@@ -84,8 +116,12 @@ async fn pause_and_cancel_from_another_engine_are_heard_once() {
         world.engine("two").command(&run_id, command).await.unwrap();
         let run = finish(handle).await;
         assert_eq!((run.status(), world.made().len()), (status, called));
-        let heard =
-            |event: &RunEvent| matches!(event, RunEvent::RunPaused { .. } | RunEvent::CancelRequested { .. });
+        let heard = |event: &RunEvent| {
+            matches!(
+                event,
+                RunEvent::RunPaused { .. } | RunEvent::CancelRequested { .. }
+            )
+        };
         assert_eq!(count(&world, &run_id, heard), 1);
     }
 }
@@ -97,14 +133,23 @@ async fn refusals_come_back_in_the_owners_words() {
     let (run_id, other) = (handle.run_id().clone(), world.engine("two"));
     let agent = Principal::agent("planner");
     let shown = ShownText::Version(1);
-    let by_agent = RunCommand::Approve { step: "s1".into(), by: agent, assurance: Assurance::Program, shown };
+    let by_agent = RunCommand::Approve {
+        step: "s1".into(),
+        by: agent,
+        assurance: Assurance::Program,
+        shown,
+    };
     let stale = RunCommand::Deny {
         step: "s1".into(),
         by: person(),
         shown: ShownText::Version(2),
         reason: "old".into(),
     };
-    let resolve = RunCommand::Resolve { step: "s1".into(), by: person(), resolution: Resolution::RunAgain };
+    let resolve = RunCommand::Resolve {
+        step: "s1".into(),
+        by: person(),
+        resolution: Resolution::RunAgain,
+    };
     for (command, words) in [
         (by_agent, "people approve"),
         (stale, "what was shown is not what would run"),
@@ -112,10 +157,20 @@ async fn refusals_come_back_in_the_owners_words() {
         (approve("s2"), "no approval is waited for"),
         (resolve, "its outcome is not in question"),
     ] {
-        let refused = other.command(&run_id, command).await.unwrap_err().to_string();
+        let refused = other
+            .command(&run_id, command)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains(words), "{refused}");
     }
-    assert_eq!(count(&world, &run_id, |event| matches!(event, RunEvent::RunStarted { .. })), 1);
+    assert_eq!(
+        count(&world, &run_id, |event| matches!(
+            event,
+            RunEvent::RunStarted { .. }
+        )),
+        1
+    );
     handle.cancel(person()).await.unwrap();
     assert_eq!(finish(handle).await.status(), "cancelled");
 }
@@ -126,7 +181,10 @@ async fn a_run_that_nobody_executes_takes_commands_too() {
     let engine = world.engine("one");
     let (id, handle) = start(&engine, gated(), false).await;
     let run = finish(handle).await;
-    assert_eq!((run.status(), status_of(&run, "s1")), ("waiting", "awaiting_approval"));
+    assert_eq!(
+        (run.status(), status_of(&run, "s1")),
+        ("waiting", "awaiting_approval")
+    );
     let other = world.engine("two");
     other.command(run.id(), approve("s1")).await.unwrap();
     assert!(world.made().is_empty(), "an approval alone calls nothing");
@@ -140,17 +198,30 @@ async fn cancelling_a_run_that_nobody_executes_ends_it_without_a_call() {
     let engine = world.engine("one");
     let (id, handle) = start(&engine, gated(), false).await;
     let run = finish(handle).await;
-    world.engine("two").command(run.id(), RunCommand::Cancel { by: person() }).await.unwrap();
+    world
+        .engine("two")
+        .command(run.id(), RunCommand::Cancel { by: person() })
+        .await
+        .unwrap();
     let (review, _) = engine.load_review(&id).await.unwrap();
     let (run, _) = engine.load_run(run.id(), &review).await.unwrap();
-    assert_eq!((run.status(), status_of(&run, "s1"), world.made().len()), ("cancelled", "cancelled", 0));
-    let refused = engine.command(run.id(), RunCommand::Pause { by: person() }).await;
-    assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
+    assert_eq!(
+        (run.status(), status_of(&run, "s1"), world.made().len()),
+        ("cancelled", "cancelled", 0)
+    );
+    let refused = engine
+        .command(run.id(), RunCommand::Pause { by: person() })
+        .await;
+    assert!(
+        matches!(refused, Err(CommandError::Refused(_))),
+        "{refused:?}"
+    );
     let resumed = engine.resume(&id, options()).await.unwrap_err().to_string();
     assert!(resumed.contains("already ended (cancelled)"), "{resumed}");
 }
 
-/// The owner dies between getting the message and answering it; whoever sent it takes over. Nobody may hear it twice.
+/// The owner dies between getting the message and answering it; whoever sent it takes over. Nobody
+/// may hear it twice.
 #[tokio::test(start_paused = true)]
 async fn a_command_given_by_taking_over_does_not_stay_in_the_mailbox() {
     let world = World::new();
@@ -158,14 +229,30 @@ async fn a_command_given_by_taking_over_does_not_stay_in_the_mailbox() {
     let (id, handle) = start(&engine, gated(), false).await;
     let run_id = finish(handle).await.id().clone();
     let ghost = OwnerId("ghost".into());
-    world.store.acquire(&run_id, &ghost, Duration::from_secs(5)).await.unwrap();
+    world
+        .store
+        .acquire(&run_id, &ghost, Duration::from_secs(5))
+        .await
+        .unwrap();
     let other = world.engine("two");
-    other.command(&run_id, RunCommand::Pause { by: person() }).await.unwrap();
-    assert!(world.store.mail().await.unwrap().is_empty(), "the message was dealt with");
+    other
+        .command(&run_id, RunCommand::Pause { by: person() })
+        .await
+        .unwrap();
+    assert!(
+        world.store.mail().await.unwrap().is_empty(),
+        "the message was dealt with"
+    );
     other.command(&run_id, approve("s1")).await.unwrap();
     let run = finish(other.resume(&id, options()).await.unwrap()).await;
     assert_eq!(run.status(), "completed", "the pause came back");
-    assert_eq!(count(&world, &run_id, |event| matches!(event, RunEvent::RunPaused { .. })), 1);
+    assert_eq!(
+        count(&world, &run_id, |event| matches!(
+            event,
+            RunEvent::RunPaused { .. }
+        )),
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,9 +260,22 @@ async fn a_command_refused_while_taking_over_does_not_stay_in_the_mailbox() {
     let world = World::new();
     let (_, handle) = start(&world.engine("one"), gated(), false).await;
     let run_id = finish(handle).await.id().clone();
-    world.store.acquire(&run_id, &OwnerId("ghost".into()), Duration::from_secs(5)).await.unwrap();
+    world
+        .store
+        .acquire(&run_id, &OwnerId("ghost".into()), Duration::from_secs(5))
+        .await
+        .unwrap();
     let refused = world.engine("two").command(&run_id, approve("s2")).await;
-    assert!(matches!(refused, Err(CommandError::Refused(_))), "{refused:?}");
-    assert!(world.store.mail().await.unwrap().is_empty(), "the message was dealt with");
-    assert!(world.store.lease(&run_id).await.unwrap().is_none(), "the lease was given back");
+    assert!(
+        matches!(refused, Err(CommandError::Refused(_))),
+        "{refused:?}"
+    );
+    assert!(
+        world.store.mail().await.unwrap().is_empty(),
+        "the message was dealt with"
+    );
+    assert!(
+        world.store.lease(&run_id).await.unwrap().is_none(),
+        "the lease was given back"
+    );
 }

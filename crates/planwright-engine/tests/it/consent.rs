@@ -15,10 +15,24 @@ async fn every_missing_tool_is_named_before_anything_runs() {
     ]});
     let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
     let shown = Shown::Version(1);
-    let refused = engine.approve(review.id(), &Map::new(), shown, &person(), Assurance::Terminal).await;
-    assert_eq!(refused.unwrap_err().to_string(), "Required tools not available: x.one, y.two");
+    let refused = engine
+        .approve(
+            review.id(),
+            &Map::new(),
+            shown,
+            &person(),
+            Assurance::Terminal,
+        )
+        .await;
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "Required tools not available: x.one, y.two"
+    );
     let refused = engine.start(review.id(), options()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "Required tools not available: x.one, y.two");
+    assert_eq!(
+        refused.to_string(),
+        "Required tools not available: x.one, y.two"
+    );
     assert!(world.made().is_empty());
 }
 
@@ -26,12 +40,22 @@ async fn every_missing_tool_is_named_before_anything_runs() {
 async fn a_plan_nobody_approved_does_not_run() {
     let world = World::new();
     let engine = world.engine("one");
-    let (review, _) = engine.propose(document(chain(1, "r.read", 1)), &person()).await.unwrap();
+    let (review, _) = engine
+        .propose(document(chain(1, "r.read", 1)), &person())
+        .await
+        .unwrap();
     let refused = engine.start(review.id(), options()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the plan is not approved");
     let agent = Principal::agent("planner");
-    let approval =
-        engine.approve(review.id(), &Map::new(), Shown::Version(1), &agent, Assurance::Program).await;
+    let approval = engine
+        .approve(
+            review.id(),
+            &Map::new(),
+            Shown::Version(1),
+            &agent,
+            Assurance::Program,
+        )
+        .await;
     assert!(approval.unwrap_err().to_string().contains("people approve"));
 }
 
@@ -44,7 +68,13 @@ async fn an_approval_is_for_one_run_of_what_was_shown() {
     other.variables.insert("x".into(), json!(1));
     let changed = engine.start(&id, other).await.unwrap_err();
     assert!(changed.to_string().contains("would run"), "{changed}");
-    engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     let again = engine.start(&id, options()).await.unwrap_err();
     assert_eq!(again.to_string(), "the plan is not approved");
     assert_eq!(world.made().len(), 1);
@@ -57,10 +87,19 @@ async fn a_tool_that_changed_since_the_approval_needs_a_new_one() {
     let mut plan = chain(1, "r.read", 1);
     plan["steps"][0]["approvalRequired"] = json!(true);
     let id = approved(&engine, plan).await;
-    engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     world.tools.hidden.lock().unwrap().insert("r.read".into());
     let refused = engine.resume(&id, options()).await.unwrap_err();
-    assert!(matches!(refused, StartRunError::ToolsChanged { .. }), "{refused}");
+    assert!(
+        matches!(refused, StartRunError::ToolsChanged { .. }),
+        "{refused}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,12 +119,18 @@ async fn two_starts_at_once_spend_one_approval_once() {
 #[tokio::test(start_paused = true)]
 async fn a_guard_says_why_and_the_call_is_not_made() {
     let cases = [
-        (json!({"calls": 1}), "Guard blocked: the budget of 1 calls is used up"),
+        (
+            json!({"calls": 1}),
+            "Guard blocked: the budget of 1 calls is used up",
+        ),
         (
             json!({"perTool": {"r.read": 1}}),
             "Guard blocked: `r.read` may be called 1 times in this run, and has been",
         ),
-        (json!({"seconds": 0.05}), "Guard blocked: the budget of 0.05 seconds is used up"),
+        (
+            json!({"seconds": 0.05}),
+            "Guard blocked: the budget of 0.05 seconds is used up",
+        ),
         (
             json!({"sameCall": 1}),
             "Guard blocked: the same call was already made 1 times: this looks like a runaway",
@@ -97,15 +142,35 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
         plan["limits"] = json!({"budget": budget});
         let run = world.run(plan.clone()).await;
         let error = report_of(&run, "s2").error.unwrap();
-        assert_eq!((error.code.as_str(), error.message.as_str()), ("guard_blocked", words));
-        assert_eq!((run.status(), world.made().len(), report_of(&run, "s2").attempts), ("failed", 1, 0));
+        assert_eq!(
+            (error.code.as_str(), error.message.as_str()),
+            ("guard_blocked", words)
+        );
+        assert_eq!(
+            (
+                run.status(),
+                world.made().len(),
+                report_of(&run, "s2").attempts
+            ),
+            ("failed", 1, 0)
+        );
 
         let world = World::new();
         let engine = world.engine("one");
         let id = approved(&engine, plan).await;
         let mut unguarded = options();
         unguarded.guards = false;
-        let run = engine.start(&id, unguarded).await.unwrap().wait().await.unwrap();
-        assert_eq!((run.status(), world.made().len()), ("completed", 2), "guards can be off");
+        let run = engine
+            .start(&id, unguarded)
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
+        assert_eq!(
+            (run.status(), world.made().len()),
+            ("completed", 2),
+            "guards can be off"
+        );
     }
 }

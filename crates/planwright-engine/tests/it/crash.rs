@@ -1,6 +1,9 @@
-//! A process that dies: its runtime is dropped with everything in it, and another engine goes on from the journal.
+//! A process that dies: its runtime is dropped with everything in it, and another engine goes on
+//! from the journal.
 
-use crate::world::{World, after, approved, chain, document, options, person, report_of, status_of};
+use crate::world::{
+    World, after, approved, chain, document, options, person, report_of, status_of,
+};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{Resolution, Run, StoredValue};
@@ -12,7 +15,11 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+    Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
 }
 
 /// A world whose first engine executed `plan` for `ms` milliseconds and was then killed.
@@ -39,7 +46,12 @@ impl Crashed {
         drop(runtime);
         world.store.kill_owner(&OwnerId("one".into()));
         let before = world.made().len();
-        Self { world, plan, at, before }
+        Self {
+            world,
+            plan,
+            at,
+            before,
+        }
     }
 
     /// Another process goes on.
@@ -47,14 +59,24 @@ impl Crashed {
         runtime().block_on(async {
             self.world.clock.carry_over(self.at);
             let engine = self.world.engine("two");
-            engine.resume(&self.plan, options()).await.unwrap().wait().await.unwrap()
+            engine
+                .resume(&self.plan, options())
+                .await
+                .unwrap()
+                .wait()
+                .await
+                .unwrap()
         })
     }
 
     fn command(&self, run: &Run, command: RunCommand) {
         runtime().block_on(async {
             self.world.clock.carry_over(self.at);
-            self.world.engine("three").command(run.id(), command).await.unwrap();
+            self.world
+                .engine("three")
+                .command(run.id(), command)
+                .await
+                .unwrap();
         });
     }
 
@@ -87,7 +109,11 @@ fn a_keyed_call_is_repeated_with_the_same_key() {
     let made = crashed.world.made();
     assert_eq!((made[0].step.as_str(), made[1].step.as_str()), ("s1", "s1"));
     assert_eq!(made[0].key, made[1].key);
-    assert_eq!(made[0].args["key"], json!(made[0].key), "the key is sent where the tool takes it");
+    assert_eq!(
+        made[0].args["key"],
+        json!(made[0].key),
+        "the key is sent where the tool takes it"
+    );
     assert_ne!(made[0].key, made[2].key, "another step has another key");
 }
 
@@ -100,21 +126,37 @@ fn an_unsafe_call_is_not_repeated_by_itself() {
         ("waiting", "outcome_unknown", 0)
     );
     let again = crashed.resume();
-    assert_eq!((again.status(), crashed.calls_after()), ("waiting", 0), "resuming is not an answer");
+    assert_eq!(
+        (again.status(), crashed.calls_after()),
+        ("waiting", 0),
+        "resuming is not an answer"
+    );
 }
 
 #[test]
 fn a_person_says_what_became_of_a_lost_call() {
     let value = StoredValue::Inline(Arc::new(json!("told")));
     let cases = [
-        (Resolution::Happened { value }, "completed", 0, Some(json!("told"))),
+        (
+            Resolution::Happened { value },
+            "completed",
+            0,
+            Some(json!("told")),
+        ),
         (Resolution::DidNotHappen, "failed", 0, None),
         (Resolution::RunAgain, "completed", 1, Some(json!("s1"))),
     ];
     for (resolution, status, repeated, value) in cases {
         let crashed = Crashed::after(50, chain(2, "w.write", 100));
         let run = crashed.resume();
-        crashed.command(&run, RunCommand::Resolve { step: "s1".into(), by: person(), resolution });
+        crashed.command(
+            &run,
+            RunCommand::Resolve {
+                step: "s1".into(),
+                by: person(),
+                resolution,
+            },
+        );
         let run = if status == "failed" {
             // The answer alone ended the run.
             runtime().block_on(async {
@@ -144,17 +186,28 @@ fn a_step_that_waits_for_approval_still_waits_after_a_crash() {
     let crashed = Crashed::after(50, plan);
     let run = crashed.resume();
     assert_eq!(
-        (run.status(), status_of(&run, "gated"), crashed.world.calls_of("gated")),
+        (
+            run.status(),
+            status_of(&run, "gated"),
+            crashed.world.calls_of("gated")
+        ),
         ("waiting", "awaiting_approval", 0)
     );
     // Approved, and then the process dies before the call: it is made after the restart, once.
     let shown = ShownText::Version(1);
-    let approve =
-        RunCommand::Approve { step: "gated".into(), by: person(), assurance: Assurance::Terminal, shown };
+    let approve = RunCommand::Approve {
+        step: "gated".into(),
+        by: person(),
+        assurance: Assurance::Terminal,
+        shown,
+    };
     crashed.command(&run, approve);
     assert_eq!(crashed.world.calls_of("gated"), 0);
     let run = crashed.resume();
-    assert_eq!((run.status(), crashed.world.calls_of("gated")), ("completed", 1));
+    assert_eq!(
+        (run.status(), crashed.world.calls_of("gated")),
+        ("completed", 1)
+    );
 }
 
 #[test]
@@ -165,7 +218,10 @@ fn guards_are_not_reset_by_a_restart() {
     let run = crashed.resume();
     let error = report_of(&run, "s3").error.unwrap();
     assert_eq!((run.status(), crashed.world.made().len()), ("failed", 3));
-    assert_eq!(error.message, "Guard blocked: the budget of 3 calls is used up");
+    assert_eq!(
+        error.message,
+        "Guard blocked: the budget of 3 calls is used up"
+    );
 }
 
 #[test]
@@ -174,9 +230,19 @@ fn a_plan_that_was_edited_meanwhile_is_not_resumed() {
     runtime().block_on(async {
         crashed.world.clock.carry_over(crashed.at);
         let engine = crashed.world.engine("two");
-        engine.propose(document(chain(3, "r.read", 100)), &person()).await.unwrap();
-        let refused = engine.resume(&crashed.plan, options()).await.unwrap_err().to_string();
-        assert!(refused.contains("version 1") && refused.contains("version 2"), "{refused}");
+        engine
+            .propose(document(chain(3, "r.read", 100)), &person())
+            .await
+            .unwrap();
+        let refused = engine
+            .resume(&crashed.plan, options())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("version 1") && refused.contains("version 2"),
+            "{refused}"
+        );
     });
 }
 
@@ -192,17 +258,24 @@ fn a_step_that_kills_its_process_every_time_is_given_up() {
             crashed.world.store.kill_owner(&OwnerId(name.clone()));
             let engine = crashed.world.engine(&owner);
             let mut handle = engine.resume(&crashed.plan, options()).await.unwrap();
-            let ended = tokio::time::timeout(std::time::Duration::from_millis(50), handle.wait()).await;
+            let ended =
+                tokio::time::timeout(std::time::Duration::from_millis(50), handle.wait()).await;
             (ended.ok().map(Result::unwrap), crashed.world.clock.now())
         });
         drop(runtime);
         (crashed.at, name) = (at, owner);
         if let Some(run) = ended {
             assert_eq!(
-                (run.status(), report_of(&run, "s1").error.unwrap().code.as_str()),
+                (
+                    run.status(),
+                    report_of(&run, "s1").error.unwrap().code.as_str()
+                ),
                 ("failed", "interrupted")
             );
-            assert_eq!(crashed.world.made().len(), usize::from(Run::MAX_INTERRUPTIONS) + 1);
+            assert_eq!(
+                crashed.world.made().len(),
+                usize::from(Run::MAX_INTERRUPTIONS) + 1
+            );
             return;
         }
     }
@@ -219,9 +292,14 @@ fn five_megabytes_survive_a_crash_byte_for_byte() {
     ]});
     let crashed = Crashed::after(50, plan);
     let run = crashed.resume();
-    assert_eq!((run.status(), crashed.world.calls_of("big")), ("completed", 1));
+    assert_eq!(
+        (run.status(), crashed.world.calls_of("big")),
+        ("completed", 1)
+    );
     let stored = report_of(&run, "copy").value.unwrap();
     assert!(matches!(stored, StoredValue::Artifact(_)));
-    let value = runtime().block_on(read_value(&*crashed.world.artifacts, &stored)).unwrap();
+    let value = runtime()
+        .block_on(read_value(&*crashed.world.artifacts, &stored))
+        .unwrap();
     assert!(value == json!(text), "the value came back changed");
 }

@@ -10,7 +10,11 @@ use planwright_engine::{Editing, Engine, Reapproval, ReviewError};
 use serde_json::{Map, Value, json};
 
 fn editing(based_on: u32) -> Editing {
-    Editing { based_on, by: person(), reason: Some("better".into()) }
+    Editing {
+        based_on,
+        by: person(),
+        reason: Some("better".into()),
+    }
 }
 
 fn edit(value: Value) -> Edit {
@@ -31,15 +35,29 @@ async fn since_agreed(engine: &Engine, id: &PlanId) -> Option<Reapproval> {
 async fn of_two_edits_of_the_same_version_the_second_hears_of_the_first() {
     let world = World::new();
     let (one, two) = (world.engine("one"), world.engine("two"));
-    let (review, _) = one.propose(document(chain(2, "r.read", 1)), &person()).await.unwrap();
+    let (review, _) = one
+        .propose(document(chain(2, "r.read", 1)), &person())
+        .await
+        .unwrap();
     let id = review.id().clone();
     let (first, second) = ([set("title", json!("one"))], [set("title", json!("two"))]);
     let (looked_at, other) = (editing(1), editing(1));
-    let (first, second) =
-        tokio::join!(one.edit_by(&id, &first, &looked_at), two.edit_by(&id, &second, &other));
-    let lost = [first, second].into_iter().filter_map(Result::err).collect::<Vec<_>>();
+    let (first, second) = tokio::join!(
+        one.edit_by(&id, &first, &looked_at),
+        two.edit_by(&id, &second, &other)
+    );
+    let lost = [first, second]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect::<Vec<_>>();
     assert!(
-        matches!(lost[..], [ReviewError::Refused(Refusal::Conflict { based_on: 1, current: 2 })]),
+        matches!(
+            lost[..],
+            [ReviewError::Refused(Refusal::Conflict {
+                based_on: 1,
+                current: 2
+            })]
+        ),
         "{lost:?}"
     );
 }
@@ -65,16 +83,33 @@ async fn only_steps_that_are_as_they_were_agreed_to_need_no_second_look() {
     assert_eq!(review.state(), ReviewState::Proposed);
     let since = since_agreed(&engine, &id).await.unwrap();
     let agreed: Vec<String> = since.agreed.iter().map(ToString::to_string).collect();
-    assert_eq!(agreed, ["a", "d"], "`b` sends another value, `c` waits for another step");
+    assert_eq!(
+        agreed,
+        ["a", "d"],
+        "`b` sends another value, `c` waits for another step"
+    );
     assert_eq!(since.since.version, 1);
     // With another tool than the one that was agreed to, everything is another call.
     "other".clone_into(&mut world.tools.description.lock().unwrap());
     assert!(since_agreed(&engine, &id).await.unwrap().agreed.is_empty());
     "scripted".clone_into(&mut world.tools.description.lock().unwrap());
     let shown = Shown::Version(2);
-    let review = engine.approve(&id, &Map::new(), shown, &person(), Assurance::Terminal).await.unwrap();
+    let review = engine
+        .approve(&id, &Map::new(), shown, &person(), Assurance::Terminal)
+        .await
+        .unwrap();
     assert_eq!(review.approvals()[1].terms.builds_on, Some(since.since));
-    assert_eq!(engine.start(&id, options()).await.unwrap().wait().await.unwrap().status(), "completed");
+    assert_eq!(
+        engine
+            .start(&id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap()
+            .status(),
+        "completed"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,14 +117,26 @@ async fn an_edit_of_words_runs_on_the_approval_there_was_and_a_tool_that_changed
     let world = World::new();
     let engine = world.engine("one");
     let id = approved(&engine, chain(1, "w.write", 1)).await;
-    engine.edit_by(&id, &[set("title", json!("other words"))], &editing(1)).await.unwrap();
+    engine
+        .edit_by(&id, &[set("title", json!("other words"))], &editing(1))
+        .await
+        .unwrap();
     "other".clone_into(&mut world.tools.description.lock().unwrap());
     let refused = engine.start(&id, options()).await.unwrap_err();
     assert!(refused.to_string().contains("→ \"other\""), "{refused}");
     "scripted".clone_into(&mut world.tools.description.lock().unwrap());
-    let run = engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!((run.status(), run.start().version), ("completed", 2));
-    assert!(engine.start(&id, options()).await.is_err(), "it was used up");
+    assert!(
+        engine.start(&id, options()).await.is_err(),
+        "it was used up"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,11 +151,20 @@ async fn a_step_that_is_left_out_calls_nothing_and_asks_nobody() {
         {"id": "e", "tool": "r.read", "dependsOn": ["a", "b", "c", "d"]},
     ]});
     let id = approved(&engine, plan).await;
-    let run = engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "completed");
     for step in ["a", "b", "c", "d"] {
         assert_eq!(status_of(&run, step), "skipped");
-        assert_eq!(report_of(&run, step).error.unwrap().message, "left out by an edit");
+        assert_eq!(
+            report_of(&run, step).error.unwrap().message,
+            "left out by an edit"
+        );
     }
     assert_eq!(world.called(), ["e"]);
 }
@@ -118,16 +174,32 @@ async fn drafts_that_begin_with_the_same_words_are_plans_of_their_own() {
     let world = World::new();
     let engine = world.engine("one");
     let goal = || document(json!({"goal": "the same", "steps": []}));
-    let (one, _) = engine.draft(goal(), &Principal::agent("planner")).await.unwrap();
-    let (two, _) = engine.draft(goal(), &Principal::agent("planner")).await.unwrap();
+    let (one, _) = engine
+        .draft(goal(), &Principal::agent("planner"))
+        .await
+        .unwrap();
+    let (two, _) = engine
+        .draft(goal(), &Principal::agent("planner"))
+        .await
+        .unwrap();
     assert_ne!(one.id(), two.id());
     assert_eq!(engine.status(&one).await.unwrap().as_str(), "draft");
     let refused = engine.propose_draft(one.id(), &person()).await.unwrap_err();
-    assert!(matches!(refused, ReviewError::Refused(Refusal::NoSteps)), "{refused}");
+    assert!(
+        matches!(refused, ReviewError::Refused(Refusal::NoSteps)),
+        "{refused}"
+    );
     let add = edit(json!({"op": "add", "step": {"tool": "r.read"}}));
     let (draft, _) = engine.edit_by(one.id(), &[add], &editing(1)).await.unwrap();
     assert_eq!(draft.state(), ReviewState::Draft);
-    assert_eq!(engine.propose_draft(one.id(), &person()).await.unwrap().state(), ReviewState::Proposed);
+    assert_eq!(
+        engine
+            .propose_draft(one.id(), &person())
+            .await
+            .unwrap()
+            .state(),
+        ReviewState::Proposed
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,15 +207,38 @@ async fn an_earlier_version_comes_back_as_the_next_one() {
     let world = World::new();
     let engine = world.engine("one");
     let id = approved(&engine, chain(2, "w.write", 1)).await;
-    engine.edit_by(&id, &[edit(json!({"op": "remove", "steps": ["s2"]}))], &editing(1)).await.unwrap();
+    engine
+        .edit_by(
+            &id,
+            &[edit(json!({"op": "remove", "steps": ["s2"]}))],
+            &editing(1),
+        )
+        .await
+        .unwrap();
     let (review, _) = engine.restore(&id, 1, &editing(2)).await.unwrap();
-    assert_eq!((review.current().number, review.current().restored_from), (3, Some(1)));
-    assert_eq!(review.current().document, review.version(1).unwrap().document);
-    assert_eq!(review.state(), ReviewState::Proposed, "what an edit voided stays void");
+    assert_eq!(
+        (review.current().number, review.current().restored_from),
+        (3, Some(1))
+    );
+    assert_eq!(
+        review.current().document,
+        review.version(1).unwrap().document
+    );
+    assert_eq!(
+        review.state(),
+        ReviewState::Proposed,
+        "what an edit voided stays void"
+    );
     let refused = engine.restore(&id, 9, &editing(3)).await.unwrap_err();
-    assert!(matches!(refused, ReviewError::Refused(Refusal::NoSuchVersion(9))), "{refused}");
+    assert!(
+        matches!(refused, ReviewError::Refused(Refusal::NoSuchVersion(9))),
+        "{refused}"
+    );
     let mut other = document(chain(2, "w.write", 1));
     other.id = Some("another".parse().unwrap());
     let refused = engine.edit(&id, other, &editing(3)).await.unwrap_err();
-    assert!(matches!(refused, ReviewError::OtherPlan { .. }), "{refused}");
+    assert!(
+        matches!(refused, ReviewError::OtherPlan { .. }),
+        "{refused}"
+    );
 }

@@ -13,7 +13,12 @@ use std::sync::{Arc, Mutex};
 async fn a_diamond_of_200_ms_tools_ends_after_600_ms() {
     let ms = || json!({"ms": 200});
     let run = World::new()
-        .run(reads(&[("1", &[], ms()), ("2", &["1"], ms()), ("3", &["1"], ms()), ("4", &["2", "3"], ms())]))
+        .run(reads(&[
+            ("1", &[], ms()),
+            ("2", &["1"], ms()),
+            ("3", &["1"], ms()),
+            ("4", &["2", "3"], ms()),
+        ]))
         .await;
     assert_eq!(run.status(), "completed");
     assert!((600..620).contains(&millis(&run)), "{} ms", millis(&run));
@@ -22,16 +27,24 @@ async fn a_diamond_of_200_ms_tools_ends_after_600_ms() {
 #[tokio::test(start_paused = true)]
 async fn three_unbalanced_lanes_with_three_slots_end_after_800_ms() {
     let mut steps = Vec::new();
-    for (lane, times) in [[600, 100, 100], [100, 600, 100], [100, 100, 600]].into_iter().enumerate() {
+    for (lane, times) in [[600, 100, 100], [100, 600, 100], [100, 100, 600]]
+        .into_iter()
+        .enumerate()
+    {
         for (at, ms) in times.into_iter().enumerate() {
-            let before: Vec<String> = (at > 0).then(|| format!("l{lane}-{}", at - 1)).into_iter().collect();
+            let before: Vec<String> = (at > 0)
+                .then(|| format!("l{lane}-{}", at - 1))
+                .into_iter()
+                .collect();
             steps.push(json!({
                 "id": format!("l{lane}-{at}"), "tool": "r.read", "dependsOn": before, "args": {"ms": ms},
             }));
         }
     }
     let world = World::new();
-    let run = world.run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 3}})).await;
+    let run = world
+        .run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 3}}))
+        .await;
     assert_eq!(run.status(), "completed");
     assert!((800..820).contains(&millis(&run)), "{} ms", millis(&run));
     assert!(world.peak("") <= 3);
@@ -53,7 +66,11 @@ async fn retries_pause_longer_each_time_and_end() {
         }]}))
         .await;
     assert_eq!(run.status(), "failed");
-    let at: Vec<i64> = world.made().iter().map(|made| made.at.as_millis()).collect();
+    let at: Vec<i64> = world
+        .made()
+        .iter()
+        .map(|made| made.at.as_millis())
+        .collect();
     let pauses: Vec<i64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses, [1000, 2000, 4000]);
     assert_eq!(report_of(&run, "a").attempts, 4);
@@ -69,7 +86,10 @@ async fn an_error_that_is_not_worth_a_retry_is_called_once() {
         .await;
     assert_eq!((run.status(), world.made().len()), ("failed", 1));
     let error = report_of(&run, "a").error.unwrap();
-    assert_eq!((error.code.as_str(), error.message.as_str()), ("tool_error", "never"));
+    assert_eq!(
+        (error.code.as_str(), error.message.as_str()),
+        ("tool_error", "never")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +117,11 @@ async fn a_timeout_fails_the_step_and_stops_the_call() {
     assert!(error.message.starts_with("timeout"));
     assert!((50..60).contains(&millis(&run)), "{} ms", millis(&run));
     let told = world.told_to_stop();
-    assert_eq!(told.len(), 1, "a call is told to stop even if the run is over with it");
+    assert_eq!(
+        told.len(),
+        1,
+        "a call is told to stop even if the run is over with it"
+    );
     assert_eq!(told[0].1.since(began).as_millis(), 50);
 }
 
@@ -110,7 +134,10 @@ async fn a_call_that_timed_out_is_told_to_stop_while_the_run_goes_on() {
             {"id": "other", "tool": "r.read", "args": {"ms": 300}},
         ]}))
         .await;
-    assert_eq!((run.status(), status_of(&run, "slow")), ("completed", "failed"));
+    assert_eq!(
+        (run.status(), status_of(&run, "slow")),
+        ("completed", "failed")
+    );
     let told = world.told_to_stop();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].1.since(run.start().at).as_millis(), 50);
@@ -124,7 +151,10 @@ async fn an_unsafe_call_that_timed_out_has_an_unknown_outcome_and_is_not_repeate
             {"id": "a", "tool": "w.write", "args": {"ms": 1000}, "timeoutSeconds": 0.05, "retry": {"max": 3}},
         ]}))
         .await;
-    assert_eq!((run.status(), status_of(&run, "a"), world.made().len()), ("waiting", "outcome_unknown", 1));
+    assert_eq!(
+        (run.status(), status_of(&run, "a"), world.made().len()),
+        ("waiting", "outcome_unknown", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +173,10 @@ async fn a_failure_that_is_not_critical_blocks_its_dependants_only() {
         (run.status(), status_of(&run, "4"), status_of(&run, "5")),
         ("completed", "completed", "blocked")
     );
-    assert_eq!(report_of(&run, "5").error.unwrap().code, "dependency_failed:3");
+    assert_eq!(
+        report_of(&run, "5").error.unwrap().code,
+        "dependency_failed:3"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,10 +212,20 @@ async fn a_panicking_observer_changes_nothing() {
         Arc::new(|_: &Run, _: &Entry<RunEvent>| panic!("this observer is broken")),
         Arc::new(move |_: &Run, entry: &Entry<RunEvent>| watching.lock().unwrap().push(entry.seq)),
     ];
-    let run = engine.start(&id, options).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&id, options)
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!((run.status(), world.made().len()), ("completed", 5));
     let expected: Vec<u64> = (2..=run.seq()).collect();
-    assert_eq!(*seen.lock().unwrap(), expected, "every entry after the first, once, in order");
+    assert_eq!(
+        *seen.lock().unwrap(),
+        expected,
+        "every entry after the first, once, in order"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +237,10 @@ async fn a_panicking_tool_costs_its_own_step_only() {
             {"id": "good", "tool": "r.read", "args": {"ms": 50}},
         ]}))
         .await;
-    assert_eq!((status_of(&run, "bad"), status_of(&run, "good")), ("outcome_unknown", "completed"));
+    assert_eq!(
+        (status_of(&run, "bad"), status_of(&run, "good")),
+        ("outcome_unknown", "completed")
+    );
     assert_eq!(world.calls_of("bad"), 1);
 }
 
@@ -207,7 +253,10 @@ async fn an_optional_step_without_its_tool_is_skipped_and_what_follows_is_asked_
             {"id": "b", "tool": "r.read", "dependsOn": ["a"], "approvalRequired": true},
         ]}))
         .await;
-    assert_eq!((status_of(&run, "a"), status_of(&run, "b")), ("skipped", "awaiting_approval"));
+    assert_eq!(
+        (status_of(&run, "a"), status_of(&run, "b")),
+        ("skipped", "awaiting_approval")
+    );
     assert_eq!(millis(&run), 0, "nobody waits to be asked");
 }
 
@@ -230,10 +279,21 @@ async fn cancelling_in_flight_stops_the_calls_and_the_rest_never_runs() {
     let run = handle.wait().await.unwrap();
     assert_eq!(run.status(), "cancelled");
     let steps = ["done", "stops", "lost", "clean", "never"].map(|step| status_of(&run, step));
-    assert_eq!(steps, ["completed", "cancelled", "outcome_unknown", "cancelled", "cancelled"]);
+    assert_eq!(
+        steps,
+        [
+            "completed",
+            "cancelled",
+            "outcome_unknown",
+            "cancelled",
+            "cancelled"
+        ]
+    );
     assert_eq!(millis(&run), 100);
     let requests = entries(&*world.store, run.id());
-    let requests = requests.iter().filter(|entry| matches!(entry.event, RunEvent::CancelRequested { .. }));
+    let requests = requests
+        .iter()
+        .filter(|entry| matches!(entry.event, RunEvent::CancelRequested { .. }));
     assert_eq!(requests.count(), 1, "cancelling twice is cancelling once");
 }
 
@@ -250,7 +310,10 @@ async fn a_call_that_does_not_stop_is_given_up_after_a_grace() {
     after(100).await;
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
-    assert_eq!((run.status(), status_of(&run, "a")), ("cancelled", "outcome_unknown"));
+    assert_eq!(
+        (run.status(), status_of(&run, "a")),
+        ("cancelled", "outcome_unknown")
+    );
     assert!(millis(&run) < 10_000);
 }
 
@@ -266,8 +329,17 @@ async fn pausing_lets_calls_in_flight_finish_and_resuming_goes_on() {
     assert_eq!((run.status(), world.called().len()), ("paused", 2));
     let steps = ["s1", "s2", "s3"].map(|step| status_of(&run, step));
     assert_eq!(steps, ["completed", "completed", "ready"]);
-    let run = engine.resume(&id, options()).await.unwrap().wait().await.unwrap();
-    assert_eq!((run.status(), world.called()), ("completed", ["s1", "s2", "s3"].map(String::from).to_vec()));
+    let run = engine
+        .resume(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    assert_eq!(
+        (run.status(), world.called()),
+        ("completed", ["s1", "s2", "s3"].map(String::from).to_vec())
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,8 +7,8 @@ use planwright_core::run::RunEvent;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
-    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId, Placed,
-    Position, Store, StoreError, StreamCounts, StreamInfo,
+    AcquireError, Append, AppendError, BoxFuture, FeedOf, Lease, Message, MessageId, OwnerId,
+    Placed, Position, Store, StoreError, StreamCounts, StreamInfo,
 };
 use planwright_engine::{Engine, EngineBuilder, RunError};
 use serde_json::json;
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Passes everything on to a store in memory, counts the appends to runs, and fails the one it is told to fail and
-/// all that follow.
+/// Passes everything on to a store in memory, counts the appends to runs, and fails the one it is
+/// told to fail and all that follow.
 #[derive(Debug)]
 pub(crate) struct FaultyStore {
     inner: Arc<MemoryStore>,
@@ -79,8 +79,14 @@ impl FaultyStore {
 
 impl Store for FaultyStore {
     fn append(&self, appends: Vec<Append>) -> BoxFuture<'_, Result<(), AppendError>> {
-        let of_run = appends.iter().any(|append| matches!(append.stream, StreamName::Run(_)));
-        let number = if of_run { self.appends.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
+        let of_run = appends
+            .iter()
+            .any(|append| matches!(append.stream, StreamName::Run(_)));
+        let number = if of_run {
+            self.appends.fetch_add(1, Ordering::SeqCst) + 1
+        } else {
+            0
+        };
         let from = self.fail_from.load(Ordering::SeqCst);
         if number < from {
             return self.inner.append(appends);
@@ -140,7 +146,10 @@ impl Store for FaultyStore {
         self.inner.plans_in(words, until)
     }
 
-    fn runs_in<'a>(&'a self, words: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
+    fn runs_in<'a>(
+        &'a self,
+        words: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.runs_in(words)
     }
 
@@ -148,7 +157,10 @@ impl Store for FaultyStore {
         self.inner.counts()
     }
 
-    fn info<'a>(&'a self, stream: &'a StreamName) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
+    fn info<'a>(
+        &'a self,
+        stream: &'a StreamName,
+    ) -> BoxFuture<'a, Result<Option<StreamInfo>, StoreError>> {
         self.inner.info(stream)
     }
 
@@ -161,7 +173,11 @@ impl Store for FaultyStore {
         self.inner.acquire(run, owner, ttl)
     }
 
-    fn renew<'a>(&'a self, lease: &'a Lease, ttl: Duration) -> BoxFuture<'a, Result<Lease, AppendError>> {
+    fn renew<'a>(
+        &'a self,
+        lease: &'a Lease,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AppendError>> {
         if self.lose_renewals {
             return Box::pin(std::future::ready(Ok(lease.clone())));
         }
@@ -176,7 +192,11 @@ impl Store for FaultyStore {
         self.inner.lease(run)
     }
 
-    fn send<'a>(&'a self, run: &'a RunId, body: Vec<u8>) -> BoxFuture<'a, Result<MessageId, StoreError>> {
+    fn send<'a>(
+        &'a self,
+        run: &'a RunId,
+        body: Vec<u8>,
+    ) -> BoxFuture<'a, Result<MessageId, StoreError>> {
         self.inner.send(run, body)
     }
 
@@ -188,7 +208,10 @@ impl Store for FaultyStore {
         self.inner.messages(run)
     }
 
-    fn answer(&self, message: MessageId) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
+    fn answer(
+        &self,
+        message: MessageId,
+    ) -> BoxFuture<'_, Result<Option<Result<(), String>>, StoreError>> {
         self.inner.answer(message)
     }
 
@@ -197,7 +220,8 @@ impl Store for FaultyStore {
     }
 }
 
-/// Fails the `k`-th append to the run, restarts on a store that works, and checks what was called how often.
+/// Fails the `k`-th append to the run, restarts on a store that works, and checks what was called
+/// how often.
 async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> bool {
     let world = World::new();
     let faulty = FaultyStore::failing(&world, k, written);
@@ -218,7 +242,10 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     let engine = world.engine("two");
     let (review, _) = engine.load_review(&id).await.unwrap();
     let Some(opened) = review.runs().last() else {
-        assert!(!failed && world.made().is_empty(), "a call was made without a run");
+        assert!(
+            !failed && world.made().is_empty(),
+            "a call was made without a run"
+        );
         return true;
     };
     let run_id = opened.run.clone();
@@ -238,13 +265,22 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     };
     for ix in run.plan().indices() {
         let step = run.plan().step_id(ix).as_str();
-        assert!(world.calls_of(step) <= starts(step), "`{step}` was called more often than it was started");
+        assert!(
+            world.calls_of(step) <= starts(step),
+            "`{step}` was called more often than it was started"
+        );
         if run.plan().step(ix).tool.as_deref() == Some("w.write") {
-            assert!(world.calls_of(step) <= 1, "the unsafe `{step}` was called twice");
+            assert!(
+                world.calls_of(step) <= 1,
+                "the unsafe `{step}` was called twice"
+            );
         }
     }
     let unsafe_lost = status_of(&run, "s2") == "outcome_unknown";
-    assert_eq!(run.status(), if unsafe_lost { "waiting" } else { "completed" });
+    assert_eq!(
+        run.status(),
+        if unsafe_lost { "waiting" } else { "completed" }
+    );
     true
 }
 

@@ -7,7 +7,9 @@ use planwright_engine::{CommandError, RunCommand, read_value};
 use serde_json::{Map, Value, json};
 
 async fn value_of(world: &World, run: &Run, step: &str) -> Value {
-    read_value(&*world.artifacts, &report_of(run, step).value.unwrap()).await.unwrap()
+    read_value(&*world.artifacts, &report_of(run, step).value.unwrap())
+        .await
+        .unwrap()
 }
 
 fn error_of(run: &Run, step: &str) -> (String, String) {
@@ -20,7 +22,12 @@ fn answer(run: &Run, step: &str, by: Principal, reply: Reply) -> RunCommand {
     let StepState::AwaitingInput { asked, .. } = run.step(run.find(step).unwrap()) else {
         panic!("{step} asks nothing")
     };
-    RunCommand::GiveInput { step: step.into(), by, question: asked.digest(), replies: vec![reply] }
+    RunCommand::GiveInput {
+        step: step.into(),
+        by,
+        question: asked.digest(),
+        replies: vec![reply],
+    }
 }
 
 fn number(n: impl Into<Value>) -> Reply {
@@ -43,7 +50,10 @@ async fn a_condition_skips_runs_or_fails_a_step_and_dependants_go_on() {
         ]}))
         .await;
     assert_eq!(run.status(), "completed");
-    assert_eq!(error_of(&run, "no"), ("skipped".into(), "when: found.n < limit is false".into()));
+    assert_eq!(
+        error_of(&run, "no"),
+        ("skipped".into(), "when: found.n < limit is false".into())
+    );
     assert_eq!(value_of(&world, &run, "late").await, json!([null]));
     for step in ["yes", "null"] {
         assert_eq!(status_of(&run, step), "completed", "{step}");
@@ -57,7 +67,9 @@ async fn a_condition_skips_runs_or_fails_a_step_and_dependants_go_on() {
     }
     let asked = |entry: &_| matches!(entry, RunEvent::ApprovalRequested { .. });
     assert!(
-        !entries(&*world.store, run.id()).iter().any(|entry| asked(&entry.event)),
+        !entries(&*world.store, run.id())
+            .iter()
+            .any(|entry| asked(&entry.event)),
         "nobody is asked in vain"
     );
 }
@@ -124,15 +136,29 @@ async fn a_loop_runs_once_per_element_and_gathers_in_order() {
         ]}))
         .await;
     assert_eq!(run.status(), "completed");
-    assert_eq!(value_of(&world, &run, "end").await, json!(["a0", "b1", "c2"]));
-    assert_eq!(world.peak("k.put"), 1, "writes of one server run one at a time");
+    assert_eq!(
+        value_of(&world, &run, "end").await,
+        json!(["a0", "b1", "c2"])
+    );
+    assert_eq!(
+        world.peak("k.put"),
+        1,
+        "writes of one server run one at a time"
+    );
     let items = report_of(&run, "each").items.unwrap();
     assert_eq!(
-        items.iter().map(|item| (item.index, item.status)).collect::<Vec<_>>(),
+        items
+            .iter()
+            .map(|item| (item.index, item.status))
+            .collect::<Vec<_>>(),
         [(0, "completed"), (1, "completed"), (2, "completed"),]
     );
-    let mut keys: Vec<String> =
-        world.made().into_iter().filter(|made| made.step.starts_with("each[")).map(|made| made.key).collect();
+    let mut keys: Vec<String> = world
+        .made()
+        .into_iter()
+        .filter(|made| made.step.starts_with("each["))
+        .map(|made| made.key)
+        .collect();
     keys.dedup();
     assert_eq!(keys.len(), 3, "each element has a key of its own: {keys:?}");
 }
@@ -146,7 +172,9 @@ async fn the_elements_in_flight_are_bounded_by_the_loop_and_by_the_run() {
         if let Some(most) = max_parallel {
             step["maxParallel"] = json!(most);
         }
-        let run = world.run(json!({"id": "p", "limits": {"maxConcurrency": limit}, "steps": [step]})).await;
+        let run = world
+            .run(json!({"id": "p", "limits": {"maxConcurrency": limit}, "steps": [step]}))
+            .await;
         assert_eq!(run.status(), "completed");
         assert_eq!(world.peak("r.read"), peak);
     }
@@ -178,13 +206,15 @@ async fn loops_over_nothing_over_no_list_and_over_too_much() {
     let world = World::new();
     let many: Vec<u32> = (0..10_001).collect();
     let run = world
-        .run(json!({"id": "p", "variables": {"many": many, "text": "abc"}, "steps": [
-            {"id": "nothing", "tool": "r.read", "forEach": []},
-            {"id": "text", "tool": "r.read", "forEach": "${text}", "critical": false},
-            {"id": "many", "tool": "r.read", "forEach": "${many}", "critical": false},
-            {"id": "null", "tool": "r.read", "forEach": "${steps.skipped}", "critical": false},
-            {"id": "skipped", "tool": "r.read", "when": "text == ''"},
-        ]}))
+        .run(
+            json!({"id": "p", "variables": {"many": many, "text": "abc"}, "steps": [
+                {"id": "nothing", "tool": "r.read", "forEach": []},
+                {"id": "text", "tool": "r.read", "forEach": "${text}", "critical": false},
+                {"id": "many", "tool": "r.read", "forEach": "${many}", "critical": false},
+                {"id": "null", "tool": "r.read", "forEach": "${steps.skipped}", "critical": false},
+                {"id": "skipped", "tool": "r.read", "when": "text == ''"},
+            ]}),
+        )
         .await;
     assert_eq!(run.status(), "completed");
     assert_eq!(value_of(&world, &run, "nothing").await, json!([]));
@@ -192,14 +222,19 @@ async fn loops_over_nothing_over_no_list_and_over_too_much() {
     assert_eq!(error_of(&run, "null").0, "not_a_list");
     let (code, message) = error_of(&run, "many");
     assert_eq!(code, "too_many_elements");
-    assert!(message.contains("10001") && message.contains("10000"), "{message}");
+    assert!(
+        message.contains("10001") && message.contains("10000"),
+        "{message}"
+    );
     assert!(world.made().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn large_lists_and_large_values_are_artifacts_and_come_back() {
     let world = World::new();
-    let items: Vec<String> = (0..40).map(|n| format!("{n}-{}", "x".repeat(5_000))).collect();
+    let items: Vec<String> = (0..40)
+        .map(|n| format!("{n}-{}", "x".repeat(5_000)))
+        .collect();
     let large = "y".repeat(70_000);
     let run = world
         .run(json!({"id": "p", "variables": {"items": items, "large": large}, "steps": [
@@ -209,7 +244,10 @@ async fn large_lists_and_large_values_are_artifacts_and_come_back() {
         ]}))
         .await;
     assert_eq!(run.status(), "completed");
-    assert!(matches!(report_of(&run, "each").value, Some(StoredValue::Artifact(_))));
+    assert!(matches!(
+        report_of(&run, "each").value,
+        Some(StoredValue::Artifact(_))
+    ));
     assert_eq!(value_of(&world, &run, "end").await, json!([items[39], 2]));
     assert_eq!(value_of(&world, &run, "big").await[0]["t"], json!(large));
 }
@@ -225,7 +263,13 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         {"id": "use", "tool": "r.read", "args": {"value": ["${said.n}", "${plain}"]}},
     ]});
     let id = approved(&engine, plan).await;
-    let run = engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "waiting");
     let StepState::AwaitingInput { asked, .. } = run.step(run.find("ask").unwrap()) else {
         panic!("it asks")
@@ -236,27 +280,76 @@ async fn a_person_is_asked_and_only_a_fitting_answer_of_a_person_counts() {
         (Principal::service("cron"), number(3)),
         (Principal::read_only_policy(), number(3)),
     ] {
-        let refused = engine.command(run.id(), answer(&run, "ask", by, reply)).await;
-        let refused_who =
-            matches!(refused, Err(CommandError::Refused(Refusal::MayNotAnswer(_) | Refusal::MayNot { .. })));
+        let refused = engine
+            .command(run.id(), answer(&run, "ask", by, reply))
+            .await;
+        let refused_who = matches!(
+            refused,
+            Err(CommandError::Refused(
+                Refusal::MayNotAnswer(_) | Refusal::MayNot { .. }
+            ))
+        );
         assert!(refused_who, "{refused:?}");
     }
-    for reply in [number(0), number("three"), Reply::Values(Map::new()), number("x".repeat(70_000))] {
-        let refused = engine.command(run.id(), answer(&run, "ask", person(), reply)).await;
-        assert!(matches!(refused, Err(CommandError::Refused(Refusal::BadInput { .. }))), "{refused:?}");
+    for reply in [
+        number(0),
+        number("three"),
+        Reply::Values(Map::new()),
+        number("x".repeat(70_000)),
+    ] {
+        let refused = engine
+            .command(run.id(), answer(&run, "ask", person(), reply))
+            .await;
+        assert!(
+            matches!(
+                refused,
+                Err(CommandError::Refused(Refusal::BadInput { .. }))
+            ),
+            "{refused:?}"
+        );
     }
     let given = answer(&run, "ask", person(), number(3));
     engine.command(run.id(), given.clone()).await.unwrap();
-    assert!(engine.command(run.id(), given.clone()).await.is_err(), "it is answered once");
-    let run = engine.resume(&id, options()).await.unwrap().wait().await.unwrap();
-    let RunCommand::GiveInput { question, .. } = given else { panic!("an answer") };
-    let stale =
-        RunCommand::GiveInput { step: "plain".into(), by: person(), question, replies: vec![number(3)] };
+    assert!(
+        engine.command(run.id(), given.clone()).await.is_err(),
+        "it is answered once"
+    );
+    let run = engine
+        .resume(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    let RunCommand::GiveInput { question, .. } = given else {
+        panic!("an answer")
+    };
+    let stale = RunCommand::GiveInput {
+        step: "plain".into(),
+        by: person(),
+        question,
+        replies: vec![number(3)],
+    };
     let refused = engine.command(run.id(), stale).await;
-    assert!(matches!(refused, Err(CommandError::Refused(Refusal::OtherQuestion { .. }))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(CommandError::Refused(Refusal::OtherQuestion { .. }))
+        ),
+        "{refused:?}"
+    );
     let value = Reply::Values(Map::from_iter([("value".to_owned(), json!(7))]));
-    engine.command(run.id(), answer(&run, "plain", person(), value)).await.unwrap();
-    let run = engine.resume(&id, options()).await.unwrap().wait().await.unwrap();
+    engine
+        .command(run.id(), answer(&run, "plain", person(), value))
+        .await
+        .unwrap();
+    let run = engine
+        .resume(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "completed");
     assert_eq!(value_of(&world, &run, "use").await, json!([3, 7]));
 }
@@ -270,13 +363,31 @@ async fn what_a_tool_asks_waits_for_a_person_and_reaches_the_next_attempt() {
         {"id": "b", "tool": "r.read", "dependsOn": ["a"]},
     ]});
     let id = approved(&engine, plan).await;
-    let mut run = engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    let mut run = engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     for reply in [number(1), Reply::Decline] {
-        assert_eq!((run.status(), status_of(&run, "a")), ("waiting", "awaiting_input"));
+        assert_eq!(
+            (run.status(), status_of(&run, "a")),
+            ("waiting", "awaiting_input")
+        );
         // Another engine: the question is in the journal, not in anybody's memory.
         let other = world.engine("two");
-        other.command(run.id(), answer(&run, "a", person(), reply)).await.unwrap();
-        run = other.resume(&id, options()).await.unwrap().wait().await.unwrap();
+        other
+            .command(run.id(), answer(&run, "a", person(), reply))
+            .await
+            .unwrap();
+        run = other
+            .resume(&id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
     }
     assert_eq!(run.status(), "completed");
     let made = world.made();
@@ -284,7 +395,10 @@ async fn what_a_tool_asks_waits_for_a_person_and_reaches_the_next_attempt() {
     assert_eq!(made[0].answered, json!([]));
     let answered = &made[2].answered;
     assert_eq!(answered.as_array().map(Vec::len), Some(2));
-    assert_eq!(answered[0]["asked"]["questions"][0]["message"], "question 0");
+    assert_eq!(
+        answered[0]["asked"]["questions"][0]["message"],
+        "question 0"
+    );
     assert_eq!(
         (&answered[0]["replies"], &answered[1]["replies"]),
         (&json!([{"values": {"n": 1}}]), &json!(["decline"]))
@@ -301,10 +415,26 @@ async fn a_fork_takes_over_what_a_loop_came_to() {
         {"id": "end", "tool": "r.read", "args": {"value": "${each}"}},
     ]});
     let id = approved(&engine, plan).await;
-    let first = engine.start(&id, options()).await.unwrap().wait().await.unwrap();
-    approved(&engine, json!(engine.load_review(&id).await.unwrap().0.current().document)).await;
+    let first = engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    approved(
+        &engine,
+        json!(engine.load_review(&id).await.unwrap().0.current().document),
+    )
+    .await;
     let from = ["end".parse().unwrap()];
-    let fork = engine.fork(first.id(), &from, options()).await.unwrap().wait().await.unwrap();
+    let fork = engine
+        .fork(first.id(), &from, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(fork.status(), "completed");
     assert_eq!(value_of(&world, &fork, "end").await, json!([1, 2]));
     assert_eq!(world.calls_of("each[0]"), 1);

@@ -15,7 +15,11 @@ const DAY: u64 = 24 * 60 * 60 * 1000;
 const HOUR: u64 = 60 * 60 * 1000;
 
 fn keeping(world: &World, name: &str, keeping: Keeping) -> Engine {
-    world.builder(name).store(world.store.clone(), world.artifacts.clone()).keeping(keeping).build()
+    world
+        .builder(name)
+        .store(world.store.clone(), world.artifacts.clone())
+        .keeping(keeping)
+        .build()
 }
 
 async fn status(engine: &Engine, plan: &PlanId) -> String {
@@ -24,7 +28,9 @@ async fn status(engine: &Engine, plan: &PlanId) -> String {
 }
 
 async fn reload(engine: &Engine, run: &RunId) -> Run {
-    let plan = planwright_engine::plan_of_run(&**engine.store(), run).await.unwrap();
+    let plan = planwright_engine::plan_of_run(&**engine.store(), run)
+        .await
+        .unwrap();
     let (review, _) = engine.load_review(&plan).await.unwrap();
     engine.load_run(run, &review).await.unwrap().0
 }
@@ -33,16 +39,29 @@ async fn reload(engine: &Engine, run: &RunId) -> Run {
 async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_back() {
     let world = World::new();
     let engine = world.engine("one");
-    let (review, _) = engine.propose(document(chain(1, "r.read", 1)), &person()).await.unwrap();
+    let (review, _) = engine
+        .propose(document(chain(1, "r.read", 1)), &person())
+        .await
+        .unwrap();
     let plan = review.id().clone();
     after(29 * DAY).await;
     let tended = engine.tend().await.unwrap();
     assert!(tended.notices.is_empty());
-    assert!(tended.next_at.is_some(), "it is known when the plan expires");
+    assert!(
+        tended.next_at.is_some(),
+        "it is known when the plan expires"
+    );
 
     // A comment touches it.
     engine
-        .comment(&plan, NewComment { text: "soon".into(), ..NewComment::default() }, &person())
+        .comment(
+            &plan,
+            NewComment {
+                text: "soon".into(),
+                ..NewComment::default()
+            },
+            &person(),
+        )
         .await
         .unwrap();
     after(29 * DAY).await;
@@ -52,25 +71,56 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
     let (first, second) = tokio::join!(two.tend(), three.tend());
     let mut notices = first.unwrap().notices;
     notices.extend(second.unwrap().notices);
-    assert_eq!(notices, [Notice::PlanExpired { plan: plan.clone(), after_days: 30 }], "noted once");
+    assert_eq!(
+        notices,
+        [Notice::PlanExpired {
+            plan: plan.clone(),
+            after_days: 30
+        }],
+        "noted once"
+    );
     assert_eq!(status(&engine, &plan).await, "expired");
-    let refused = engine.approve(&plan, &Map::new(), Shown::Version(1), &person(), Assurance::Terminal).await;
+    let refused = engine
+        .approve(
+            &plan,
+            &Map::new(),
+            Shown::Version(1),
+            &person(),
+            Assurance::Terminal,
+        )
+        .await;
     assert_eq!(
         refused.unwrap_err().to_string(),
         "the plan expired because nobody touched it: propose it again"
     );
-    let (review, _) = engine.propose(document(chain(1, "r.read", 1)), &person()).await.unwrap();
-    assert_eq!((review.current().number, status(&engine, &plan).await.as_str()), (2, "proposed"));
+    let (review, _) = engine
+        .propose(document(chain(1, "r.read", 1)), &person())
+        .await
+        .unwrap();
+    assert_eq!(
+        (
+            review.current().number,
+            status(&engine, &plan).await.as_str()
+        ),
+        (2, "proposed")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn templates_and_plans_that_ran_do_not_expire() {
     let world = World::new();
     let engine = world.engine("one");
-    let template = json!({"id": "t", "inputs": {"type": "object"}, "steps": [{"id": "a", "tool": "r.read"}]});
+    let template =
+        json!({"id": "t", "inputs": {"type": "object"}, "steps": [{"id": "a", "tool": "r.read"}]});
     engine.propose(document(template), &person()).await.unwrap();
     let plan = approved(&engine, chain(1, "r.read", 1)).await;
-    engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     after(400 * DAY).await;
     assert!(engine.tend().await.unwrap().notices.is_empty());
     assert_eq!(status(&engine, &plan).await, "completed");
@@ -79,11 +129,20 @@ async fn templates_and_plans_that_ran_do_not_expire() {
 #[tokio::test(start_paused = true)]
 async fn zero_days_mean_never() {
     let world = World::new();
-    let never = Keeping { stale_after_days: 0, ..Keeping::default() };
+    let never = Keeping {
+        stale_after_days: 0,
+        ..Keeping::default()
+    };
     let engine = keeping(&world, "one", never);
-    engine.propose(document(chain(1, "r.read", 1)), &person()).await.unwrap();
+    engine
+        .propose(document(chain(1, "r.read", 1)), &person())
+        .await
+        .unwrap();
     after(4000 * DAY).await;
-    assert_eq!(engine.tend().await.unwrap(), planwright_engine::Tended::default());
+    assert_eq!(
+        engine.tend().await.unwrap(),
+        planwright_engine::Tended::default()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,17 +155,47 @@ async fn an_approval_that_was_not_used_in_time_expires_which_is_not_a_denial() {
     assert!(tended.notices.is_empty() && tended.next_at.is_some());
     after(HOUR).await;
     let tended = engine.tend().await.unwrap();
-    assert_eq!(tended.notices, [Notice::ApprovalExpired { plan: plan.clone() }]);
-    assert_eq!(status(&engine, &plan).await, "proposed", "not rejected: it can be approved again");
+    assert_eq!(
+        tended.notices,
+        [Notice::ApprovalExpired { plan: plan.clone() }]
+    );
+    assert_eq!(
+        status(&engine, &plan).await,
+        "proposed",
+        "not rejected: it can be approved again"
+    );
     assert!(engine.tend().await.unwrap().notices.is_empty());
-    let refused = engine.start(&plan, options()).await.unwrap_err().to_string();
+    let refused = engine
+        .start(&plan, options())
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(refused.starts_with("the approval expired at"), "{refused}");
-    engine.approve(&plan, &Map::new(), Shown::Version(1), &person(), Assurance::Terminal).await.unwrap();
-    engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    engine
+        .approve(
+            &plan,
+            &Map::new(),
+            Shown::Version(1),
+            &person(),
+            Assurance::Terminal,
+        )
+        .await
+        .unwrap();
+    engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
 }
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+    Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
 }
 
 /// A run whose owner dies in the middle of a call; then what `then` does in another process.
@@ -118,7 +207,12 @@ fn abandoned(tool: &str, then: impl AsyncFn(World, PlanId, RunId)) {
         let plan = approved(&one, chain(3, tool, 10_000)).await;
         let handle = one.start(&plan, options()).await.unwrap();
         after(15_000).await;
-        (world.clone(), plan, handle.run_id().clone(), world.clock.now())
+        (
+            world.clone(),
+            plan,
+            handle.run_id().clone(),
+            world.clock.now(),
+        )
     });
     drop(runtime_of_owner);
     world.store.kill_owner(&OwnerId("one".into()));
@@ -136,25 +230,51 @@ fn a_run_that_nobody_executes_is_stalled_and_resuming_clears_it() {
         assert!(two.tend().await.unwrap().notices.is_empty(), "not yet");
         after(11 * 60_000).await;
         let notices = two.tend().await.unwrap().notices;
-        let [Notice::RunStalled { completed: 1, steps: 3, .. }] = notices.as_slice() else {
+        let [
+            Notice::RunStalled {
+                completed: 1,
+                steps: 3,
+                ..
+            },
+        ] = notices.as_slice()
+        else {
             panic!("{notices:?}")
         };
         assert!(two.tend().await.unwrap().notices.is_empty(), "noted once");
         assert_eq!(status(&two, &plan).await, "stalled");
-        assert!(matches!(entries(&*world.store, &run).last().unwrap().event, RunEvent::RunStalled { .. }));
+        assert!(matches!(
+            entries(&*world.store, &run).last().unwrap().event,
+            RunEvent::RunStalled { .. }
+        ));
         assert!(two.store().lease(&run).await.unwrap().is_none());
 
-        let resumed = two.resume(&plan, options()).await.unwrap().wait().await.unwrap();
+        let resumed = two
+            .resume(&plan, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
         assert_eq!(resumed.status(), "completed");
         let resumed = entries(&*world.store, &run);
-        assert!(resumed.iter().any(|entry| matches!(entry.event, RunEvent::RunResumed { .. })));
+        assert!(
+            resumed
+                .iter()
+                .any(|entry| matches!(entry.event, RunEvent::RunResumed { .. }))
+        );
     });
 }
 
 #[test]
 fn a_stalled_run_can_be_failed_or_cancelled() {
     for (command, ends) in [
-        (RunCommand::GiveUp { by: person(), reason: "the host is gone".into() }, "failed"),
+        (
+            RunCommand::GiveUp {
+                by: person(),
+                reason: "the host is gone".into(),
+            },
+            "failed",
+        ),
         (RunCommand::Cancel { by: person() }, "cancelled"),
     ] {
         abandoned("r.read", async |world, plan, run| {
@@ -169,9 +289,15 @@ fn a_stalled_run_can_be_failed_or_cancelled() {
             assert_eq!(unfinished.status, "cancelled");
             if ends == "failed" {
                 let reason = unfinished.error.unwrap().message;
-                assert_eq!(reason, "not run: person ada gave the run up: the host is gone");
+                assert_eq!(
+                    reason,
+                    "not run: person ada gave the run up: the host is gone"
+                );
             }
-            let again = RunCommand::GiveUp { by: person(), reason: String::new() };
+            let again = RunCommand::GiveUp {
+                by: person(),
+                reason: String::new(),
+            };
             let refused = two.command(&run, again).await.unwrap_err().to_string();
             assert!(refused.starts_with("the run has ended"), "{refused}");
         });
@@ -185,9 +311,19 @@ async fn a_run_in_flight_is_not_given_up_under_its_owner() {
     let plan = approved(&engine, chain(1, "r.read", 10_000)).await;
     let mut handle = engine.start(&plan, options()).await.unwrap();
     after(1000).await;
-    let command = RunCommand::GiveUp { by: person(), reason: String::new() };
-    let refused = engine.command(handle.run_id(), command).await.unwrap_err().to_string();
-    assert_eq!(refused, "the run is being executed (1 call is in flight): cancel it instead");
+    let command = RunCommand::GiveUp {
+        by: person(),
+        reason: String::new(),
+    };
+    let refused = engine
+        .command(handle.run_id(), command)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        refused,
+        "the run is being executed (1 call is in flight): cancel it instead"
+    );
     assert_eq!(handle.wait().await.unwrap().status(), "completed");
 }
 
@@ -210,8 +346,17 @@ fn an_unsafe_call_of_a_stalled_run_is_not_made_again_by_itself() {
         let two = world.engine("two");
         after(HOUR).await;
         assert_eq!(two.tend().await.unwrap().notices.len(), 1);
-        let resumed = two.resume(&plan, options()).await.unwrap().wait().await.unwrap();
-        assert_eq!((resumed.status(), report_of(&resumed, "s2").status), ("waiting", "outcome_unknown"));
+        let resumed = two
+            .resume(&plan, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
+        assert_eq!(
+            (resumed.status(), report_of(&resumed, "s2").status),
+            ("waiting", "outcome_unknown")
+        );
         assert_eq!(world.calls_of("s2"), 1);
     });
 }
@@ -220,33 +365,67 @@ fn an_unsafe_call_of_a_stalled_run_is_not_made_again_by_itself() {
 async fn a_step_that_nobody_approved_in_time_fails_although_nobody_executes_the_run() {
     let world = World::new();
     let engine = world.engine_under("one", json!({"approval": {"step_expires_after": "1h"}}));
-    let gated = json!({"id": "p", "steps": [{"id": "gate", "tool": "r.read", "approvalRequired": true}]});
+    let gated =
+        json!({"id": "p", "steps": [{"id": "gate", "tool": "r.read", "approvalRequired": true}]});
     let plan = approved(&engine, gated).await;
-    let run = engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "waiting");
     after(2 * HOUR).await;
     let notices = engine.tend().await.unwrap().notices;
-    let expected = Notice::StepExpired { plan: plan.clone(), run: run.id().clone(), step: "gate".to_owned() };
+    let expected = Notice::StepExpired {
+        plan: plan.clone(),
+        run: run.id().clone(),
+        step: "gate".to_owned(),
+    };
     assert_eq!(notices, [expected]);
     assert_eq!(status(&engine, &plan).await, "failed");
-    let error = report_of(&reload(&engine, run.id()).await, "gate").error.unwrap();
+    let error = report_of(&reload(&engine, run.id()).await, "gate")
+        .error
+        .unwrap();
     assert_eq!(error.code, "approval_expired", "which is not `denied`");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     let world = World::new();
-    let rules = Keeping { archive_after_days: 7, delete_after_days: 30, ..Keeping::default() };
+    let rules = Keeping {
+        archive_after_days: 7,
+        delete_after_days: 30,
+        ..Keeping::default()
+    };
     let engine = keeping(&world, "one", rules);
     let plan = approved(&engine, chain(1, "r.read", 1)).await;
     let refused = engine.archive(&plan, &person()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the plan is approved: only a plan that is over can be archived");
-    engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    assert_eq!(
+        refused.to_string(),
+        "the plan is approved: only a plan that is over can be archived"
+    );
+    engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     after(6 * DAY).await;
     assert!(engine.tend().await.unwrap().notices.is_empty());
     after(2 * DAY).await;
-    assert_eq!(engine.tend().await.unwrap().notices, [Notice::PlanArchived { plan: plan.clone() }]);
-    let info = engine.store().info(&StreamName::Plan(plan.clone())).await.unwrap().unwrap();
+    assert_eq!(
+        engine.tend().await.unwrap().notices,
+        [Notice::PlanArchived { plan: plan.clone() }]
+    );
+    let info = engine
+        .store()
+        .info(&StreamName::Plan(plan.clone()))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(info.status.status, "archived");
     let refused = engine.start(&plan, options()).await.unwrap_err();
     assert_eq!(refused.to_string(), "the plan is archived");
@@ -254,7 +433,10 @@ async fn what_is_over_is_put_away_and_deleted_when_its_time_has_come() {
     assert_eq!(status(&engine, &plan).await, "completed");
     engine.archive(&plan, &person()).await.unwrap();
     after(31 * DAY).await;
-    assert_eq!(engine.tend().await.unwrap().notices, [Notice::PlanDeleted { plan: plan.clone() }]);
+    assert_eq!(
+        engine.tend().await.unwrap().notices,
+        [Notice::PlanDeleted { plan: plan.clone() }]
+    );
     assert_eq!(status(&engine, &plan).await, "deleted");
     assert!(engine.tend().await.unwrap().notices.is_empty());
 }
@@ -265,14 +447,33 @@ async fn changes_can_be_asked_for_without_a_rejection() {
     let engine = world.engine("one");
     let plan = approved(&engine, chain(1, "w.write", 1)).await;
     let agent = Principal::agent("planner");
-    let refused = engine.request_changes(&plan, Shown::Version(1), &agent, "no").await.unwrap_err();
+    let refused = engine
+        .request_changes(&plan, Shown::Version(1), &agent, "no")
+        .await
+        .unwrap_err();
     assert!(refused.to_string().contains("may not approve"), "{refused}");
-    let review = engine.request_changes(&plan, Shown::Version(1), &person(), "name the file").await.unwrap();
+    let review = engine
+        .request_changes(&plan, Shown::Version(1), &person(), "name the file")
+        .await
+        .unwrap();
     assert_eq!(status(&engine, &plan).await, "changes_requested");
-    assert_eq!((review.rejections().len(), review.change_requests().len()), (0, 1));
-    let refused = engine.start(&plan, options()).await.unwrap_err().to_string();
-    assert_eq!(refused, "changes were asked for: change the plan and propose it again");
-    engine.propose(document(chain(2, "w.write", 1)), &agent).await.unwrap();
+    assert_eq!(
+        (review.rejections().len(), review.change_requests().len()),
+        (0, 1)
+    );
+    let refused = engine
+        .start(&plan, options())
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        refused,
+        "changes were asked for: change the plan and propose it again"
+    );
+    engine
+        .propose(document(chain(2, "w.write", 1)), &agent)
+        .await
+        .unwrap();
     assert_eq!(status(&engine, &plan).await, "proposed");
 }
 
@@ -280,19 +481,46 @@ async fn changes_can_be_asked_for_without_a_rejection() {
 async fn open_threads_block_an_approval_where_the_policy_says_so() {
     let world = World::new();
     let engine = world.engine_under("one", json!({"approval": {"open_comments": "block"}}));
-    let (review, _) = engine.propose(document(chain(1, "w.write", 1)), &person()).await.unwrap();
+    let (review, _) = engine
+        .propose(document(chain(1, "w.write", 1)), &person())
+        .await
+        .unwrap();
     let plan = review.id().clone();
     let agent = Principal::agent("planner");
     let on = Some("s1".to_owned());
-    let new = NewComment { on, text: "is this safe?".into(), ..NewComment::default() };
+    let new = NewComment {
+        on,
+        text: "is this safe?".into(),
+        ..NewComment::default()
+    };
     let (comment, _) = engine.comment(&plan, new, &agent).await.unwrap();
     let (nothing, ada) = (Map::new(), person());
-    let approve = || engine.approve(&plan, &nothing, Shown::Version(1), &ada, Assurance::Terminal);
+    let approve = || {
+        engine.approve(
+            &plan,
+            &nothing,
+            Shown::Version(1),
+            &ada,
+            Assurance::Terminal,
+        )
+    };
     let refused = approve().await.unwrap_err().to_string();
-    assert_eq!(refused, format!("1 comment is left to discuss, the first of them {comment}"));
-    engine.resolve_comment(&plan, comment.as_str(), &person()).await.unwrap();
-    engine.reopen_comment(&plan, comment.as_str(), &agent).await.unwrap();
-    engine.resolve_comment(&plan, comment.as_str(), &agent).await.unwrap();
+    assert_eq!(
+        refused,
+        format!("1 comment is left to discuss, the first of them {comment}")
+    );
+    engine
+        .resolve_comment(&plan, comment.as_str(), &person())
+        .await
+        .unwrap();
+    engine
+        .reopen_comment(&plan, comment.as_str(), &agent)
+        .await
+        .unwrap();
+    engine
+        .resolve_comment(&plan, comment.as_str(), &agent)
+        .await
+        .unwrap();
     approve().await.unwrap();
 }
 
@@ -303,9 +531,16 @@ async fn the_supervisor_notes_what_is_due() {
     let keeper = keeping(
         &world,
         "one",
-        Keeping { stale_after_days: 1, stalled_after: Duration::from_mins(1), ..Keeping::default() },
+        Keeping {
+            stale_after_days: 1,
+            stalled_after: Duration::from_mins(1),
+            ..Keeping::default()
+        },
     );
-    let (review, _) = keeper.propose(document(chain(1, "r.read", 1)), &person()).await.unwrap();
+    let (review, _) = keeper
+        .propose(document(chain(1, "r.read", 1)), &person())
+        .await
+        .unwrap();
     let supervisor = Supervisor::start(keeper.clone(), &SupervisorOptions::default());
     after(2 * DAY).await;
     assert_eq!(status(&keeper, review.id()).await, "expired");

@@ -1,4 +1,5 @@
-//! How many calls may be in flight: per run, per server, per tool, over all runs, and one writer per server.
+//! How many calls may be in flight: per run, per server, per tool, over all runs, and one writer
+//! per server.
 
 use crate::world::{World, approved, millis, options};
 use planwright_engine::Limits;
@@ -16,7 +17,10 @@ fn fan(id: &str, n: usize, tool: &str, max_concurrency: usize) -> Value {
 async fn ten_ready_steps_with_a_limit_of_four_are_never_five_in_flight() {
     let world = World::new();
     let run = world.run(fan("p", 10, "r.read", 4)).await;
-    assert_eq!((run.status(), world.peak(""), millis(&run)), ("completed", 4, 300));
+    assert_eq!(
+        (run.status(), world.peak(""), millis(&run)),
+        ("completed", 4, 300)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,8 +46,15 @@ async fn the_limit_given_at_run_time_replaces_the_plans() {
 async fn the_longest_remaining_path_goes_first() {
     let world = World::new();
     let read = |id: &str, after: &[&str]| json!({"id": id, "tool": "r.read", "dependsOn": after, "args": {"ms": 100}});
-    let steps = [read("short", &[]), read("long", &[]), read("long2", &["long"]), read("long3", &["long2"])];
-    world.run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 1}})).await;
+    let steps = [
+        read("short", &[]),
+        read("long", &[]),
+        read("long2", &["long"]),
+        read("long3", &["long2"]),
+    ];
+    world
+        .run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 1}}))
+        .await;
     assert_eq!(world.called()[0], "long");
 }
 
@@ -59,8 +70,13 @@ async fn writers_of_one_server_take_turns_and_readers_do_not_wait() {
         call("r1", "r.read"),
         call("r2", "r.look"),
     ];
-    let run = world.run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 10}})).await;
-    assert_eq!((world.peak("w."), world.peak("r."), world.peak("")), (1, 2, 4));
+    let run = world
+        .run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 10}}))
+        .await;
+    assert_eq!(
+        (world.peak("w."), world.peak("r."), world.peak("")),
+        (1, 2, 4)
+    );
     assert_eq!(millis(&run), 300);
 }
 
@@ -81,9 +97,30 @@ async fn a_server_takes_as_many_calls_as_it_says() {
 #[tokio::test(start_paused = true)]
 async fn limits_of_the_operator_hold_over_all_runs() {
     let limits = [
-        (Limits { global: 3, ..Limits::default() }, "", 3),
-        (Limits { per_server: BTreeMap::from([("r".into(), 2)]), ..Limits::default() }, "r.", 2),
-        (Limits { per_tool: BTreeMap::from([("r.read".into(), 2)]), ..Limits::default() }, "r.read", 2),
+        (
+            Limits {
+                global: 3,
+                ..Limits::default()
+            },
+            "",
+            3,
+        ),
+        (
+            Limits {
+                per_server: BTreeMap::from([("r".into(), 2)]),
+                ..Limits::default()
+            },
+            "r.",
+            2,
+        ),
+        (
+            Limits {
+                per_tool: BTreeMap::from([("r.read".into(), 2)]),
+                ..Limits::default()
+            },
+            "r.read",
+            2,
+        ),
     ];
     for (limits, name, most) in limits {
         let world = World::new();
@@ -104,8 +141,15 @@ async fn limits_of_the_operator_hold_over_all_runs() {
 async fn a_step_that_is_not_admitted_does_not_hold_up_the_others() {
     let world = World::new();
     let call = |id: &str, tool: &str| json!({"id": id, "tool": tool, "args": {"ms": 100}});
-    let mut steps: Vec<Value> = (0..5).map(|at| call(&format!("w{at}"), "w.write")).collect();
+    let mut steps: Vec<Value> = (0..5)
+        .map(|at| call(&format!("w{at}"), "w.write"))
+        .collect();
     steps.extend((0..3).map(|at| call(&format!("r{at}"), "r.read")));
-    let run = world.run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 4}})).await;
-    assert_eq!((world.peak(""), world.peak("w."), millis(&run)), (4, 1, 500));
+    let run = world
+        .run(json!({"id": "p", "steps": steps, "limits": {"maxConcurrency": 4}}))
+        .await;
+    assert_eq!(
+        (world.peak(""), world.peak("w."), millis(&run)),
+        (4, 1, 500)
+    );
 }

@@ -1,4 +1,5 @@
-//! Looking for what waits or is due: only what can matter is read, and nothing that matters is missed.
+//! Looking for what waits or is due: only what can matter is read, and nothing that matters is
+//! missed.
 
 use crate::faults::FaultyStore;
 use crate::world::{World, after, approved, chain, document, options, person};
@@ -17,36 +18,67 @@ fn named(id: &str, gated: bool) -> Value {
 }
 
 async fn proposed(engine: &Engine, id: &str) -> PlanId {
-    engine.propose(document(named(id, false)), &person()).await.unwrap().0.id().clone()
+    engine
+        .propose(document(named(id, false)), &person())
+        .await
+        .unwrap()
+        .0
+        .id()
+        .clone()
 }
 
 async fn over(engine: &Engine, id: &str) -> PlanId {
     let plan = approved(engine, named(id, false)).await;
-    engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     plan
 }
 
 async fn waiting(engine: &Engine, id: &str) -> PlanId {
     let plan = approved(engine, named(id, true)).await;
-    let run = engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "waiting");
     plan
 }
 
 async fn word(engine: &Engine, plan: &PlanId) -> String {
-    engine.store().info(&StreamName::Plan(plan.clone())).await.unwrap().unwrap().status.status
+    engine
+        .store()
+        .info(&StreamName::Plan(plan.clone()))
+        .await
+        .unwrap()
+        .unwrap()
+        .status
+        .status
 }
 
 async fn may_wait(engine: &Engine) -> Vec<String> {
     let found = engine.may_wait().await.unwrap().plans;
-    let mut ids: Vec<String> = found.iter().map(|info| info.status.plan.to_string()).collect();
+    let mut ids: Vec<String> = found
+        .iter()
+        .map(|info| info.status.plan.to_string())
+        .collect();
     ids.sort();
     ids
 }
 
 async fn may_stand(engine: &Engine, word: &str) -> Vec<String> {
     let found = engine.may_stand(word).await.unwrap();
-    let mut ids: Vec<String> = found.iter().map(|info| info.status.plan.to_string()).collect();
+    let mut ids: Vec<String> = found
+        .iter()
+        .map(|info| info.status.plan.to_string())
+        .collect();
     ids.sort();
     ids
 }
@@ -63,7 +95,10 @@ async fn what_is_over_is_not_read_by_those_who_look_for_what_is_not() {
     let run = waiting(&engine, "gated").await;
     engine.tend().await.unwrap();
     let before = store.reads();
-    assert!(engine.tend().await.unwrap().next_at.is_some(), "it is known when the fresh plan expires");
+    assert!(
+        engine.tend().await.unwrap().next_at.is_some(),
+        "it is known when the fresh plan expires"
+    );
     assert_eq!(may_wait(&engine).await, ["fresh", "gated"]);
     assert_eq!(may_stand(&engine, "proposed").await, ["fresh"]);
     assert_eq!(may_stand(&engine, "waiting").await, ["gated"]);
@@ -80,36 +115,62 @@ async fn everything_that_waits_for_a_person_is_found() {
     for (id, times) in [("sent-back", 1), ("given-up", 3)] {
         for version in 1..=times {
             let steps = json!([{"id": "a", "tool": "r.read", "args": {"value": version}}]);
-            let (review, _) =
-                engine.propose(document(json!({"id": id, "steps": steps})), &person()).await.unwrap();
+            let (review, _) = engine
+                .propose(document(json!({"id": id, "steps": steps})), &person())
+                .await
+                .unwrap();
             let shown = Shown::Version(review.current().number);
-            engine.reject(review.id(), shown, &person(), "no").await.unwrap();
+            engine
+                .reject(review.id(), shown, &person(), "no")
+                .await
+                .unwrap();
         }
     }
     over(&engine, "over").await;
-    // A new version of what is over waits again, also while nothing else tells it from what is over.
+    // A new version of what is over waits again, also while nothing else tells it from what is
+    // over.
     let again = over(&engine, "again").await;
     assert_eq!(word(&engine, &again).await, "opened");
-    engine.propose(document(named("again", true)), &person()).await.unwrap();
+    engine
+        .propose(document(named("again", true)), &person())
+        .await
+        .unwrap();
     assert_eq!(word(&engine, &again).await, "proposed");
     waiting(&engine, "gated").await;
     // Whatever is decided about its plan meanwhile, a run that waits is found.
     waiting(&engine, "edited").await;
-    engine.propose(document(named("edited", false)), &person()).await.unwrap();
+    engine
+        .propose(document(named("edited", false)), &person())
+        .await
+        .unwrap();
     let paused = approved(&engine, chain(2, "r.read", 1000)).await;
     let mut handle = engine.start(&paused, options()).await.unwrap();
     after(10).await;
-    engine.command(handle.run_id(), RunCommand::Pause { by: person() }).await.unwrap();
+    engine
+        .command(handle.run_id(), RunCommand::Pause { by: person() })
+        .await
+        .unwrap();
     assert_eq!(handle.wait().await.unwrap().status(), "paused");
     let gone = proposed(&engine, "gone").await;
     engine.delete(&gone, &person()).await.unwrap();
     let away = over(&engine, "away").await;
     engine.archive(&away, &person()).await.unwrap();
     let ready = approved(&engine, named("ready", false)).await;
-    let expected = ["again", "edited", "fresh", "gated", "given-up", paused.as_str()];
+    let expected = [
+        "again",
+        "edited",
+        "fresh",
+        "gated",
+        "given-up",
+        paused.as_str(),
+    ];
     let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
     expected.sort();
-    assert_eq!(may_wait(&engine).await, expected, "and not {ready}, which waits for being run");
+    assert_eq!(
+        may_wait(&engine).await,
+        expected,
+        "and not {ready}, which waits for being run"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,19 +183,32 @@ async fn every_plan_is_found_where_it_stands() {
     engine.archive(&away, &person()).await.unwrap();
     waiting(&engine, "gated").await;
     waiting(&engine, "edited").await;
-    engine.propose(document(named("edited", false)), &person()).await.unwrap();
+    engine
+        .propose(document(named("edited", false)), &person())
+        .await
+        .unwrap();
     let gone = over(&engine, "gone").await;
     engine.delete(&gone, &person()).await.unwrap();
     approved(&engine, named("ready", false)).await;
     let again = over(&engine, "again").await;
-    engine.propose(document(named("again", true)), &person()).await.unwrap();
-    engine.reject(&again, Shown::Version(2), &person(), "no").await.unwrap();
+    engine
+        .propose(document(named("again", true)), &person())
+        .await
+        .unwrap();
+    engine
+        .reject(&again, Shown::Version(2), &person(), "no")
+        .await
+        .unwrap();
     for info in engine.store().plans().await.unwrap() {
         let plan = info.status.plan;
         let (review, _) = engine.load_review(&plan).await.unwrap();
         let status = engine.status(&review).await.unwrap();
         let found = may_stand(&engine, status.as_str()).await;
-        assert!(found.contains(&plan.to_string()), "{plan} is {} and not in {found:?}", status.as_str());
+        assert!(
+            found.contains(&plan.to_string()),
+            "{plan} is {} and not in {found:?}",
+            status.as_str()
+        );
     }
     assert_eq!(may_stand(&engine, "waiting").await, ["edited", "gated"]);
     assert!(may_stand(&engine, "no such word").await.is_empty());
@@ -145,10 +219,20 @@ async fn as_before(engine: &Engine, plan: &PlanId) {
     let stream = StreamName::Plan(plan.clone());
     let info = engine.store().info(&stream).await.unwrap().unwrap();
     assert_eq!(info.status.status, "opened");
-    let status = Some(StreamStatus { status: "proposed".to_owned(), ..info.status });
+    let status = Some(StreamStatus {
+        status: "proposed".to_owned(),
+        ..info.status
+    });
     let expected = engine.store().head(&stream).await.unwrap();
     let (records, answers) = (Vec::new(), Vec::new());
-    let append = Append { stream, expected, records, lease: LeaseRule::None, status, answers };
+    let append = Append {
+        stream,
+        expected,
+        records,
+        lease: LeaseRule::None,
+        status,
+        answers,
+    };
     engine.store().append(vec![append]).await.unwrap();
 }
 
@@ -163,22 +247,43 @@ async fn the_words_of_an_earlier_release_are_made_right_and_hide_nothing_before(
     as_before(&one, &other).await;
     let unchanged = async || {
         let plans = one.store().plans().await.unwrap();
-        plans.iter().map(|info| (info.status.plan.clone(), info.updated_at)).collect::<Vec<_>>()
+        plans
+            .iter()
+            .map(|info| (info.status.plan.clone(), info.updated_at))
+            .collect::<Vec<_>>()
     };
     let before = unchanged().await;
     assert_eq!(may_stand(&one, "completed").await, ["old", "other"]);
-    world.store.damage(&StreamName::Plan(other.clone()), "a test damaged it");
+    world
+        .store
+        .damage(&StreamName::Plan(other.clone()), "a test damaged it");
     let two = world
         .builder("two")
         .store(world.store.clone(), world.artifacts.clone())
-        .keeping(Keeping { archive_after_days: 2, ..Keeping::default() })
+        .keeping(Keeping {
+            archive_after_days: 2,
+            ..Keeping::default()
+        })
         .build();
     assert!(two.tend().await.unwrap().notices.is_empty());
-    assert_eq!((word(&two, &old).await.as_str(), word(&two, &fresh).await.as_str()), ("opened", "proposed"));
-    assert_eq!(word(&two, &other).await, "proposed", "what is damaged is left alone");
+    assert_eq!(
+        (
+            word(&two, &old).await.as_str(),
+            word(&two, &fresh).await.as_str()
+        ),
+        ("opened", "proposed")
+    );
+    assert_eq!(
+        word(&two, &other).await,
+        "proposed",
+        "what is damaged is left alone"
+    );
     assert_eq!(unchanged().await, before, "nothing happened to the plans");
     after(2 * DAY).await;
-    assert_eq!(two.tend().await.unwrap().notices, [Notice::PlanArchived { plan: old }]);
+    assert_eq!(
+        two.tend().await.unwrap().notices,
+        [Notice::PlanArchived { plan: old }]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,11 +292,26 @@ async fn what_was_approved_again_is_not_taken_for_over() {
     let engine = world.engine("one");
     let plan = over(&engine, "p").await;
     assert_eq!(word(&engine, &plan).await, "opened");
-    engine.approve(&plan, &Map::new(), Shown::Version(1), &person(), Assurance::Terminal).await.unwrap();
+    engine
+        .approve(
+            &plan,
+            &Map::new(),
+            Shown::Version(1),
+            &person(),
+            Assurance::Terminal,
+        )
+        .await
+        .unwrap();
     assert_eq!(word(&engine, &plan).await, "approved");
     assert_eq!(may_stand(&engine, "approved").await, ["p"]);
     after(31 * DAY).await;
     let notices = engine.tend().await.unwrap().notices;
-    assert_eq!(notices, [Notice::PlanExpired { plan: plan.clone(), after_days: 30 }]);
+    assert_eq!(
+        notices,
+        [Notice::PlanExpired {
+            plan: plan.clone(),
+            after_days: 30
+        }]
+    );
     assert_eq!(word(&engine, &plan).await, "expired");
 }

@@ -39,12 +39,23 @@ impl Webhook for Endpoint {
 
 impl Endpoint {
     fn failing(times: usize) -> Self {
-        let no = || SendNoticeError::Failed { reason: "no".into(), retry_after: None };
-        Self { answers: Mutex::new((0..times).map(|_| no()).collect()), told: Mutex::default() }
+        let no = || SendNoticeError::Failed {
+            reason: "no".into(),
+            retry_after: None,
+        };
+        Self {
+            answers: Mutex::new((0..times).map(|_| no()).collect()),
+            told: Mutex::default(),
+        }
     }
 
     fn kinds(&self) -> Vec<&'static str> {
-        self.told.lock().unwrap().iter().map(|notice| notice.kind).collect()
+        self.told
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|notice| notice.kind)
+            .collect()
     }
 }
 
@@ -60,12 +71,23 @@ impl World {
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_700_000_000_000)));
         let echo = ToolDefinition::new("t", "echo", "Says it again.", json!({ "type": "object" }));
         let tools = FunctionTools::new().with(echo, |_| async { Ok(json!("x")) });
-        let engine = Engine::builder(Arc::new(tools)).clock(clock.clone()).build();
-        Self { engine, clock, outbox: Arc::default(), endpoint: Arc::new(endpoint) }
+        let engine = Engine::builder(Arc::new(tools))
+            .clock(clock.clone())
+            .build();
+        Self {
+            engine,
+            clock,
+            outbox: Arc::default(),
+            endpoint: Arc::new(endpoint),
+        }
     }
 
     fn courier(&self) -> Courier {
-        Courier::new(self.engine.clone(), self.outbox.clone(), self.endpoint.clone())
+        Courier::new(
+            self.engine.clone(),
+            self.outbox.clone(),
+            self.endpoint.clone(),
+        )
     }
 
     async fn propose(&self, id: &str) {
@@ -76,7 +98,10 @@ impl World {
     async fn propose_steps(&self, id: &str, steps: &Value) {
         let text = json!({ "id": id, "title": "T", "steps": steps }).to_string();
         let document = Document::read(text.as_bytes(), &Bounds::default()).unwrap();
-        self.engine.propose(document, &Principal::person("ada")).await.unwrap();
+        self.engine
+            .propose(document, &Principal::person("ada"))
+            .await
+            .unwrap();
     }
 
     async fn count(&self, state: DeliveryState) -> u64 {
@@ -100,7 +125,10 @@ async fn a_new_endpoint_is_told_what_happens_from_then_on_in_order() {
     world.propose("new").await;
     carry(&mut courier).await;
     carry(&mut courier).await;
-    assert_eq!(world.endpoint.kinds(), ["plan.proposed", "approval.requested"]);
+    assert_eq!(
+        world.endpoint.kinds(),
+        ["plan.proposed", "approval.requested"]
+    );
     assert_eq!(world.count(DeliveryState::Waiting).await, 0);
 }
 
@@ -113,8 +141,14 @@ async fn two_couriers_of_one_endpoint_share_the_work() {
         world.propose(&format!("p-{number}")).await;
     }
     tokio::join!(carry(&mut first), carry(&mut second));
-    let mut ids: Vec<String> =
-        world.endpoint.told.lock().unwrap().iter().map(|notice| notice.id.clone()).collect();
+    let mut ids: Vec<String> = world
+        .endpoint
+        .told
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|notice| notice.id.clone())
+        .collect();
     assert_eq!(ids.len(), 40);
     ids.sort();
     ids.dedup();
@@ -131,23 +165,41 @@ async fn a_notice_is_given_up_after_the_last_attempt_and_can_be_revived() {
         carry(&mut courier).await;
         world.clock.advance(Duration::from_secs(60 * 60));
     }
-    assert_eq!((world.count(DeliveryState::Waiting).await, world.count(DeliveryState::Dead).await), (0, 2));
+    assert_eq!(
+        (
+            world.count(DeliveryState::Waiting).await,
+            world.count(DeliveryState::Dead).await
+        ),
+        (0, 2)
+    );
     let told = world.endpoint.told.lock().unwrap().clone();
     let first = told.iter().filter(|notice| notice.id == told[0].id).count();
     assert_eq!(first, MAX_ATTEMPTS as usize, "always with the same id");
 
     world.endpoint.answers.lock().unwrap().clear();
     world.endpoint.told.lock().unwrap().clear();
-    assert_eq!(world.outbox.revive("a", world.engine.environment().clock.now()).await.unwrap(), 2);
+    assert_eq!(
+        world
+            .outbox
+            .revive("a", world.engine.environment().clock.now())
+            .await
+            .unwrap(),
+        2
+    );
     let mut courier = world.courier();
     carry(&mut courier).await;
-    assert_eq!(world.endpoint.kinds(), ["plan.proposed", "approval.requested"]);
+    assert_eq!(
+        world.endpoint.kinds(),
+        ["plan.proposed", "approval.requested"]
+    );
 }
 
 #[tokio::test]
 async fn an_endpoint_that_is_gone_is_told_nothing_more_until_somebody_says_so() {
-    let world =
-        World::new(Endpoint { answers: Mutex::new(vec![SendNoticeError::Gone]), ..Endpoint::default() });
+    let world = World::new(Endpoint {
+        answers: Mutex::new(vec![SendNoticeError::Gone]),
+        ..Endpoint::default()
+    });
     let mut courier = world.courier();
     carry(&mut courier).await;
     world.propose("p").await;
@@ -156,16 +208,29 @@ async fn an_endpoint_that_is_gone_is_told_nothing_more_until_somebody_says_so() 
     world.clock.advance(Duration::from_secs(60 * 60));
     carry(&mut courier).await;
     assert_eq!(world.endpoint.kinds(), ["plan.proposed"]);
-    world.outbox.revive("a", world.engine.environment().clock.now()).await.unwrap();
+    world
+        .outbox
+        .revive("a", world.engine.environment().clock.now())
+        .await
+        .unwrap();
     carry(&mut courier).await;
-    assert_eq!(world.endpoint.kinds().len(), 1 + 4, "nothing of the time in between is lost");
+    assert_eq!(
+        world.endpoint.kinds().len(),
+        1 + 4,
+        "nothing of the time in between is lost"
+    );
 }
 
 #[tokio::test]
 async fn a_throttled_endpoint_is_left_alone_as_long_as_it_asks() {
-    let asks =
-        SendNoticeError::Throttled { reason: "busy".into(), retry_after: Some(Duration::from_secs(90)) };
-    let world = World::new(Endpoint { answers: Mutex::new(vec![asks]), ..Endpoint::default() });
+    let asks = SendNoticeError::Throttled {
+        reason: "busy".into(),
+        retry_after: Some(Duration::from_secs(90)),
+    };
+    let world = World::new(Endpoint {
+        answers: Mutex::new(vec![asks]),
+        ..Endpoint::default()
+    });
     let mut courier = world.courier();
     carry(&mut courier).await;
     world.propose("p").await;
@@ -175,22 +240,59 @@ async fn a_throttled_endpoint_is_left_alone_as_long_as_it_asks() {
     assert_eq!(world.endpoint.kinds().len(), 1);
     world.clock.advance(Duration::from_secs(2));
     carry(&mut courier).await;
-    assert_eq!(world.endpoint.kinds(), ["plan.proposed", "plan.proposed", "approval.requested"]);
+    assert_eq!(
+        world.endpoint.kinds(),
+        ["plan.proposed", "plan.proposed", "approval.requested"]
+    );
 }
 
 #[tokio::test]
 async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_started() {
     let world = World::new(Endpoint::default());
-    world.propose_steps("inner", &json!([{ "id": "a", "tool": "t.echo", "approvalRequired": true }])).await;
-    world.propose_steps("middle", &json!([{ "id": "in", "plan": { "id": "inner" } }])).await;
-    world.propose_steps("outer", &json!([{ "id": "sub", "plan": { "id": "middle" } }])).await;
-    let (engine, ada, outer) = (&world.engine, Principal::person("ada"), "outer".parse().unwrap());
-    engine.approve(&outer, &Map::new(), Shown::Version(1), &ada, Assurance::Terminal).await.unwrap();
+    world
+        .propose_steps(
+            "inner",
+            &json!([{ "id": "a", "tool": "t.echo", "approvalRequired": true }]),
+        )
+        .await;
+    world
+        .propose_steps(
+            "middle",
+            &json!([{ "id": "in", "plan": { "id": "inner" } }]),
+        )
+        .await;
+    world
+        .propose_steps(
+            "outer",
+            &json!([{ "id": "sub", "plan": { "id": "middle" } }]),
+        )
+        .await;
+    let (engine, ada, outer) = (
+        &world.engine,
+        Principal::person("ada"),
+        "outer".parse().unwrap(),
+    );
+    engine
+        .approve(
+            &outer,
+            &Map::new(),
+            Shown::Version(1),
+            &ada,
+            Assurance::Terminal,
+        )
+        .await
+        .unwrap();
     let mut courier = world.courier();
     carry(&mut courier).await;
 
     let options = || RunOptions::new(Principal::person("ada"));
-    let run = engine.start(&outer, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&outer, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     let place = |run, step: &str| Parent {
         run,
         step: step.parse().unwrap(),
@@ -202,20 +304,42 @@ async fn of_a_child_run_only_what_people_decide_is_told_with_the_run_they_starte
     let (review, _) = engine.load_review(&"inner".parse().unwrap()).await.unwrap();
     let (child, _) = engine.load_run(&inner, &review).await.unwrap();
     let (step, shown) = ("a".to_owned(), ShownText::Digest(child.start().digest));
-    let yes = RunCommand::Approve { step, by: ada, assurance: Assurance::Terminal, shown };
+    let yes = RunCommand::Approve {
+        step,
+        by: ada,
+        assurance: Assurance::Terminal,
+        shown,
+    };
     engine.command(&inner, yes).await.unwrap();
-    let run = engine.resume(&outer, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .resume(&outer, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "completed");
     carry(&mut courier).await;
 
     assert_eq!(
         world.endpoint.kinds(),
-        ["run.started", "approval.requested", "approval.decided", "run.ended"]
+        [
+            "run.started",
+            "approval.requested",
+            "approval.decided",
+            "run.ended"
+        ]
     );
     let told = world.endpoint.told.lock().unwrap().clone();
     assert!(told[0].about.parent.is_none() && told[3].about.run_id.as_ref() == Some(run.id()));
     let asked = &told[1].about;
-    assert_eq!((asked.plan_id.as_ref().unwrap().as_str(), asked.run_id.as_ref()), ("inner", Some(&inner)));
+    assert_eq!(
+        (
+            asked.plan_id.as_ref().unwrap().as_str(),
+            asked.run_id.as_ref()
+        ),
+        ("inner", Some(&inner))
+    );
     let parent = asked.parent.clone().unwrap();
     assert_eq!(
         (parent.plan_id, parent.run_id, parent.step_id.as_str()),

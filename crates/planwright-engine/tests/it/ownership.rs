@@ -26,15 +26,39 @@ async fn a_second_engine_takes_over_once_the_lease_ran_out_and_the_first_is_fenc
     after(25_000).await;
     let mut second = two.resume(&id, options()).await.unwrap();
     let fenced = first.wait().await.unwrap_err();
-    assert!(matches!(fenced, RunError::Append(AppendError::Fenced { ours: 1, found: 2, .. })), "{fenced}");
-    let told: Vec<String> = world.told_to_stop().into_iter().map(|(step, _)| step).collect();
-    assert_eq!(told, ["long"], "the calls of a fenced owner are told to stop");
+    assert!(
+        matches!(
+            fenced,
+            RunError::Append(AppendError::Fenced {
+                ours: 1,
+                found: 2,
+                ..
+            })
+        ),
+        "{fenced}"
+    );
+    let told: Vec<String> = world
+        .told_to_stop()
+        .into_iter()
+        .map(|(step, _)| step)
+        .collect();
+    assert_eq!(
+        told,
+        ["long"],
+        "the calls of a fenced owner are told to stop"
+    );
     assert_eq!(world.calls_of("next"), 0, "a fenced owner starts nothing");
 
     let run = second.wait().await.unwrap();
     assert_eq!(run.status(), "completed");
-    assert_eq!(["short", "long", "next"].map(|step| world.calls_of(step)), [2, 2, 1]);
-    let epochs: Vec<u64> = entries(&*world.store, run.id()).iter().map(|entry| entry.epoch).collect();
+    assert_eq!(
+        ["short", "long", "next"].map(|step| world.calls_of(step)),
+        [2, 2, 1]
+    );
+    let epochs: Vec<u64> = entries(&*world.store, run.id())
+        .iter()
+        .map(|entry| entry.epoch)
+        .collect();
     assert!(epochs.is_sorted() && epochs.first() == Some(&1) && epochs.last() == Some(&2));
 }
 
@@ -49,26 +73,41 @@ async fn an_owner_learns_from_its_renewal_that_it_lost_the_run() {
     let two = world.engine("two");
     let mut second = two.resume(&id, options()).await.unwrap();
     let fenced = first.wait().await.unwrap_err();
-    assert!(matches!(fenced, RunError::Append(AppendError::Fenced { .. })), "{fenced}");
+    assert!(
+        matches!(fenced, RunError::Append(AppendError::Fenced { .. })),
+        "{fenced}"
+    );
     assert_eq!(world.told_to_stop().len(), 1);
     let run = second.wait().await.unwrap();
-    assert_eq!((status_of(&run, "s1"), world.calls_of("s1")), ("outcome_unknown", 1));
+    assert_eq!(
+        (status_of(&run, "s1"), world.calls_of("s1")),
+        ("outcome_unknown", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_kept_while_a_long_call_goes_on() {
     let world = World::new();
     let one = world.builder("one").lease_ttl(Duration::from_secs(30));
-    let one = one.store(world.store.clone(), world.artifacts.clone()).build();
+    let one = one
+        .store(world.store.clone(), world.artifacts.clone())
+        .build();
     let id = approved(&one, chain(1, "r.read", 3_600_000)).await;
     let mut first = one.start(&id, options()).await.unwrap();
     for _ in 0..10 {
         after(300_000).await;
-        let held = world.engine("two").resume(&id, options()).await.unwrap_err();
+        let held = world
+            .engine("two")
+            .resume(&id, options())
+            .await
+            .unwrap_err();
         assert!(matches!(held, StartRunError::Acquire(_)), "{held}");
     }
     assert_eq!(first.wait().await.unwrap().status(), "completed");
-    assert!(world.store.lease(first.run_id()).await.unwrap().is_none(), "an ended run has no owner");
+    assert!(
+        world.store.lease(first.run_id()).await.unwrap().is_none(),
+        "an ended run has no owner"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,9 +117,18 @@ async fn a_plan_that_is_executing_is_not_started_or_deleted() {
     let id = approved(&engine, chain(1, "r.read", 1000)).await;
     let mut handle = engine.start(&id, options()).await.unwrap();
     let again = world.engine("two").start(&id, options()).await.unwrap_err();
-    assert!(matches!(again, StartRunError::AlreadyExecuting { .. }), "{again}");
-    let deleted = engine.delete(&id, &crate::world::person()).await.unwrap_err();
-    assert_eq!(deleted.to_string(), "the plan is executing: cancel the run first");
+    assert!(
+        matches!(again, StartRunError::AlreadyExecuting { .. }),
+        "{again}"
+    );
+    let deleted = engine
+        .delete(&id, &crate::world::person())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        deleted.to_string(),
+        "the plan is executing: cancel the run first"
+    );
     handle.wait().await.unwrap();
     engine.delete(&id, &crate::world::person()).await.unwrap();
 }

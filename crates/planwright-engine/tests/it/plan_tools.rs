@@ -9,8 +9,8 @@ use planwright_engine::chat::{Budget, CountedTools, Spending};
 use planwright_engine::memory::NoModel;
 use planwright_engine::port::BoxFuture;
 use planwright_engine::{
-    Candidate, Consented, Consenter, Engine, GivenApproval, Limits, PlanMaker, PlanTool, PlanToolCall,
-    PlanTools,
+    Candidate, Consented, Consenter, Engine, GivenApproval, Limits, PlanMaker, PlanTool,
+    PlanToolCall, PlanTools,
 };
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,8 +36,11 @@ impl PlanMaker for Maker {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let (engine, plan) = (self.engine.clone(), self.plan.clone());
         Box::pin(async move {
-            let made = engine.take_in(document(plan?), &by, false, Some(trace)).await;
-            made.map(|(review, _)| review).map_err(|error| error.to_string())
+            let made = engine
+                .take_in(document(plan?), &by, false, Some(trace))
+                .await;
+            made.map(|(review, _)| review)
+                .map_err(|error| error.to_string())
         })
     }
 }
@@ -50,9 +53,17 @@ struct Person {
 }
 
 impl Consenter for Person {
-    fn agree<'a>(&'a self, review: &'a Review, candidate: &'a Candidate) -> BoxFuture<'a, Consented> {
+    fn agree<'a>(
+        &'a self,
+        review: &'a Review,
+        candidate: &'a Candidate,
+    ) -> BoxFuture<'a, Consented> {
         self.shown.lock().unwrap().push(review.id().to_string());
-        let given = GivenApproval::new(Shown::Digest(candidate.digest), person(), Assurance::Terminal);
+        let given = GivenApproval::new(
+            Shown::Digest(candidate.digest),
+            person(),
+            Assurance::Terminal,
+        );
         Box::pin(std::future::ready(if self.agrees {
             Consented::Yes(Box::new(given))
         } else {
@@ -66,9 +77,16 @@ impl Consenter for Person {
 }
 
 fn tools(engine: &Engine, plan: Result<Value, String>) -> (PlanTools, Arc<Maker>) {
-    let maker = Arc::new(Maker { engine: engine.clone(), plan, asked: AtomicUsize::default() });
+    let maker = Arc::new(Maker {
+        engine: engine.clone(),
+        plan,
+        asked: AtomicUsize::default(),
+    });
     let made: Arc<dyn PlanMaker> = Arc::<Maker>::clone(&maker);
-    (PlanTools::new(engine.clone(), made, &Principal::agent("chat")), maker)
+    (
+        PlanTools::new(engine.clone(), made, &Principal::agent("chat")),
+        maker,
+    )
 }
 
 fn plan(tool: &str) -> Value {
@@ -83,7 +101,9 @@ fn args(value: Value) -> Map<String, Value> {
 }
 
 async fn call(tools: &PlanTools, tool: PlanTool, given: Value) -> Value {
-    tools.call(&PlanToolCall::new(tool, args(given), "key-1")).await
+    tools
+        .call(&PlanToolCall::new(tool, args(given), "key-1"))
+        .await
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,22 +113,75 @@ async fn what_cannot_be_done_is_a_json_error_and_never_a_crash() {
     let (working, _) = tools(&engine, Ok(plan("r.read")));
     let (broken, _) = tools(&engine, Err("the model gave no plan".to_owned()));
     let cases = [
-        (&working, PlanTool::Create, json!({}), "`goal` must not be empty"),
-        (&working, PlanTool::Create, json!({"goal": "  "}), "`goal` must not be empty"),
-        (&working, PlanTool::Create, json!({"goal": 7}), "`goal` must not be empty"),
-        (&working, PlanTool::CreateAndExecute, json!({"goal": ""}), "`goal` must not be empty"),
-        (&working, PlanTool::CreateAndExecute, json!({"goal": "x".repeat(20_000)}), "bytes"),
-        (&working, PlanTool::Execute, json!({"planId": "nosuch"}), "nosuch"),
-        (&working, PlanTool::Execute, json!({"planId": "../escaped"}), "`planId`"),
+        (
+            &working,
+            PlanTool::Create,
+            json!({}),
+            "`goal` must not be empty",
+        ),
+        (
+            &working,
+            PlanTool::Create,
+            json!({"goal": "  "}),
+            "`goal` must not be empty",
+        ),
+        (
+            &working,
+            PlanTool::Create,
+            json!({"goal": 7}),
+            "`goal` must not be empty",
+        ),
+        (
+            &working,
+            PlanTool::CreateAndExecute,
+            json!({"goal": ""}),
+            "`goal` must not be empty",
+        ),
+        (
+            &working,
+            PlanTool::CreateAndExecute,
+            json!({"goal": "x".repeat(20_000)}),
+            "bytes",
+        ),
+        (
+            &working,
+            PlanTool::Execute,
+            json!({"planId": "nosuch"}),
+            "nosuch",
+        ),
+        (
+            &working,
+            PlanTool::Execute,
+            json!({"planId": "../escaped"}),
+            "`planId`",
+        ),
         (&working, PlanTool::Execute, json!({}), "`planId`"),
-        (&working, PlanTool::Execute, json!({"planId": "p", "variables": 3}), "`variables`"),
-        (&broken, PlanTool::Create, json!({"goal": "do it"}), "the model gave no plan"),
-        (&broken, PlanTool::CreateAndExecute, json!({"goal": "do it"}), "the model gave no plan"),
+        (
+            &working,
+            PlanTool::Execute,
+            json!({"planId": "p", "variables": 3}),
+            "`variables`",
+        ),
+        (
+            &broken,
+            PlanTool::Create,
+            json!({"goal": "do it"}),
+            "the model gave no plan",
+        ),
+        (
+            &broken,
+            PlanTool::CreateAndExecute,
+            json!({"goal": "do it"}),
+            "the model gave no plan",
+        ),
     ];
     for (tools, tool, given, words) in cases {
         let result = call(tools, tool, given.clone()).await;
         assert_eq!(result["success"], false, "{tool:?} {given}");
-        assert!(result["error"].as_str().unwrap().contains(words), "{tool:?} {given}: {result}");
+        assert!(
+            result["error"].as_str().unwrap().contains(words),
+            "{tool:?} {given}: {result}"
+        );
     }
     assert!(world.called().is_empty());
 }
@@ -138,10 +211,19 @@ async fn a_plan_that_only_reads_runs_by_policy() {
     let (tools, _) = tools(&engine, Ok(plan("r.read")));
     let result = call(&tools, PlanTool::CreateAndExecute, json!({"goal": "do it"})).await;
     assert_eq!(result["success"], true, "{result}");
-    assert_eq!((&result["status"], &result["planId"]), (&json!("completed"), &json!("p")));
-    assert_eq!((&result["stepsCompleted"], &result["stepsTotal"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&result["status"], &result["planId"]),
+        (&json!("completed"), &json!("p"))
+    );
+    assert_eq!(
+        (&result["stepsCompleted"], &result["stepsTotal"]),
+        (&json!(2), &json!(2))
+    );
     assert_eq!(result["results"], json!({"first": {"x": 1}, "b": "b"}));
-    assert!(result["duration"].is_number() && result.get("error").is_none(), "{result}");
+    assert!(
+        result["duration"].is_number() && result.get("error").is_none(),
+        "{result}"
+    );
     let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
     assert_eq!(review.approvals()[0].by.kind, PrincipalKind::Policy);
 }
@@ -157,13 +239,28 @@ async fn what_needs_a_person_comes_back_as_pending_and_is_not_called() {
         (&json!(false), &json!("pending_approval")),
         "{result}"
     );
-    assert!(result["review"].as_str().unwrap().contains("planwright approve p --digest sha256:"), "{result}");
+    assert!(
+        result["review"]
+            .as_str()
+            .unwrap()
+            .contains("planwright approve p --digest sha256:"),
+        "{result}"
+    );
     assert!(world.called().is_empty());
     // Once a person agreed, the same plan runs.
     let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
     assert!(review.approvals().is_empty());
     let shown = Shown::Version(1);
-    engine.approve(review.id(), &Map::new(), shown, &person(), Assurance::Terminal).await.unwrap();
+    engine
+        .approve(
+            review.id(),
+            &Map::new(),
+            shown,
+            &person(),
+            Assurance::Terminal,
+        )
+        .await
+        .unwrap();
     let result = call(&tools, PlanTool::Execute, json!({"planId": "p"})).await;
     assert_eq!(result["success"], true, "{result}");
     assert_eq!(world.called(), ["a", "b"]);
@@ -175,15 +272,30 @@ async fn a_person_who_is_there_is_asked_right_there() {
         let world = World::new();
         let engine = world.engine("one");
         let (tools, _) = tools(&engine, Ok(plan("w.write")));
-        let ada = Arc::new(Person { agrees, ..Person::default() });
+        let ada = Arc::new(Person {
+            agrees,
+            ..Person::default()
+        });
         let asked: Arc<dyn Consenter> = Arc::<Person>::clone(&ada);
-        let result = call(&tools.asking(asked), PlanTool::CreateAndExecute, json!({"goal": "do it"})).await;
+        let result = call(
+            &tools.asking(asked),
+            PlanTool::CreateAndExecute,
+            json!({"goal": "do it"}),
+        )
+        .await;
         assert_eq!(*ada.shown.lock().unwrap(), ["p"]);
         assert_eq!(result["success"], agrees, "{result}");
         assert_eq!(world.called().len(), if agrees { 2 } else { 0 });
-        assert_eq!(result["status"], if agrees { "completed" } else { "not_approved" });
+        assert_eq!(
+            result["status"],
+            if agrees { "completed" } else { "not_approved" }
+        );
         let (review, _) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
-        let by: Vec<_> = review.approvals().iter().map(|approval| approval.by.clone()).collect();
+        let by: Vec<_> = review
+            .approvals()
+            .iter()
+            .map(|approval| approval.by.clone())
+            .collect();
         assert_eq!(by, if agrees { vec![person()] } else { Vec::new() });
     }
 }
@@ -199,9 +311,16 @@ async fn a_failed_run_says_which_step_and_why() {
     ]});
     let (tools, _) = tools(&engine, Ok(failing));
     let result = call(&tools, PlanTool::CreateAndExecute, json!({"goal": "do it"})).await;
-    assert_eq!((&result["success"], &result["status"]), (&json!(false), &json!("failed")), "{result}");
+    assert_eq!(
+        (&result["success"], &result["status"]),
+        (&json!(false), &json!("failed")),
+        "{result}"
+    );
     assert_eq!(result["error"], "step `b` failed: tool_error: no such file");
-    assert_eq!((&result["stepsCompleted"], &result["stepsTotal"]), (&json!(1), &json!(3)));
+    assert_eq!(
+        (&result["stepsCompleted"], &result["stepsTotal"]),
+        (&json!(1), &json!(3))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,11 +328,26 @@ async fn another_attempt_at_the_same_call_goes_on_with_what_was_begun() {
     let world = World::new();
     let engine = world.engine("one");
     let (tools, maker) = tools(&engine, Ok(plan("r.read")));
-    let first = PlanToolCall::new(PlanTool::CreateAndExecute, args(json!({"goal": "do it"})), "key-1");
+    let first = PlanToolCall::new(
+        PlanTool::CreateAndExecute,
+        args(json!({"goal": "do it"})),
+        "key-1",
+    );
     let done = tools.call(&first).await;
-    let again = tools.call(&PlanToolCall { again: true, ..first.clone() }).await;
-    assert_eq!((&again["runId"], &again["results"]), (&done["runId"], &done["results"]));
-    assert_eq!((world.called().len(), maker.asked.load(Ordering::Relaxed)), (2, 1));
+    let again = tools
+        .call(&PlanToolCall {
+            again: true,
+            ..first.clone()
+        })
+        .await;
+    assert_eq!(
+        (&again["runId"], &again["results"]),
+        (&done["runId"], &done["results"])
+    );
+    assert_eq!(
+        (world.called().len(), maker.asked.load(Ordering::Relaxed)),
+        (2, 1)
+    );
     // Another call is another run.
     let other = PlanToolCall::new(PlanTool::Execute, args(json!({"planId": "p"})), "key-2");
     assert_ne!(tools.call(&other).await["runId"], done["runId"]);
@@ -226,19 +360,30 @@ async fn a_call_that_is_not_wanted_any_more_cancels_its_run() {
     let engine = world.engine("one");
     let slow = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read", "args": {"ms": 60_000}}]});
     let (tools, _) = tools(&engine, Ok(slow));
-    let order = PlanToolCall::new(PlanTool::CreateAndExecute, args(json!({"goal": "do it"})), "key-1");
+    let order = PlanToolCall::new(
+        PlanTool::CreateAndExecute,
+        args(json!({"goal": "do it"})),
+        "key-1",
+    );
     let cancelled = order.cancelled.clone();
     let (result, ()) = tokio::join!(tools.call(&order), async {
         crate::world::after(100).await;
         cancelled.cancel();
     });
-    assert_eq!((&result["success"], &result["status"]), (&json!(false), &json!("cancelled")), "{result}");
+    assert_eq!(
+        (&result["success"], &result["status"]),
+        (&json!(false), &json!("cancelled")),
+        "{result}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_is_run_from_a_chat_has_what_is_left_of_the_budget() {
     let world = World::new();
-    let spending = Spending::new(Budget { calls: Some(3), tokens: None });
+    let spending = Spending::new(Budget {
+        calls: Some(3),
+        tokens: None,
+    });
     let plain = world.engine("one");
     let counted = CountedTools::new(Arc::clone(&plain.environment().tools), spending.clone());
     let engine = plain.beside(Arc::new(counted), Arc::new(NoModel), Limits::default());
@@ -247,6 +392,12 @@ async fn a_plan_that_is_run_from_a_chat_has_what_is_left_of_the_budget() {
     let result = call(&tools, PlanTool::CreateAndExecute, json!({"goal": "do it"})).await;
     assert_eq!(result["success"], false, "{result}");
     let error = result["error"].as_str().unwrap();
-    assert!(error.contains("guard_blocked: Guard blocked: the budget of 3 calls is used up"), "{error}");
-    assert_eq!((world.called(), spending.calls()), (vec!["a".to_owned()], 3));
+    assert!(
+        error.contains("guard_blocked: Guard blocked: the budget of 3 calls is used up"),
+        "{error}"
+    );
+    assert_eq!(
+        (world.called(), spending.calls()),
+        (vec!["a".to_owned()], 3)
+    );
 }

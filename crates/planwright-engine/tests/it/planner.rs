@@ -10,8 +10,8 @@ use planwright_engine::port::{
     BoxFuture, Model, ModelAnswer, ModelError, ModelInfo, ModelRequest, Store as _,
 };
 use planwright_engine::{
-    CreateError, CreateOrder, Created, Engine, PlannerEvent, PlannerOptions, PlannerSink, RegenerateOrder,
-    ReviewError,
+    CreateError, CreateOrder, Created, Engine, PlannerEvent, PlannerOptions, PlannerSink,
+    RegenerateOrder, ReviewError,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex};
 const GOOD: &str = r#"{"title": "Look twice", "steps": [
     {"id": "s1", "title": "Look", "tool": "r.read", "args": {}},
     {"id": "s2", "title": "Look again", "tool": "r.look", "args": {"value": "${s1}"}, "dependsOn": ["s1"]}]}"#;
-const UNKNOWN_TOOL: &str = r#"{"title": "T", "steps": [{"id": "s1", "tool": "r.raed", "args": {}}]}"#;
+const UNKNOWN_TOOL: &str =
+    r#"{"title": "T", "steps": [{"id": "s1", "tool": "r.raed", "args": {}}]}"#;
 
 fn engine(world: &World, model: &ScriptedModel) -> Engine {
     world
@@ -37,9 +38,24 @@ fn order(goal: &str) -> CreateOrder {
 }
 
 fn answer(text: &str, cut: bool, cost: Option<Cost>) -> ModelAnswer {
-    let usage = TokenUsage { input: 100, output: 20, cached: 0, estimated: false };
-    let used = ModelUse { role: ModelRole::Planner, model: ScriptedModel::NAME.to_owned(), usage, cost };
-    ModelAnswer { text: text.to_owned(), calls: Vec::new(), used, cut }
+    let usage = TokenUsage {
+        input: 100,
+        output: 20,
+        cached: 0,
+        estimated: false,
+    };
+    let used = ModelUse {
+        role: ModelRole::Planner,
+        model: ScriptedModel::NAME.to_owned(),
+        usage,
+        cost,
+    };
+    ModelAnswer {
+        text: text.to_owned(),
+        calls: Vec::new(),
+        used,
+        cut,
+    }
 }
 
 fn text(message: &Message) -> &str {
@@ -60,20 +76,41 @@ async fn a_goal_becomes_a_proposed_plan_with_what_it_cost() {
     let world = World::new();
     let model = ScriptedModel::default().then(Ok(answer(GOOD, false, Some(Cost(1_500)))));
     let engine = engine(&world, &model);
-    let Created { review, findings, planning } = engine.create(order("look at it twice")).await.unwrap();
+    let Created {
+        review,
+        findings,
+        planning,
+    } = engine.create(order("look at it twice")).await.unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
-    assert!(!findings.iter().any(planwright_core::plan::Finding::is_error), "{findings:?}");
+    assert!(
+        !findings
+            .iter()
+            .any(planwright_core::plan::Finding::is_error),
+        "{findings:?}"
+    );
     assert_eq!(review.current().by, person());
-    assert_eq!(review.current().document.goal.as_deref(), Some("look at it twice"));
-    assert_eq!(review.current().document.planner_model.as_deref(), Some(ScriptedModel::NAME));
-    assert_eq!((planning.rounds, planning.cost(), planning.usage().total()), (1, Some(Cost(1_500)), 120));
+    assert_eq!(
+        review.current().document.goal.as_deref(),
+        Some("look at it twice")
+    );
+    assert_eq!(
+        review.current().document.planner_model.as_deref(),
+        Some(ScriptedModel::NAME)
+    );
+    assert_eq!(
+        (planning.rounds, planning.cost(), planning.usage().total()),
+        (1, Some(Cost(1_500)), 120)
+    );
     // What was said about it is in the journal, and nowhere else.
     let (again, _) = engine.load_review(review.id()).await.unwrap();
     assert_eq!(again.current().planning.as_deref(), Some(&planning));
     let asked = model.asked();
     assert_eq!(asked[0].role, ModelRole::Planner);
     assert!(asked[0].schema.is_some());
-    assert!(text(&asked[0].messages[1]).ends_with("look at it twice\n```"), "the goal comes last");
+    assert!(
+        text(&asked[0].messages[1]).ends_with("look at it twice\n```"),
+        "the goal comes last"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,43 +132,90 @@ async fn findings_go_back_until_the_plan_is_valid() {
     let asked = model.asked();
     assert_eq!(asked.len(), 4);
     for later in &asked[1..] {
-        assert_eq!(later.messages.len(), 4, "the request, the last answer, what is wrong with it");
-        assert_eq!(later.messages[..2], asked[0].messages[..], "the original request is kept");
+        assert_eq!(
+            later.messages.len(),
+            4,
+            "the request, the last answer, what is wrong with it"
+        );
+        assert_eq!(
+            later.messages[..2],
+            asked[0].messages[..],
+            "the original request is kept"
+        );
     }
     assert!(text(&asked[1].messages[3]).contains("no JSON object"));
     assert!(text(&asked[2].messages[3]).contains("cut off"));
     let told = text(&asked[3].messages[3]);
-    assert!(told.contains("E0120") && told.contains("r.raed") && told.contains("r.read"), "{told}");
+    assert!(
+        told.contains("E0120") && told.contains("r.raed") && told.contains("r.read"),
+        "{told}"
+    );
     let events = events.lock().unwrap();
-    let sent_back = events.iter().filter(|event| matches!(event, PlannerEvent::SentBack { .. })).count();
+    let sent_back = events
+        .iter()
+        .filter(|event| matches!(event, PlannerEvent::SentBack { .. }))
+        .count();
     assert_eq!(sent_back, 3);
-    assert!(events.iter().any(|event| matches!(event, PlannerEvent::Heard { bytes } if *bytes > 0)));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, PlannerEvent::Heard { bytes } if *bytes > 0))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn when_the_rounds_are_over_every_reason_is_told_and_nothing_is_stored() {
     let world = World::new();
-    let model = ScriptedModel::default().says("no").says("never").says(UNKNOWN_TOOL).says("no");
+    let model = ScriptedModel::default()
+        .says("no")
+        .says("never")
+        .says(UNKNOWN_TOOL)
+        .says("no");
     let engine = engine(&world, &model);
     let error = engine.create(order("look")).await.unwrap_err();
-    let CreateError::Failed(failed) = &error else { panic!("{error}") };
+    let CreateError::Failed(failed) = &error else {
+        panic!("{error}")
+    };
     assert_eq!(failed.rounds.len(), 4);
-    assert_eq!(failed.planning.usage().total(), 4 * 15, "what it cost is told all the same");
+    assert_eq!(
+        failed.planning.usage().total(),
+        4 * 15,
+        "what it cost is told all the same"
+    );
     let message = error.to_string();
-    assert!(message.contains("in 4 rounds") && message.contains("round 3: E0120"), "{message}");
+    assert!(
+        message.contains("in 4 rounds") && message.contains("round 3: E0120"),
+        "{message}"
+    );
     assert_eq!(stored_plans(&world).await, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_cannot_be_asked_ends_it_at_once() {
     let world = World::new();
-    let down = ModelError::Unavailable { model: "m".into(), message: "down".into() };
+    let down = ModelError::Unavailable {
+        model: "m".into(),
+        message: "down".into(),
+    };
     let model = ScriptedModel::default().says("no").then(Err(down.clone()));
-    let error = engine(&world, &model).create(order("look")).await.unwrap_err();
-    let CreateError::Failed(failed) = error else { panic!("{error}") };
+    let error = engine(&world, &model)
+        .create(order("look"))
+        .await
+        .unwrap_err();
+    let CreateError::Failed(failed) = error else {
+        panic!("{error}")
+    };
     assert_eq!((failed.rounds.len(), failed.cause), (1, Some(down)));
-    let none = world.engine("none").create(order("look")).await.unwrap_err();
-    assert!(none.to_string().contains("no model is configured for the planner"), "{none}");
+    let none = world
+        .engine("none")
+        .create(order("look"))
+        .await
+        .unwrap_err();
+    assert!(
+        none.to_string()
+            .contains("no model is configured for the planner"),
+        "{none}"
+    );
     assert_eq!(stored_plans(&world).await, 0);
 }
 
@@ -140,9 +224,15 @@ async fn a_goal_that_says_nothing_or_too_much_is_refused_before_anybody_is_asked
     let world = World::new();
     let model = ScriptedModel::default();
     let engine = engine(&world, &model);
-    assert!(matches!(engine.create(order(" \n")).await, Err(CreateError::NoGoal)));
+    assert!(matches!(
+        engine.create(order(" \n")).await,
+        Err(CreateError::NoGoal)
+    ));
     let long = engine.create(order(&"x".repeat(10_001))).await;
-    assert!(matches!(long, Err(CreateError::GoalTooLong { found: 10_001, .. })));
+    assert!(matches!(
+        long,
+        Err(CreateError::GoalTooLong { found: 10_001, .. })
+    ));
     assert!(model.asked().is_empty());
 }
 
@@ -169,7 +259,10 @@ impl Model for Silent {
 async fn nobody_is_asked_on_behalf_of_somebody_who_left() {
     let world = World::new();
     let silent = Arc::new(Silent::default());
-    let engine = world.builder("silent").model(Arc::clone(&silent) as _).build();
+    let engine = world
+        .builder("silent")
+        .model(Arc::clone(&silent) as _)
+        .build();
     let mut wanted = order("look");
     let cancelled = wanted.options.cancelled.clone();
     let (created, ()) = tokio::join!(engine.create(wanted), async {
@@ -180,23 +273,34 @@ async fn nobody_is_asked_on_behalf_of_somebody_who_left() {
     wanted = order("look");
     let left = tokio::time::timeout(std::time::Duration::from_secs(1), engine.create(wanted)).await;
     assert!(left.is_err());
-    assert!(silent.0.lock().unwrap().as_ref().unwrap().is_cancelled(), "the request ends with its future");
+    assert!(
+        silent.0.lock().unwrap().as_ref().unwrap().is_cancelled(),
+        "the request ends with its future"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_policy_denies_is_not_offered_and_not_accepted() {
     let world = World::new();
     let policy = json!({"rules": [{"tool": "r.*", "then": "deny", "reason": "not here"}]});
-    let policy = planwright_core::policy::Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
+    let policy =
+        planwright_core::policy::Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
     let model = ScriptedModel::default()
         .says(GOOD)
         .says(r#"{"title": "T", "steps": [{"tool": "k.put", "args": {}}]}"#);
-    let engine = world.builder("denied").policy(Arc::new(policy)).model(Arc::new(model.clone())).build();
+    let engine = world
+        .builder("denied")
+        .policy(Arc::new(policy))
+        .model(Arc::new(model.clone()))
+        .build();
     let created = engine.create(order("look")).await.unwrap();
     assert_eq!(created.planning.rounds, 2);
     let asked = model.asked();
     let offered = text(&asked[0].messages[0]);
-    assert!(!offered.contains("\"r.read\"") && offered.contains("\"k.put\""), "{offered}");
+    assert!(
+        !offered.contains("\"r.read\"") && offered.contains("\"k.put\""),
+        "{offered}"
+    );
     assert!(text(&asked[1].messages[3]).contains("not here"));
 }
 
@@ -205,17 +309,25 @@ async fn only_the_servers_that_were_named_are_offered() {
     let world = World::new();
     let mut wanted = order("look");
     wanted.options.servers = vec!["r".to_owned()];
-    wanted.options.context = vec![ContextText { name: "note".into(), text: "remember the milk".into() }];
+    wanted.options.context = vec![ContextText {
+        name: "note".into(),
+        text: "remember the milk".into(),
+    }];
     let prompt = world.engine("dry").planner_prompt(&wanted).await.unwrap();
     let (system, user) = (text(&prompt.messages[0]), text(&prompt.messages[1]));
-    assert!(system.contains("r.read") && !system.contains("w.write"), "{system}");
+    assert!(
+        system.contains("r.read") && !system.contains("w.write"),
+        "{system}"
+    );
     assert!(user.contains("remember the milk"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn too_many_steps_go_back() {
     let world = World::new();
-    let model = ScriptedModel::default().says(GOOD).says(r#"{"title": "T", "steps": [{"tool": "r.read"}]}"#);
+    let model = ScriptedModel::default()
+        .says(GOOD)
+        .says(r#"{"title": "T", "steps": [{"tool": "r.read"}]}"#);
     let mut wanted = order("look");
     wanted.options.max_steps = Some(1);
     let created = engine(&world, &model).create(wanted).await.unwrap();
@@ -227,16 +339,34 @@ async fn too_many_steps_go_back() {
 async fn a_fallback_is_a_draft_that_only_a_person_puts_forward() {
     let world = World::new();
     let engine = world.engine("none");
-    let created = engine.create_fallback(order("read the notes, then write them down")).await.unwrap();
+    let created = engine
+        .create_fallback(order("read the notes, then write them down"))
+        .await
+        .unwrap();
     assert_eq!(created.review.state(), ReviewState::Draft);
     assert!(created.planning.fallback && created.review.current().is_fallback());
-    let tools: Vec<_> =
-        created.review.current().document.steps.iter().map(|step| step.tool.clone().unwrap()).collect();
+    let tools: Vec<_> = created
+        .review
+        .current()
+        .document
+        .steps
+        .iter()
+        .map(|step| step.tool.clone().unwrap())
+        .collect();
     assert_eq!(tools, ["r.read", "w.write"]);
     let id = created.review.id();
-    let refused = engine.propose_draft(id, &Principal::agent("eager")).await.unwrap_err();
-    assert!(matches!(refused, ReviewError::Refused(Refusal::Fallback)), "{refused}");
-    assert!(engine.start(id, options()).await.is_err(), "a draft does not run");
+    let refused = engine
+        .propose_draft(id, &Principal::agent("eager"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, ReviewError::Refused(Refusal::Fallback)),
+        "{refused}"
+    );
+    assert!(
+        engine.start(id, options()).await.is_err(),
+        "a draft does not run"
+    );
     engine.propose_draft(id, &person()).await.unwrap();
 }
 
@@ -267,12 +397,27 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
             {"id": "a", "tool": "w.erase", "args": {}}]}"#,
     );
     let engine = engine(&world, &model);
-    let (before, _) = engine.propose(document(two_steps()), &person()).await.unwrap();
-    let done = engine.regenerate(before.id(), regenerate(&["b"])).await.unwrap();
+    let (before, _) = engine
+        .propose(document(two_steps()), &person())
+        .await
+        .unwrap();
+    let done = engine
+        .regenerate(before.id(), regenerate(&["b"]))
+        .await
+        .unwrap();
     let (old, new) = (&before.current().document, &done.review.current().document);
-    assert_eq!((done.review.current().number, done.review.state()), (2, ReviewState::Proposed));
-    assert_eq!(done.review.current().reason.as_deref(), Some("use another tool"));
-    assert_eq!((&new.steps[0], &new.steps[2]), (&old.steps[0], &old.steps[2]));
+    assert_eq!(
+        (done.review.current().number, done.review.state()),
+        (2, ReviewState::Proposed)
+    );
+    assert_eq!(
+        done.review.current().reason.as_deref(),
+        Some("use another tool")
+    );
+    assert_eq!(
+        (&new.steps[0], &new.steps[2]),
+        (&old.steps[0], &old.steps[2])
+    );
     assert_eq!(new.steps[1].tool.as_deref(), Some("r.look"));
     assert_eq!((&new.title, &new.variables), (&old.title, &old.variables));
     assert!(!done.diff.is_empty());
@@ -280,7 +425,10 @@ async fn steps_nobody_asked_about_come_back_as_they_were() {
     let asked = &model.asked()[0];
     assert!(text(&asked.messages[1]).contains("use another tool"));
     let schema = asked.schema.as_ref().unwrap().schema.to_string();
-    assert!(!schema.contains("step_c") && schema.contains("step_b"), "{schema}");
+    assert!(
+        !schema.contains("step_c") && schema.contains("step_b"),
+        "{schema}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -288,13 +436,26 @@ async fn what_people_said_is_told_to_whoever_writes_the_plan_again() {
     let world = World::new();
     let model = ScriptedModel::default().says(GOOD);
     let engine = engine(&world, &model);
-    let (review, _) = engine.propose(document(two_steps()), &person()).await.unwrap();
+    let (review, _) = engine
+        .propose(document(two_steps()), &person())
+        .await
+        .unwrap();
     let shown = planwright_core::run::Shown::Version(1);
-    engine.reject(review.id(), shown, &person(), "it looks\nonly once").await.unwrap();
-    let order = RegenerateOrder { feedback: None, ..regenerate(&[]) };
+    engine
+        .reject(review.id(), shown, &person(), "it looks\nonly once")
+        .await
+        .unwrap();
+    let order = RegenerateOrder {
+        feedback: None,
+        ..regenerate(&[])
+    };
     let done = engine.regenerate(review.id(), order).await.unwrap();
     assert_eq!(done.review.current().document.steps.len(), 2);
-    assert_eq!(done.review.current().document.goal.as_deref(), Some("look"), "what it is for stays");
+    assert_eq!(
+        done.review.current().document.goal.as_deref(),
+        Some("look"),
+        "what it is for stays"
+    );
     assert!(text(&model.asked()[0].messages[1]).contains("it looks only once"));
 }
 
@@ -303,14 +464,22 @@ async fn a_plan_that_is_executing_is_not_written_again() {
     let world = World::new();
     let model = ScriptedModel::default().says(GOOD);
     let engine = engine(&world, &model);
-    let id =
-        approved(&engine, json!({"id": "p", "steps": [{"id": "a", "tool": "r.read", "args": {"ms": 1000}}]}))
-            .await;
+    let id = approved(
+        &engine,
+        json!({"id": "p", "steps": [{"id": "a", "tool": "r.read", "args": {"ms": 1000}}]}),
+    )
+    .await;
     let mut handle = engine.start(&id, options()).await.unwrap();
     let refused = engine.regenerate(&id, regenerate(&[])).await;
-    assert!(matches!(refused, Err(CreateError::Executing(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(CreateError::Executing(_))),
+        "{refused:?}"
+    );
     handle.wait().await.unwrap();
-    assert!(matches!(engine.regenerate(&id, regenerate(&["zzz"])).await, Err(CreateError::NoSuchStep(_))));
+    assert!(matches!(
+        engine.regenerate(&id, regenerate(&["zzz"])).await,
+        Err(CreateError::NoSuchStep(_))
+    ));
     assert!(engine.regenerate(&id, regenerate(&[])).await.is_ok());
 }
 
@@ -328,17 +497,33 @@ async fn the_rest_of_a_failed_run_is_planned_again_around_what_was_done() {
             {"id": "c", "tool": "r.read", "args": {}, "dependsOn": ["b"]}]}),
     )
     .await;
-    let run = engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "failed");
-    let replanned = engine.replan(&run, &PlannerOptions::default()).await.unwrap();
-    let ids: Vec<_> =
-        replanned.document.steps.iter().map(|step| step.id.as_ref().unwrap().to_string()).collect();
+    let replanned = engine
+        .replan(&run, &PlannerOptions::default())
+        .await
+        .unwrap();
+    let ids: Vec<_> = replanned
+        .document
+        .steps
+        .iter()
+        .map(|step| step.id.as_ref().unwrap().to_string())
+        .collect();
     assert_eq!(ids, ["a", "s1"]);
     assert_eq!(replanned.document.steps[0], run.plan().document().steps[0]);
     assert_eq!(replanned.planning.rounds, 1);
     let asked = model.asked();
     let told = text(&asked[0].messages[1]);
-    assert!(told.contains("it is locked") && told.contains("found it"), "{told}");
+    assert!(
+        told.contains("it is locked") && told.contains("found it"),
+        "{told}"
+    );
     let (review, _) = engine.load_review(&id).await.unwrap();
     assert_eq!(review.current().number, 1, "nothing is stored");
 }
@@ -358,23 +543,44 @@ async fn a_plan_that_lists_its_tools_is_written_again_with_those_only() {
         let asked = model.asked().last().unwrap().clone();
         let schema = asked.schema.unwrap().schema.to_string();
         let told = asked.messages.iter().map(text).collect::<String>();
-        (told.contains("r.look"), schema.contains("r.look"), schema.contains("r.read"))
+        (
+            told.contains("r.look"),
+            schema.contains("r.look"),
+            schema.contains("r.read"),
+        )
     };
     let (before, _) = engine.propose(scoped(&["read"]), &person()).await.unwrap();
     drop(model.clone().says(outside).says(inside));
-    let done = engine.regenerate(before.id(), regenerate(&[])).await.unwrap();
-    assert_eq!(done.planning.rounds, 2, "what is outside the scope goes back");
+    let done = engine
+        .regenerate(before.id(), regenerate(&[]))
+        .await
+        .unwrap();
+    assert_eq!(
+        done.planning.rounds, 2,
+        "what is outside the scope goes back"
+    );
     let first = &model.asked()[0];
-    assert!(!first.messages.iter().any(|message| text(message).contains("r.look")));
+    assert!(
+        !first
+            .messages
+            .iter()
+            .any(|message| text(message).contains("r.look"))
+    );
     assert!(offered().2);
     assert_eq!(done.review.current().document.tools_required, ["read"]);
 
     // Whoever says so gets all of them, and what is used is in the scope from then on.
     drop(model.clone().says(outside));
-    let order = RegenerateOrder { any_tool: true, ..regenerate(&[]) };
+    let order = RegenerateOrder {
+        any_tool: true,
+        ..regenerate(&[])
+    };
     let done = engine.regenerate(before.id(), order).await.unwrap();
     assert_eq!(offered(), (true, true, true));
-    assert_eq!(done.review.current().document.tools_required, ["read", "r.look"]);
+    assert_eq!(
+        done.review.current().document.tools_required,
+        ["read", "r.look"]
+    );
 
     // A scope that nobody wrote down narrows nothing.
     let (open, _) = engine.propose(scoped(&[]), &person()).await.unwrap();
@@ -388,8 +594,14 @@ async fn without_any_tool_of_the_scope_nobody_is_asked() {
     let (world, model) = (World::new(), ScriptedModel::default());
     let engine = engine(&world, &model);
     let plan = json!({"id": "p", "goal": "look", "toolsRequired": ["gone.tool"], "steps": []});
-    let (review, _) = engine.take_in(document(plan), &person(), true, None).await.unwrap();
+    let (review, _) = engine
+        .take_in(document(plan), &person(), true, None)
+        .await
+        .unwrap();
     let refused = engine.regenerate(review.id(), regenerate(&[])).await;
-    assert!(matches!(refused, Err(CreateError::NothingInScope(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(CreateError::NothingInScope(_))),
+        "{refused:?}"
+    );
     assert!(model.asked().is_empty());
 }

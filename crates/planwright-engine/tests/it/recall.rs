@@ -11,7 +11,13 @@ use std::sync::Arc;
 
 async fn ran(engine: &Engine, plan: Value) -> Run {
     let id = approved(engine, plan).await;
-    engine.start(&id, options()).await.unwrap().wait().await.unwrap()
+    engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -20,10 +26,15 @@ async fn the_calls_of_sub_plans_and_executors_count_and_the_steps_that_run_them_
     let model = ScriptedModel::default()
         .wants(wants("r.read", json!({"fail": "no such file"})))
         .wants(wants("r.read", json!({"value": "found"})))
-        .wants(wants("w.write", json!({"value": "never: it is outside the scope"})))
+        .wants(wants(
+            "w.write",
+            json!({"value": "never: it is outside the scope"}),
+        ))
         .says("it says found");
-    let builder =
-        world.builder("one").store(Arc::clone(&world.store) as _, Arc::clone(&world.artifacts) as _);
+    let builder = world.builder("one").store(
+        Arc::clone(&world.store) as _,
+        Arc::clone(&world.artifacts) as _,
+    );
     let engine = builder.model(Arc::new(model.clone())).build();
     let child = json!({"id": "child", "steps": [
         {"id": "each", "tool": "r.read", "forEach": [1, 2], "args": {"value": "${item}"}},

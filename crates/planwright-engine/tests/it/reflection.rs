@@ -12,15 +12,17 @@ use planwright_core::run::{Reflection, Run, RunEvent, RunState, Shown};
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore, ScriptedModel};
 use planwright_engine::port::{ModelError, OwnerId, Store as _};
 use planwright_engine::{
-    CheckCriteriaError, Editing, Engine, EngineBuilder, GivenApproval, RunOptions, StartRunError, Supervisor,
-    SupervisorOptions,
+    CheckCriteriaError, Editing, Engine, EngineBuilder, GivenApproval, RunOptions, StartRunError,
+    Supervisor, SupervisorOptions,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 fn engine_of(world: &World, builder: EngineBuilder) -> Engine {
-    let (store, artifacts) =
-        (Arc::<MemoryStore>::clone(&world.store), Arc::<MemoryArtifacts>::clone(&world.artifacts));
+    let (store, artifacts) = (
+        Arc::<MemoryStore>::clone(&world.store),
+        Arc::<MemoryArtifacts>::clone(&world.artifacts),
+    );
     builder.store(store, artifacts).build()
 }
 
@@ -31,16 +33,29 @@ fn engine(world: &World, name: &str, model: &ScriptedModel) -> Engine {
 /// Policy agrees to what only reads.
 fn engine_auto(world: &World, name: &str, model: &ScriptedModel) -> Engine {
     let policy = Policy::read(&serde_json::from_value(json!({"adjust": "auto"})).unwrap()).unwrap();
-    engine_of(world, world.builder(name).model(Arc::new(model.clone())).policy(Arc::new(policy)))
+    engine_of(
+        world,
+        world
+            .builder(name)
+            .model(Arc::new(model.clone()))
+            .policy(Arc::new(policy)),
+    )
 }
 
 fn reflecting(max_cycles: u32) -> RunOptions {
-    let reflection = Reflection { max_cycles, ..Reflection::default() };
-    RunOptions { reflection: Some(reflection), ..options() }
+    let reflection = Reflection {
+        max_cycles,
+        ..Reflection::default()
+    };
+    RunOptions {
+        reflection: Some(reflection),
+        ..options()
+    }
 }
 
 fn says(assessment: &str, adjustments: Value) -> String {
-    json!({"assessment": assessment, "reasoning": "because", "adjustments": adjustments}).to_string()
+    json!({"assessment": assessment, "reasoning": "because", "adjustments": adjustments})
+        .to_string()
 }
 
 /// `a` is written, `b` fails with these arguments, `c` waits for it.
@@ -66,42 +81,64 @@ fn always_another_try() -> ScriptedModel {
 
 async fn start(engine: &Engine, plan: Value, options: RunOptions) -> Run {
     let id = approved(engine, plan).await;
-    engine.start(&id, options).await.unwrap().wait().await.unwrap()
+    engine
+        .start(&id, options)
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap()
 }
 
 async fn approve_current(engine: &Engine, id: &PlanId) {
     let (review, _) = engine.load_review(id).await.unwrap();
     let shown = Shown::Version(review.current().number);
-    engine.approve(id, &Map::new(), shown, &person(), Assurance::Terminal).await.unwrap();
+    engine
+        .approve(id, &Map::new(), shown, &person(), Assurance::Terminal)
+        .await
+        .unwrap();
 }
 
 fn kinds(world: &World, run: &RunId) -> Vec<&'static str> {
-    let told = entries(&*world.store, run).into_iter().filter_map(|entry| match entry.event {
-        RunEvent::ModelUsed { .. } => Some("used"),
-        RunEvent::RunReflected { .. } => Some("reflected"),
-        RunEvent::RunAdjusted { .. } => Some("adjusted"),
-        RunEvent::RunFailed { .. } => Some("failed"),
-        RunEvent::RunGivenUp { .. } => Some("given up"),
-        RunEvent::RunCompleted { .. } => Some("completed"),
-        _ => None,
-    });
+    let told = entries(&*world.store, run)
+        .into_iter()
+        .filter_map(|entry| match entry.event {
+            RunEvent::ModelUsed { .. } => Some("used"),
+            RunEvent::RunReflected { .. } => Some("reflected"),
+            RunEvent::RunAdjusted { .. } => Some("adjusted"),
+            RunEvent::RunFailed { .. } => Some("failed"),
+            RunEvent::RunGivenUp { .. } => Some("given up"),
+            RunEvent::RunCompleted { .. } => Some("completed"),
+            _ => None,
+        });
     told.collect()
 }
 
 fn given_up(world: &World, run: &Run) -> String {
-    let reason = entries(&*world.store, run.id()).into_iter().find_map(|entry| match entry.event {
-        RunEvent::RunGivenUp { reason, .. } => Some(reason),
-        _ => None,
-    });
+    let reason = entries(&*world.store, run.id())
+        .into_iter()
+        .find_map(|entry| match entry.event {
+            RunEvent::RunGivenUp { reason, .. } => Some(reason),
+            _ => None,
+        });
     reason.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_somebody_agreed() {
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
+    );
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
-    assert_eq!((run.status(), *run.state() == RunState::Adjusted { version: 2 }), ("adjusted", true));
+    assert_eq!(
+        (
+            run.status(),
+            *run.state() == RunState::Adjusted { version: 2 }
+        ),
+        ("adjusted", true)
+    );
     assert_eq!(kinds(&world, run.id()), ["used", "reflected", "adjusted"]);
 
     // The new version is the reflector's, with its reasons, and nobody agreed to it.
@@ -111,30 +148,67 @@ async fn a_failed_step_is_looked_at_once_and_retried_with_other_arguments_once_s
     assert_eq!(review.current().reason.as_deref(), Some("because"));
     assert_eq!(engine.status(&review).await.unwrap().as_str(), "proposed");
     let refused = engine.resume(&id, options()).await.unwrap_err();
-    assert!(matches!(refused, StartRunError::Refused(Refusal::NotApproved)), "{refused}");
+    assert!(
+        matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
+        "{refused}"
+    );
 
     // Only the change is asked about.
     let candidate = engine.candidate(&review, &Map::new()).await.unwrap();
-    let asked = engine.reapproval(&review, &candidate).await.unwrap().unwrap();
+    let asked = engine
+        .reapproval(&review, &candidate)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(asked.since.version, 1);
-    assert_eq!(asked.agreed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a", "c"]);
-    assert_eq!(asked.diff.steps.iter().map(|step| step.id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(
+        asked
+            .agreed
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["a", "c"]
+    );
+    assert_eq!(
+        asked
+            .diff
+            .steps
+            .iter()
+            .map(|step| step.id.as_str())
+            .collect::<Vec<_>>(),
+        ["b"]
+    );
 
     approve_current(&engine, &id).await;
-    let went_on = engine.resume(&id, options()).await.unwrap().wait().await.unwrap();
+    let went_on = engine
+        .resume(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(went_on.status(), "completed");
     assert_eq!(world.called(), ["a", "b", "b", "c"]);
     assert_eq!(world.made()[3].args["value"], "got found");
     // It completed after an adjustment: nobody looks again.
-    assert_eq!((kinds(&world, went_on.id()), model.asked().len()), (vec!["completed"], 1));
+    assert_eq!(
+        (kinds(&world, went_on.id()), model.asked().len()),
+        (vec!["completed"], 1)
+    );
     let carried = went_on.start().reflection.clone().unwrap();
-    assert_eq!((carried.cycles, carried.continues.as_ref()), (1, Some(run.id())));
+    assert_eq!(
+        (carried.cycles, carried.continues.as_ref()),
+        (1, Some(run.id()))
+    );
     assert_eq!((carried.spent.calls, carried.spent.tokens), (2, 15));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_went_well_is_looked_at_once_and_complete_ends_it() {
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("complete", json!([]))));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("complete", json!([]))),
+    );
     let engine = engine(&world, "one", &model);
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
     let run = start(&engine, plan, reflecting(3)).await;
@@ -147,7 +221,11 @@ async fn what_went_well_is_looked_at_once_and_complete_ends_it() {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_the_model_says_a_failed_step_stays_a_failure() {
-    for answer in [says("complete", json!([])), says("on_track", json!([])), says("failed", json!([]))] {
+    for answer in [
+        says("complete", json!([])),
+        says("on_track", json!([])),
+        says("failed", json!([])),
+    ] {
         let (world, model) = (World::new(), ScriptedModel::default().says(answer.clone()));
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
@@ -160,9 +238,14 @@ async fn whatever_the_model_says_a_failed_step_stays_a_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn nonsense_and_silence_after_a_failed_step_are_never_a_success() {
-    let unavailable = || ModelError::Unavailable { model: "m".into(), message: "down".into() };
+    let unavailable = || ModelError::Unavailable {
+        model: "m".into(),
+        message: "down".into(),
+    };
     for model in [
-        ScriptedModel::default().says("I think it went great!").says("{\"assessment\": \"splendid\"}"),
+        ScriptedModel::default()
+            .says("I think it went great!")
+            .says("{\"assessment\": \"splendid\"}"),
         ScriptedModel::default().says("").says("[]"),
         ScriptedModel::default()
             .says(r#"{"assessment": "needs_adjustment", "adjustments": "all"}"#)
@@ -181,19 +264,31 @@ async fn nonsense_and_silence_after_a_failed_step_are_never_a_success() {
     let world = World::new();
     let engine = engine(&world, "one", &ScriptedModel::default());
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
-    assert_eq!(start(&engine, plan, reflecting(3)).await.status(), "completed");
+    assert_eq!(
+        start(&engine, plan, reflecting(3)).await.status(),
+        "completed"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn off_track_without_adjustments_fails_with_the_reasoning() {
     for (plan, expected) in [
         (failing("w.write"), "off track: because"),
-        (json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]}), "off track: because"),
+        (
+            json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]}),
+            "off track: because",
+        ),
     ] {
-        let (world, model) = (World::new(), ScriptedModel::default().says(says("off_track", json!([]))));
+        let (world, model) = (
+            World::new(),
+            ScriptedModel::default().says(says("off_track", json!([]))),
+        );
         let engine = engine(&world, "one", &model);
         let run = start(&engine, plan, reflecting(3)).await;
-        assert_eq!((run.status(), given_up(&world, &run)), ("failed", expected.to_owned()));
+        assert_eq!(
+            (run.status(), given_up(&world, &run)),
+            ("failed", expected.to_owned())
+        );
     }
 }
 
@@ -207,16 +302,24 @@ async fn a_run_that_nobody_wants_looked_at_asks_no_model() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_can_ask_for_it_itself() {
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("failed", json!([]))));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("failed", json!([]))),
+    );
     let engine = engine(&world, "one", &model);
     let mut plan = failing("w.write");
     plan["limits"] = json!({"onFailure": "reflect", "maxCycles": 2});
     let run = start(&engine, plan, options()).await;
     assert_eq!((run.status(), model.asked().len()), ("failed", 1));
     assert_eq!(run.start().reflection.as_ref().unwrap().max_cycles, 2);
-    let well =
-        json!({"id": "q", "limits": {"onFailure": "reflect"}, "steps": [{"id": "a", "tool": "r.read"}]});
-    assert_eq!((start(&engine, well, options()).await.status(), model.asked().len()), ("completed", 1));
+    let well = json!({"id": "q", "limits": {"onFailure": "reflect"}, "steps": [{"id": "a", "tool": "r.read"}]});
+    assert_eq!(
+        (
+            start(&engine, well, options()).await.status(),
+            model.asked().len()
+        ),
+        ("completed", 1)
+    );
 }
 
 /// A model that has always the same idea, as long as the run has cycles.
@@ -226,7 +329,15 @@ async fn cycle(world: &World, engine: &Engine, plan: Value, options: RunOptions)
         let last = runs.last().unwrap();
         let id = last.plan().id().clone();
         approve_current(engine, &id).await;
-        runs.push(engine.go_on(last.id(), RunOptions::new(person())).await.unwrap().wait().await.unwrap());
+        runs.push(
+            engine
+                .go_on(last.id(), RunOptions::new(person()))
+                .await
+                .unwrap()
+                .wait()
+                .await
+                .unwrap(),
+        );
         assert!(runs.len() < 20, "{:?}", world.called());
     }
     runs
@@ -239,8 +350,14 @@ async fn cycles_never_exceed_the_maximum() {
         let model = always_another_try();
         let engine = engine(&world, "one", &model);
         let runs = cycle(&world, &engine, failing("w.write"), reflecting(max)).await;
-        assert_eq!((runs.len(), model.asked().len()), (max as usize + 1, max as usize));
-        assert_eq!((runs.last().unwrap().status(), world.calls_of("a")), ("failed", 1));
+        assert_eq!(
+            (runs.len(), model.asked().len()),
+            (max as usize + 1, max as usize)
+        );
+        assert_eq!(
+            (runs.last().unwrap().status(), world.calls_of("a")),
+            ("failed", 1)
+        );
     }
 }
 
@@ -248,13 +365,20 @@ async fn cycles_never_exceed_the_maximum() {
 async fn the_same_idea_twice_is_no_progress() {
     let world = World::new();
     let again = || says("needs_adjustment", json!([{"type": "retry", "step": "b"}]));
-    let model = ScriptedModel::default().says(again()).says(again()).says(again());
+    let model = ScriptedModel::default()
+        .says(again())
+        .says(again())
+        .says(again());
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), reflecting(10)).await;
     assert_eq!((runs.len(), world.calls_of("b")), (2, 2));
     let last = runs.last().unwrap();
     assert_eq!(last.status(), "failed");
-    assert!(given_up(&world, last).contains("no progress"), "{}", given_up(&world, last));
+    assert!(
+        given_up(&world, last).contains("no progress"),
+        "{}",
+        given_up(&world, last)
+    );
     // A step that is tried again as it is makes no other version, but it is agreed to anew.
     assert_eq!(runs[1].start().version, 1);
 }
@@ -262,20 +386,37 @@ async fn the_same_idea_twice_is_no_progress() {
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_tried_again_as_it_is_needs_consent_too() {
     let world = World::new();
-    let model =
-        ScriptedModel::default().says(says("needs_adjustment", json!([{"type": "retry", "step": "b"}])));
+    let model = ScriptedModel::default().says(says(
+        "needs_adjustment",
+        json!([{"type": "retry", "step": "b"}]),
+    ));
     let engine = engine_auto(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     assert_eq!(*run.state(), RunState::Adjusted { version: 1 });
     let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
     assert!(continuation.diff.is_empty() && !continuation.by_policy);
-    assert_eq!(continuation.again.iter().map(ToString::to_string).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(
+        continuation
+            .again
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["b"]
+    );
     assert!(engine.go_on(run.id(), options()).await.is_err());
     assert_eq!(world.called(), ["a", "b"]);
     // Nothing but the run tells it from a plan that is over, and it is found all the same.
-    let info = world.store.info(&StreamName::Plan(run.plan().id().clone())).await.unwrap().unwrap();
+    let info = world
+        .store
+        .info(&StreamName::Plan(run.plan().id().clone()))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(info.status.status, "opened");
-    assert_eq!(engine.may_wait().await.unwrap().plans, std::slice::from_ref(&info));
+    assert_eq!(
+        engine.may_wait().await.unwrap().plans,
+        std::slice::from_ref(&info)
+    );
     assert_eq!(engine.may_stand("proposed").await.unwrap(), [info]);
 }
 
@@ -288,7 +429,14 @@ async fn tokens_bound_the_whole_work() {
     let mut order = reflecting(10);
     order.reflection.as_mut().unwrap().max_tokens = Some(40);
     let runs = cycle(&world, &engine, failing("w.write"), order).await;
-    assert_eq!((runs.len(), model.asked().len(), runs.last().unwrap().status()), (4, 3, "failed"));
+    assert_eq!(
+        (
+            runs.len(),
+            model.asked().len(),
+            runs.last().unwrap().status()
+        ),
+        (4, 3, "failed")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,12 +452,16 @@ async fn budgets_hold_over_all_runs_of_the_same_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_again_about_the_rest() {
+async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_again_about_the_rest()
+{
     let look_first = json!([
         {"type": "add_before", "step": "b", "new": {"id": "look", "tool": "r.look", "args": {"value": "here"}}},
         {"type": "retry", "step": "b", "args": {"value": "${look}"}},
     ]);
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", look_first)));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", look_first)),
+    );
     let engine = engine_auto(&world, "one", &model);
     let plan = json!({"id": "p", "steps": [
         {"id": "a", "tool": "w.write"},
@@ -319,23 +471,51 @@ async fn policy_agrees_by_itself_to_what_only_reads_and_people_are_not_asked_aga
     ]});
     let run = start(&engine, plan, reflecting(3)).await;
     assert_eq!(run.status(), "adjusted");
-    let went_on = engine.resume(run.plan().id(), options()).await.unwrap().wait().await.unwrap();
-    assert_eq!(went_on.status(), "completed", "{:?}", went_on.report(went_on.updated_at()));
+    let went_on = engine
+        .resume(run.plan().id(), options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    assert_eq!(
+        went_on.status(),
+        "completed",
+        "{:?}",
+        went_on.report(went_on.updated_at())
+    );
     let mut called = world.called();
     called.sort_unstable();
     assert_eq!(called, ["a", "b", "b", "c", "look", "slow"]);
     let consent = went_on.start().consent.clone().unwrap();
-    assert!(consent.approved_by.iter().all(|by| by.kind == PrincipalKind::Policy));
-    assert_eq!(consent.agreed.iter().collect::<Vec<_>>(), ["a", "c", "slow"]);
+    assert!(
+        consent
+            .approved_by
+            .iter()
+            .all(|by| by.kind == PrincipalKind::Policy)
+    );
+    assert_eq!(
+        consent.agreed.iter().collect::<Vec<_>>(),
+        ["a", "c", "slow"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_of_two_people_and_policy_are_not_two_people() {
-    let answer = says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]));
+    let answer = says(
+        "needs_adjustment",
+        json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]),
+    );
     let (world, model) = (World::new(), ScriptedModel::default().says(answer));
     let rules = json!({"adjust": "auto", "approval": {"required": 2}});
     let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
-    let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+    let engine = engine_of(
+        &world,
+        world
+            .builder("one")
+            .model(Arc::new(model))
+            .policy(Arc::new(policy)),
+    );
     let plan = json!({"id": "p", "steps": [
         {"id": "a", "tool": "r.read", "args": {"value": "evil"}},
         {"id": "slow", "tool": "r.read", "args": {"ms": 1000}},
@@ -348,37 +528,82 @@ async fn one_of_two_people_and_policy_are_not_two_people() {
         let shown = Shown::Version(review.current().number);
         let mut given = GivenApproval::new(shown, Principal::person(name), Assurance::Terminal);
         given.late.insert("c".to_owned(), choice.parse().unwrap());
-        engine.approve_on_terms(review.id(), &Map::new(), &given).await.unwrap();
+        engine
+            .approve_on_terms(review.id(), &Map::new(), &given)
+            .await
+            .unwrap();
     };
     agree("bob", "args.to != 'evil'").await;
     agree("eve", "args.to != 'evil'").await;
-    let run = engine.start(review.id(), reflecting(3)).await.unwrap().wait().await.unwrap();
+    let run = engine
+        .start(review.id(), reflecting(3))
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "adjusted");
-    // One says yes to the change and to any value. Policy agrees too, and what the two had said before still holds.
+    // One says yes to the change and to any value. Policy agrees too, and what the two had said
+    // before still holds.
     agree("bob", "any").await;
-    let went_on = engine.go_on(run.id(), options()).await.unwrap().wait().await.unwrap();
-    assert_eq!((status_of(&went_on, "c"), world.calls_of("c")), ("failed", 0));
+    let went_on = engine
+        .go_on(run.id(), options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    assert_eq!(
+        (status_of(&went_on, "c"), world.calls_of("c")),
+        ("failed", 0)
+    );
     let consent = went_on.start().consent.clone().unwrap();
-    assert!(consent.approved_by.iter().all(|by| by.kind == PrincipalKind::Policy));
+    assert!(
+        consent
+            .approved_by
+            .iter()
+            .all(|by| by.kind == PrincipalKind::Policy)
+    );
     assert!(consent.agreed.contains("c"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_policy_agrees_to_after_an_adjustment_begins_no_other_run() {
-    let answer = says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]));
+    let answer = says(
+        "needs_adjustment",
+        json!([{"type": "retry", "step": "b", "args": {"value": "x"}}]),
+    );
     let (world, model) = (World::new(), ScriptedModel::default().says(answer));
     let rules = json!({"adjust": "auto", "approval": {"uses": 2, "expires_after": "1h"}});
     let policy = Policy::read(&serde_json::from_value(rules).unwrap()).unwrap();
-    let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+    let engine = engine_of(
+        &world,
+        world
+            .builder("one")
+            .model(Arc::new(model))
+            .policy(Arc::new(policy)),
+    );
     let plan = json!({"id": "p", "steps": [
         {"id": "a", "tool": "w.write"},
         {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
     ]});
     let run = start(&engine, plan, reflecting(3)).await;
-    let went_on = engine.go_on(run.id(), options()).await.unwrap().wait().await.unwrap();
+    let went_on = engine
+        .go_on(run.id(), options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(went_on.status(), "completed");
-    let refused = engine.start(went_on.plan().id(), options()).await.unwrap_err();
-    assert!(matches!(refused, StartRunError::Refused(Refusal::NotApproved)), "{refused}");
+    let refused = engine
+        .start(went_on.plan().id(), options())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
+        "{refused}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -387,8 +612,7 @@ async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor()
         {"type": "add_before", "step": "b", "new": {"id": "look", "tool": "r.look", "args": {"of": "ok"}}},
         {"type": "retry", "step": "b", "args": {"value": "x"}},
     ]);
-    let rules =
-        json!({"rules": [{"tool": "r.look", "if": "args.of != 'ok'", "then": "ask"}], "adjust": "auto"});
+    let rules = json!({"rules": [{"tool": "r.look", "if": "args.of != 'ok'", "then": "ask"}], "adjust": "auto"});
     let plan = json!({"id": "p", "steps": [
         {"id": "slow", "tool": "r.read", "args": {"ms": 1000}},
         {"id": "b", "tool": "r.read", "args": {"fail": "no such file"}},
@@ -399,7 +623,13 @@ async fn policy_never_agrees_to_tools_that_an_added_step_brings_to_an_executor()
         let model = ScriptedModel::default().says(says("needs_adjustment", look_first.clone()));
         let world = World::new();
         let policy = Policy::read(&serde_json::from_value(rules.clone()).unwrap()).unwrap();
-        let engine = engine_of(&world, world.builder("one").model(Arc::new(model)).policy(Arc::new(policy)));
+        let engine = engine_of(
+            &world,
+            world
+                .builder("one")
+                .model(Arc::new(model))
+                .policy(Arc::new(policy)),
+        );
         let mut plan = plan.clone();
         plan["toolsRequired"] = listed;
         let run = start(&engine, plan, reflecting(3)).await;
@@ -417,7 +647,8 @@ async fn policy_never_agrees_to_a_write() {
         json!([{"type": "retry", "step": "b", "args": {"value": "x"}}, {"type": "modify", "step": "c", "args": {"value": "other"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "w.write"}}]),
         json!([{"type": "replace", "step": "b", "new": {"tool": "s.save"}}]),
-        // Leaving out what failed is no success, and what was to come before a write is part of what was agreed to.
+        // Leaving out what failed is no success, and what was to come before a write is part of
+        // what was agreed to.
         json!([{"type": "skip", "step": "b"}]),
         json!([{"type": "skip", "step": "b"}, {"type": "skip", "step": "c"}]),
         json!([{"type": "retry", "step": "b", "args": {"value": "fine"}}]),
@@ -427,9 +658,20 @@ async fn policy_never_agrees_to_a_write() {
         let engine = engine_auto(&world, "one", &model);
         let run = start(&engine, failing("r.read"), reflecting(3)).await;
         assert_eq!(run.status(), "adjusted", "{adjustment}");
-        assert!(!engine.continuation(run.id()).await.unwrap().unwrap().by_policy, "{adjustment}");
+        assert!(
+            !engine
+                .continuation(run.id())
+                .await
+                .unwrap()
+                .unwrap()
+                .by_policy,
+            "{adjustment}"
+        );
         let refused = engine.go_on(run.id(), options()).await.unwrap_err();
-        assert!(matches!(refused, StartRunError::Refused(Refusal::NotApproved)), "{refused}");
+        assert!(
+            matches!(refused, StartRunError::Refused(Refusal::NotApproved)),
+            "{refused}"
+        );
         assert_eq!(world.called(), ["a", "b"]);
     }
 }
@@ -455,17 +697,30 @@ async fn what_cannot_be_adjusted_is_refused_as_a_whole_and_the_run_fails() {
         let engine = engine(&world, "one", &model);
         let run = start(&engine, failing("w.write"), reflecting(3)).await;
         assert_eq!((run.status(), model.asked().len()), ("failed", 2), "{bad}");
-        assert!(given_up(&world, &run).contains("cannot be made"), "{}", given_up(&world, &run));
+        assert!(
+            given_up(&world, &run).contains("cannot be made"),
+            "{}",
+            given_up(&world, &run)
+        );
         let (review, _) = engine.load_review(run.plan().id()).await.unwrap();
-        assert_eq!((review.current().number, world.called()), (1, vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(
+            (review.current().number, world.called()),
+            (1, vec!["a".to_owned(), "b".to_owned()])
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_model_may_say_it_again_if_it_cannot_be_used() {
     let model = ScriptedModel::default()
-        .says(says("needs_adjustment", json!([{"type": "modify", "step": "a", "args": {}}])))
-        .says(format!("Sorry!\n```json\n{}\n```", says("needs_adjustment", retry_b())));
+        .says(says(
+            "needs_adjustment",
+            json!([{"type": "modify", "step": "a", "args": {}}]),
+        ))
+        .says(format!(
+            "Sorry!\n```json\n{}\n```",
+            says("needs_adjustment", retry_b())
+        ));
     let world = World::new();
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
@@ -482,12 +737,18 @@ async fn nothing_that_was_executed_after_a_skipped_step_is_executed_again() {
         {"id": "write", "tool": "w.write", "dependsOn": ["check"]},
         {"id": "b", "tool": "w.write", "dependsOn": ["write"], "args": {"fail": "no"}},
     ]});
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
+    );
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, plan, reflecting(3)).await;
     assert_eq!(
         (runs[1].status(), world.called()),
-        ("completed", vec!["write".to_owned(), "b".to_owned(), "b".to_owned()])
+        (
+            "completed",
+            vec!["write".to_owned(), "b".to_owned(), "b".to_owned()]
+        )
     );
     assert_eq!(status_of(&runs[1], "check"), "skipped");
 }
@@ -498,20 +759,33 @@ async fn an_unknown_outcome_is_for_people_and_not_for_a_model() {
         {"id": "u", "tool": "w.write", "timeoutSeconds": 1, "args": {"ms": 5000, "stop": "lost"}},
         {"id": "b", "tool": "r.read", "args": {"ms": 3000, "fail": "no"}},
     ]});
-    let answer = says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {}}]));
-    let (world, model) = (World::new(), ScriptedModel::default().says(answer.clone()).says(answer));
+    let answer = says(
+        "needs_adjustment",
+        json!([{"type": "retry", "step": "b", "args": {}}]),
+    );
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(answer.clone()).says(answer),
+    );
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, reflecting(3)).await;
     if status_of(&run, "u") == "outcome_unknown" {
         assert_eq!(run.status(), "failed");
-        assert!(given_up(&world, &run).contains("nobody knows"), "{}", given_up(&world, &run));
+        assert!(
+            given_up(&world, &run).contains("nobody knows"),
+            "{}",
+            given_up(&world, &run)
+        );
     }
     assert_eq!(world.calls_of("u"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
+    );
     let engine = engine(&world, "one", &model);
     let mut plan = failing("w.write");
     plan["steps"][1]["args"]["ms"] = json!(1000);
@@ -519,11 +793,22 @@ async fn a_plan_that_somebody_edits_meanwhile_is_not_adjusted() {
     let mut handle = engine.start(&id, reflecting(3)).await.unwrap();
     after(500).await;
     plan["title"] = json!("Another title");
-    let editing = Editing { based_on: 1, by: person(), reason: None };
-    engine.edit(&id, serde_json::from_value(plan).unwrap(), &editing).await.unwrap();
+    let editing = Editing {
+        based_on: 1,
+        by: person(),
+        reason: None,
+    };
+    engine
+        .edit(&id, serde_json::from_value(plan).unwrap(), &editing)
+        .await
+        .unwrap();
     let run = handle.wait().await.unwrap();
     assert_eq!(run.status(), "failed");
-    assert!(given_up(&world, &run).contains("somebody made version 2"), "{}", given_up(&world, &run));
+    assert!(
+        given_up(&world, &run).contains("somebody made version 2"),
+        "{}",
+        given_up(&world, &run)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -568,11 +853,16 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
             let world = World::new();
             let model = || ScriptedModel::default().says(says("needs_adjustment", retry_b()));
             let mut plan = failing("s.save");
-            (plan["steps"][0]["tool"], plan["steps"][2]["tool"]) = (json!("s.save"), json!("s.save"));
+            (plan["steps"][0]["tool"], plan["steps"][2]["tool"]) =
+                (json!("s.save"), json!("s.save"));
             let id = approved(&engine_auto(&world, "zero", &model()), plan).await;
             let faulty = FaultyStore::failing(&world, at, written);
-            let policy = Policy::read(&serde_json::from_value(json!({"adjust": "auto"})).unwrap()).unwrap();
-            let builder = world.builder("one").model(Arc::new(model())).policy(Arc::new(policy));
+            let policy =
+                Policy::read(&serde_json::from_value(json!({"adjust": "auto"})).unwrap()).unwrap();
+            let builder = world
+                .builder("one")
+                .model(Arc::new(model()))
+                .policy(Arc::new(policy));
             let dying = faulty.engine_of(&world, builder);
             let first = match dying.start(&id, reflecting(3)).await {
                 Ok(mut handle) => handle.wait().await.ok(),
@@ -583,7 +873,9 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
             // Whoever comes next finds it where it is.
             let next = engine_auto(&world, "two", &model());
             let (review, _) = next.load_review(&id).await.unwrap();
-            let Some(opened) = review.runs().last().cloned() else { continue };
+            let Some(opened) = review.runs().last().cloned() else {
+                continue;
+            };
             let (mut run, _) = next.load_run(&opened.run, &review).await.unwrap();
             for _ in 0..5 {
                 if let RunState::Adjusted { .. } = run.state() {
@@ -593,11 +885,21 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
                 } else if run.state().is_terminal() {
                     break;
                 }
-                run = next.resume(&id, options()).await.unwrap().wait().await.unwrap();
+                run = next
+                    .resume(&id, options())
+                    .await
+                    .unwrap()
+                    .wait()
+                    .await
+                    .unwrap();
             }
             assert_eq!(run.status(), "completed", "crash at {at} ({written})");
             let (review, _) = next.load_review(&id).await.unwrap();
-            assert_eq!((review.versions().len(), review.runs().len()), (2, 2), "crash at {at}");
+            assert_eq!(
+                (review.versions().len(), review.runs().len()),
+                (2, 2),
+                "crash at {at}"
+            );
             // Safe calls that were under way may be made again; what was done is not.
             let mut called = world.called();
             called.dedup();
@@ -613,7 +915,10 @@ async fn whenever_the_store_dies_the_work_goes_on_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_policy_may() {
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
+    );
     let engine = engine(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
     let id = approved(&engine, failing("w.write")).await;
@@ -626,7 +931,10 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     let (review, _) = engine.load_review(&id).await.unwrap();
     assert_eq!(engine.status(&review).await.unwrap().as_str(), "completed");
 
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
+    );
     let engine = engine_auto(&world, "one", &model);
     let supervisor = Supervisor::start(engine.clone(), &SupervisorOptions::default());
     let mut plan = failing("r.read");
@@ -638,19 +946,43 @@ async fn a_service_goes_on_when_the_change_is_approved_and_by_itself_where_polic
     let (review, _) = engine.load_review(&id).await.unwrap();
     assert_eq!(review.state(), ReviewState::Proposed);
     let last = StreamName::Run(review.runs().last().unwrap().run.clone());
-    assert_eq!(world.store.info(&last).await.unwrap().unwrap().status.status, "completed");
+    assert_eq!(
+        world
+            .store
+            .info(&last)
+            .await
+            .unwrap()
+            .unwrap()
+            .status
+            .status,
+        "completed"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_adjustment_can_be_approved_with_the_order_to_go_on() {
-    let (world, model) = (World::new(), ScriptedModel::default().says(says("needs_adjustment", retry_b())));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(says("needs_adjustment", retry_b())),
+    );
     let engine = engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), reflecting(3)).await;
     let continuation = engine.continuation(run.id()).await.unwrap().unwrap();
     let shown = Shown::Digest(continuation.candidate.digest);
     let approval = Some(GivenApproval::new(shown, person(), Assurance::Terminal));
-    let went_on =
-        engine.go_on(run.id(), RunOptions { approval, ..options() }).await.unwrap().wait().await.unwrap();
+    let went_on = engine
+        .go_on(
+            run.id(),
+            RunOptions {
+                approval,
+                ..options()
+            },
+        )
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(went_on.status(), "completed");
     // It went on once: nothing is left to go on with.
     assert!(engine.continuation(run.id()).await.unwrap().is_none());
@@ -663,8 +995,8 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
         {"id": "a", "tool": "w.write"},
         {"id": "check", "tool": "r.read", "labels": ["criterion:2"], "args": {"value": {"holds": false}}},
     ]});
-    let answer =
-        json!({"checks": [{"criterion": 1, "holds": true, "evidence": "step a says so"}]}).to_string();
+    let answer = json!({"checks": [{"criterion": 1, "holds": true, "evidence": "step a says so"}]})
+        .to_string();
     let (world, model) = (World::new(), ScriptedModel::default().says(answer));
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
@@ -680,8 +1012,16 @@ async fn criteria_are_decided_by_steps_that_say_so_and_asked_about_otherwise() {
     let checked = engine.check_criteria(run.id(), None).await.unwrap();
     let holds: Vec<Option<bool>> = checked.criteria().iter().map(|check| check.holds).collect();
     assert_eq!(holds, [None, Some(false), None]);
-    let none = start(&engine, json!({"id": "q", "steps": [{"id": "a", "tool": "r.read"}]}), options()).await;
-    assert!(matches!(engine.check_criteria(none.id(), None).await, Err(CheckCriteriaError::NoCriteria)));
+    let none = start(
+        &engine,
+        json!({"id": "q", "steps": [{"id": "a", "tool": "r.read"}]}),
+        options(),
+    )
+    .await;
+    assert!(matches!(
+        engine.check_criteria(none.id(), None).await,
+        Err(CheckCriteriaError::NoCriteria)
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -694,13 +1034,24 @@ async fn a_verdict_that_is_too_large_to_read_is_none() {
     let engine = engine(&world, "one", &model);
     let run = start(&engine, plan, options()).await;
     let checked = engine.check_criteria(run.id(), None).await.unwrap();
-    assert_eq!(checked.criteria()[0].holds, None, "{:?}", checked.criteria());
+    assert_eq!(
+        checked.criteria()[0].holds,
+        None,
+        "{:?}",
+        checked.criteria()
+    );
     assert!(model.asked().is_empty());
 }
 
 fn replanning(max_replans: u32) -> RunOptions {
-    let reflection = Reflection { max_replans, ..Reflection::default() };
-    RunOptions { reflection: Some(reflection), ..options() }
+    let reflection = Reflection {
+        max_replans,
+        ..Reflection::default()
+    };
+    RunOptions {
+        reflection: Some(reflection),
+        ..options()
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -709,25 +1060,43 @@ async fn the_remaining_work_is_planned_anew_once_and_what_was_done_stays_done() 
         json!({"title": "Other", "steps": [{"id": "n", "tool": tool, "args": args, "dependsOn": []}]})
             .to_string()
     };
-    let (world, model) =
-        (World::new(), ScriptedModel::default().says(revised("r.read", json!({"value": "other"}))));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(revised("r.read", json!({"value": "other"}))),
+    );
     let engine = engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(2)).await;
-    assert_eq!((runs.len(), runs[1].status()), (2, "completed"), "{:?}", world.called());
+    assert_eq!(
+        (runs.len(), runs[1].status()),
+        (2, "completed"),
+        "{:?}",
+        world.called()
+    );
     assert_eq!((world.calls_of("a"), world.calls_of("c")), (1, 0));
     let carried = runs[1].start().reflection.clone().unwrap();
     assert!(carried.replanned && carried.replans == 1 && runs[0].was_replanned());
     assert_eq!(kinds(&world, runs[0].id()), ["used", "adjusted"]);
 
-    // A plan of that kind that fails is not planned anew once more, and neither is one that cannot be written.
+    // A plan of that kind that fails is not planned anew once more, and neither is one that cannot
+    // be written.
     let fails = revised("r.read", json!({"fail": "again"}));
-    let (world, model) = (World::new(), ScriptedModel::default().says(fails.clone()).says(fails));
+    let (world, model) = (
+        World::new(),
+        ScriptedModel::default().says(fails.clone()).says(fails),
+    );
     let engine = self::engine(&world, "one", &model);
     let runs = cycle(&world, &engine, failing("w.write"), replanning(5)).await;
-    assert_eq!((runs.len(), runs[1].status(), model.asked().len()), (2, "failed", 1));
+    assert_eq!(
+        (runs.len(), runs[1].status(), model.asked().len()),
+        (2, "failed", 1)
+    );
     let (world, model) = (World::new(), ScriptedModel::default());
     let engine = self::engine(&world, "one", &model);
     let run = start(&engine, failing("w.write"), replanning(5)).await;
     assert_eq!(run.status(), "failed");
-    assert!(given_up(&world, &run).contains("could not be planned anew"), "{}", given_up(&world, &run));
+    assert!(
+        given_up(&world, &run).contains("could not be planned anew"),
+        "{}",
+        given_up(&world, &run)
+    );
 }

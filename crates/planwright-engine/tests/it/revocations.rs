@@ -11,7 +11,8 @@ use planwright_engine::access::{self, Grant, Minted};
 use planwright_engine::memory::{MemoryTokens, ScriptedModel};
 use planwright_engine::port::{Clock as _, Token, Tokens as _};
 use planwright_engine::{
-    Engine, EngineBuilder, ReviewError, RunCommand, RunOptions, StartRunError, Sweep, Swept, read_entries,
+    Engine, EngineBuilder, ReviewError, RunCommand, RunOptions, StartRunError, Sweep, Swept,
+    read_entries,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -35,24 +36,47 @@ impl Office {
 
     fn with(adjust: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Self {
         let (world, tokens) = (World::new(), Arc::new(MemoryTokens::new()));
-        let builder = adjust(world.builder("one")).store(world.store.clone(), world.artifacts.clone());
+        let builder =
+            adjust(world.builder("one")).store(world.store.clone(), world.artifacts.clone());
         let engine = builder.tokens(Arc::<MemoryTokens>::clone(&tokens)).build();
-        Self { world, engine, tokens }
+        Self {
+            world,
+            engine,
+            tokens,
+        }
     }
 
     async fn token(&self, role: Role, lifetime: Option<Duration>) -> Token {
-        let (grant, now) = (Grant { to: bob(), role, lifetime }, self.world.clock.now());
+        let (grant, now) = (
+            Grant {
+                to: bob(),
+                role,
+                lifetime,
+            },
+            self.world.clock.now(),
+        );
         let (roles, by) = (Roles::default(), person());
-        access::create(&*self.tokens, &roles, &by, &grant, now).await.unwrap().token
+        access::create(&*self.tokens, &roles, &by, &grant, now)
+            .await
+            .unwrap()
+            .token
     }
 
     /// Takes the token away and nothing else, as somebody does who dies before the rest.
     async fn take_away(&self, token: &Token) {
-        assert!(self.tokens.revoke(&token.id, self.world.clock.now()).await.unwrap());
+        assert!(
+            self.tokens
+                .revoke(&token.id, self.world.clock.now())
+                .await
+                .unwrap()
+        );
     }
 
     async fn sweep(&self) -> Swept {
-        self.engine.sweep_approvals(&Sweep::of(bob(), person())).await.unwrap()
+        self.engine
+            .sweep_approvals(&Sweep::of(bob(), person()))
+            .await
+            .unwrap()
     }
 
     /// A plan of this id to which bob agreed.
@@ -65,12 +89,23 @@ impl Office {
     async fn proposed(&self, id: &str) -> PlanId {
         let mut plan = chain(1, "w.write", 10_000);
         plan["id"] = Value::from(id);
-        let (review, _) = self.engine.propose(document(plan), &person()).await.unwrap();
+        let (review, _) = self
+            .engine
+            .propose(document(plan), &person())
+            .await
+            .unwrap();
         review.id().clone()
     }
 
-    async fn agree(&self, plan: &PlanId, by: &Principal, with: Assurance) -> Result<Review, ReviewError> {
-        self.engine.approve(plan, &Map::new(), Shown::Version(1), by, with).await
+    async fn agree(
+        &self,
+        plan: &PlanId,
+        by: &Principal,
+        with: Assurance,
+    ) -> Result<Review, ReviewError> {
+        self.engine
+            .approve(plan, &Map::new(), Shown::Version(1), by, with)
+            .await
     }
 
     async fn refused(&self, plan: &PlanId) -> String {
@@ -80,7 +115,14 @@ impl Office {
     }
 
     async fn runs(&self, plan: &PlanId) -> bool {
-        let run = self.engine.start(plan, options()).await.unwrap().wait().await.unwrap();
+        let run = self
+            .engine
+            .start(plan, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
         run.status() == "completed"
     }
 
@@ -94,13 +136,19 @@ impl Office {
             }
             Ok(())
         };
-        read_entries(&*self.world.store, &stream, note).await.unwrap();
+        read_entries(&*self.world.store, &stream, note)
+            .await
+            .unwrap();
         revoked
     }
 }
 
 fn ids(swept: &Swept) -> Vec<&str> {
-    let mut ids: Vec<&str> = swept.plans.iter().map(|review| review.id().as_str()).collect();
+    let mut ids: Vec<&str> = swept
+        .plans
+        .iter()
+        .map(|review| review.id().as_str())
+        .collect();
     ids.sort_unstable();
     ids
 }
@@ -108,37 +156,60 @@ fn ids(swept: &Swept) -> Vec<&str> {
 #[tokio::test(start_paused = true)]
 async fn what_was_approved_with_a_token_is_void_once_the_last_one_is_revoked() {
     let office = Office::new();
-    let (first, second) = (office.token(Role::Approver, None).await, office.token(Role::Admin, None).await);
+    let (first, second) = (
+        office.token(Role::Approver, None).await,
+        office.token(Role::Admin, None).await,
+    );
     let viewer = office.token(Role::Viewer, None).await;
-    let (one, two) =
-        (office.approved("one", Assurance::Token).await, office.approved("two", Assurance::Token).await);
+    let (one, two) = (
+        office.approved("one", Assurance::Token).await,
+        office.approved("two", Assurance::Token).await,
+    );
     let terminal = office.approved("terminal", Assurance::Terminal).await;
     for token in [&first, &viewer] {
         office.take_away(token).await;
-        assert!(office.sweep().await.plans.is_empty(), "another token lets him approve");
+        assert!(
+            office.sweep().await.plans.is_empty(),
+            "another token lets him approve"
+        );
     }
     after(1).await;
     office.take_away(&second).await;
     let swept = office.sweep().await;
-    assert_eq!((ids(&swept), swept.running.len(), swept.failed.len()), (vec!["one", "two"], 0, 0));
+    assert_eq!(
+        (ids(&swept), swept.running.len(), swept.failed.len()),
+        (vec!["one", "two"], 0, 0)
+    );
     assert!(office.sweep().await.plans.is_empty(), "once is enough");
     for plan in [&one, &two] {
         let words = "the approval of person bob was revoked by person ada before it was used";
         assert_eq!(office.refused(plan).await, words);
     }
-    assert!(office.runs(&terminal).await, "what he agreed to elsewhere has nothing to do with a token");
-    office.agree(&one, &person(), Assurance::Terminal).await.unwrap();
+    assert!(
+        office.runs(&terminal).await,
+        "what he agreed to elsewhere has nothing to do with a token"
+    );
+    office
+        .agree(&one, &person(), Assurance::Terminal)
+        .await
+        .unwrap();
     assert!(office.runs(&one).await, "somebody else agrees");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_was_replaced_or_has_expired_takes_nothing_with_it() {
     let office = Office::new();
-    let token = office.token(Role::Approver, Some(Duration::from_mins(1))).await;
-    let (kept, late) =
-        (office.approved("kept", Assurance::Token).await, office.approved("late", Assurance::Token).await);
+    let token = office
+        .token(Role::Approver, Some(Duration::from_mins(1)))
+        .await;
+    let (kept, late) = (
+        office.approved("kept", Assurance::Token).await,
+        office.approved("late", Assurance::Token).await,
+    );
     let (roles, now) = (Roles::default(), office.world.clock.now());
-    let fresh: Minted = access::rotate(&*office.tokens, &roles, &person(), &token.id, now).await.unwrap();
+    let fresh: Minted = access::rotate(&*office.tokens, &roles, &person(), &token.id, now)
+        .await
+        .unwrap();
     assert!(office.sweep().await.plans.is_empty());
     assert!(office.runs(&kept).await);
     after(120_000).await;
@@ -155,8 +226,15 @@ async fn a_run_does_not_begin_even_if_nobody_swept() {
     office.take_away(&token).await;
     let words = "the approval of person bob was revoked by policy access before it was used";
     assert_eq!(office.refused(&plan).await, words);
-    assert_eq!(office.refused(&plan).await, words, "it is written down once");
-    assert_eq!(office.revocations(&plan).await, [("policy access".to_owned(), "person bob".to_owned())]);
+    assert_eq!(
+        office.refused(&plan).await,
+        words,
+        "it is written down once"
+    );
+    assert_eq!(
+        office.revocations(&plan).await,
+        [("policy access".to_owned(), "person bob".to_owned())]
+    );
     // Access that is given again brings nothing back, and lets him agree again.
     after(1).await;
     office.token(Role::Approver, None).await;
@@ -170,10 +248,16 @@ async fn somebody_else_may_agree_even_if_nobody_swept() {
     let office = Office::new();
     let token = office.token(Role::Approver, None).await;
     let plan = office.approved("p", Assurance::Token).await;
-    let again = office.agree(&plan, &person(), Assurance::Terminal).await.unwrap_err();
+    let again = office
+        .agree(&plan, &person(), Assurance::Terminal)
+        .await
+        .unwrap_err();
     assert!(again.to_string().contains("approved already"), "{again}");
     office.take_away(&token).await;
-    office.agree(&plan, &person(), Assurance::Terminal).await.unwrap();
+    office
+        .agree(&plan, &person(), Assurance::Terminal)
+        .await
+        .unwrap();
     assert!(office.runs(&plan).await);
 }
 
@@ -181,7 +265,12 @@ async fn somebody_else_may_agree_even_if_nobody_swept() {
 async fn a_token_that_nobody_knows_is_no_consent() {
     let office = Office::new();
     let plan = office.approved("p", Assurance::Token).await;
-    assert!(office.refused(&plan).await.contains("was revoked by policy access"));
+    assert!(
+        office
+            .refused(&plan)
+            .await
+            .contains("was revoked by policy access")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,9 +283,16 @@ async fn what_goes_on_is_named_and_goes_on() {
     after(1).await;
     office.take_away(&token).await;
     let swept = office.sweep().await;
-    assert_eq!((swept.plans.len(), swept.running), (0, vec![(plan.clone(), run.clone())]));
+    assert_eq!(
+        (swept.plans.len(), swept.running),
+        (0, vec![(plan.clone(), run.clone())])
+    );
     assert!(office.revocations(&plan).await.is_empty());
-    office.engine.command(&run, RunCommand::Cancel { by: person() }).await.unwrap();
+    office
+        .engine
+        .command(&run, RunCommand::Cancel { by: person() })
+        .await
+        .unwrap();
     assert_eq!(handle.wait().await.unwrap().status(), "cancelled");
     assert!(office.sweep().await.running.is_empty());
 }
@@ -209,7 +305,8 @@ async fn a_sweep_and_a_run_that_begins_at_the_same_moment_agree_on_one_of_them()
         let plan = office.approved("p", Assurance::Token).await;
         let other = office.world.engine("two");
         office.take_away(&token).await;
-        // This engine knows no tokens: it is one that looked at them before the token was taken away.
+        // This engine knows no tokens: it is one that looked at them before the token was taken
+        // away.
         let (started, swept) = if first {
             tokio::join!(other.start(&plan, options()), office.sweep())
         } else {
@@ -230,15 +327,34 @@ async fn a_sweep_and_a_run_that_begins_at_the_same_moment_agree_on_one_of_them()
 async fn an_approval_is_taken_back_by_whoever_gave_it_or_by_an_admin() {
     let office = Office::new();
     for by in [bob(), person()] {
-        let plan = office.approved(&format!("by-{}", by.name), Assurance::Terminal).await;
-        let bot = office.engine.revoke_approval(&plan, &bob(), &Principal::agent("bot"), None).await;
+        let plan = office
+            .approved(&format!("by-{}", by.name), Assurance::Terminal)
+            .await;
+        let bot = office
+            .engine
+            .revoke_approval(&plan, &bob(), &Principal::agent("bot"), None)
+            .await;
         assert!(
-            bot.unwrap_err().to_string().starts_with("agent bot may not revoke an approval of person bob")
+            bot.unwrap_err()
+                .to_string()
+                .starts_with("agent bot may not revoke an approval of person bob")
         );
-        let review = office.engine.revoke_approval(&plan, &bob(), &by, Some("no".into())).await.unwrap();
+        let review = office
+            .engine
+            .revoke_approval(&plan, &bob(), &by, Some("no".into()))
+            .await
+            .unwrap();
         assert_eq!(review.state().as_str(), "proposed");
-        let again = office.engine.revoke_approval(&plan, &bob(), &by, None).await.unwrap_err().to_string();
-        assert_eq!(again, "person bob has given no approval of this plan that could still be used");
+        let again = office
+            .engine
+            .revoke_approval(&plan, &bob(), &by, None)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            again,
+            "person bob has given no approval of this plan that could still be used"
+        );
         office.refused(&plan).await;
     }
 }
@@ -248,11 +364,26 @@ async fn after_a_restore_everybody_is_swept_by_a_rule() {
     let office = Office::new();
     let token = office.token(Role::Approver, None).await;
     let plan = office.approved("p", Assurance::Token).await;
-    assert!(office.engine.sweep_approvals(&Sweep::after_restore()).await.unwrap().plans.is_empty());
+    assert!(
+        office
+            .engine
+            .sweep_approvals(&Sweep::after_restore())
+            .await
+            .unwrap()
+            .plans
+            .is_empty()
+    );
     office.take_away(&token).await;
-    let swept = office.engine.sweep_approvals(&Sweep::after_restore()).await.unwrap();
+    let swept = office
+        .engine
+        .sweep_approvals(&Sweep::after_restore())
+        .await
+        .unwrap();
     assert_eq!(ids(&swept), ["p"]);
-    assert_eq!(office.revocations(&plan).await, [("policy restore".to_owned(), "person bob".to_owned())]);
+    assert_eq!(
+        office.revocations(&plan).await,
+        [("policy restore".to_owned(), "person bob".to_owned())]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -262,8 +393,9 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
         json!({"assessment": "needs_adjustment", "reasoning": "because", "adjustments": adjustments})
             .to_string()
     };
-    let model =
-        ScriptedModel::default().says(adjust(json!({"fail": "still"}))).says(adjust(json!({"value": 1})));
+    let model = ScriptedModel::default()
+        .says(adjust(json!({"fail": "still"})))
+        .says(adjust(json!({"value": 1})));
     let policy = Policy::read(&serde_json::from_value(json!({"adjust": "auto"})).unwrap()).unwrap();
     let office = Office::with(|builder| builder.model(Arc::new(model)).policy(Arc::new(policy)));
     let token = office.token(Role::Approver, None).await;
@@ -273,20 +405,61 @@ async fn the_work_of_an_adjusted_run_does_not_go_on_by_what_they_had_agreed_to()
         {"id": "b", "tool": "r.read", "dependsOn": ["a"], "args": {"fail": "no such file"}},
         {"id": "c", "tool": "w.write", "dependsOn": ["slow"]},
     ]}));
-    let plan = office.engine.propose(plan, &person()).await.unwrap().0.id().clone();
+    let plan = office
+        .engine
+        .propose(plan, &person())
+        .await
+        .unwrap()
+        .0
+        .id()
+        .clone();
     office.agree(&plan, &bob(), Assurance::Token).await.unwrap();
-    let reflection = Some(Reflection { max_cycles: 3, ..Reflection::default() });
-    let options = || RunOptions { reflection: reflection.clone(), ..options() };
-    let first = office.engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
-    // Policy agrees to the change and goes on with what he had agreed to. The second change is another one.
-    let second = office.engine.resume(&plan, options()).await.unwrap().wait().await.unwrap();
+    let reflection = Some(Reflection {
+        max_cycles: 3,
+        ..Reflection::default()
+    });
+    let options = || RunOptions {
+        reflection: reflection.clone(),
+        ..options()
+    };
+    let first = office
+        .engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
+    // Policy agrees to the change and goes on with what he had agreed to. The second change is
+    // another one.
+    let second = office
+        .engine
+        .resume(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!((first.status(), second.status()), ("adjusted", "adjusted"));
-    let how = office.engine.continuation(second.id()).await.unwrap().unwrap();
+    let how = office
+        .engine
+        .continuation(second.id())
+        .await
+        .unwrap()
+        .unwrap();
     assert!(how.by_policy && !how.agreed.is_empty());
     office.take_away(&token).await;
-    let how = office.engine.continuation(second.id()).await.unwrap().unwrap();
+    let how = office
+        .engine
+        .continuation(second.id())
+        .await
+        .unwrap()
+        .unwrap();
     assert!(!how.by_policy && how.agreed.is_empty());
     let refused = office.engine.resume(&plan, options()).await.unwrap_err();
     assert!(matches!(refused, StartRunError::Refused(_)), "{refused}");
-    assert!(office.sweep().await.running.is_empty(), "nothing goes on by itself");
+    assert!(
+        office.sweep().await.running.is_empty(),
+        "nothing goes on by itself"
+    );
 }

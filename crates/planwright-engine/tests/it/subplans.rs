@@ -1,6 +1,8 @@
 //! Steps that run other plans: values in and out, failures, people, pauses, crashes.
 
-use crate::world::{World, after, approved, document, entries, options, person, report_of, status_of};
+use crate::world::{
+    World, after, approved, document, entries, options, person, report_of, status_of,
+};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::StreamName;
 use planwright_core::principal::Assurance;
@@ -37,18 +39,33 @@ async fn propose(engine: &Engine, plan: Value) {
 }
 
 fn child_of(run: &RunId, step: &str) -> RunId {
-    Parent { run: run.clone(), step: step.parse().unwrap(), index: None, call: None, outside: false }.child()
+    Parent {
+        run: run.clone(),
+        step: step.parse().unwrap(),
+        index: None,
+        call: None,
+        outside: false,
+    }
+    .child()
 }
 
 async fn reload(engine: &Engine, id: &RunId) -> Run {
-    let plan = planwright_engine::plan_of_run(&**engine.store(), id).await.unwrap();
+    let plan = planwright_engine::plan_of_run(&**engine.store(), id)
+        .await
+        .unwrap();
     let (review, _) = engine.load_review(&plan).await.unwrap();
     engine.load_run(id, &review).await.unwrap().0
 }
 
 async fn run(engine: &Engine, plan: Value) -> Run {
     let id = approved(engine, plan).await;
-    engine.start(&id, options()).await.unwrap().wait().await.unwrap()
+    engine
+        .start(&id, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,12 +77,24 @@ async fn a_step_runs_another_plan_with_inputs_and_gets_its_results() {
     assert_eq!(run.status(), "completed");
     assert_eq!(world.called(), ["before", "one", "two", "after"]);
     let report = report_of(&run, "sub");
-    let Some(StoredValue::Inline(value)) = report.value else { panic!("a small value") };
+    let Some(StoredValue::Inline(value)) = report.value else {
+        panic!("a small value")
+    };
     assert_eq!(*value, json!({"first": "hello", "two": "hello!"}));
     assert_eq!(world.made()[3].args["value"], json!("hello!"));
     let child = reload(&engine, &child_of(run.id(), "sub")).await;
-    assert_eq!((child.status(), child.plan().id().as_str()), ("completed", "child"));
-    assert_eq!(child.start().parent.as_ref().map(|parent| parent.run.clone()), Some(run.id().clone()));
+    assert_eq!(
+        (child.status(), child.plan().id().as_str()),
+        ("completed", "child")
+    );
+    assert_eq!(
+        child
+            .start()
+            .parent
+            .as_ref()
+            .map(|parent| parent.run.clone()),
+        Some(run.id().clone())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,11 +106,19 @@ async fn a_child_that_fails_fails_the_step_that_runs_it() {
         json!({"id": "child", "steps": [{"id": "bad", "tool": "r.read", "args": {"fail": "no disk"}}]}),
     )
     .await;
-    let run = run(&engine, json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]})).await;
+    let run = run(
+        &engine,
+        json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]}),
+    )
+    .await;
     assert_eq!(run.status(), "failed");
     let error = report_of(&run, "sub").error.unwrap();
     assert_eq!(error.code, "plan_failed");
-    assert!(error.message.contains("`bad`") && error.message.contains("no disk"), "{}", error.message);
+    assert!(
+        error.message.contains("`bad`") && error.message.contains("no disk"),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +144,10 @@ async fn approving_a_plan_covers_the_plans_it_runs_and_a_change_there_voids_it()
     changed["steps"][1]["tool"] = json!("w.erase");
     propose(&engine, changed).await;
     let refused = engine.start(&id, options()).await;
-    assert!(matches!(refused, Err(StartRunError::Changed { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StartRunError::Changed { .. })),
+        "{refused:?}"
+    );
     assert!(world.called().is_empty());
 }
 
@@ -124,7 +164,10 @@ async fn a_run_in_progress_is_not_resumed_with_another_sub_plan() {
     changed["steps"][1]["tool"] = json!("w.erase");
     propose(&engine, changed).await;
     let refused = engine.resume(&"p".parse().unwrap(), options()).await;
-    assert!(matches!(refused, Err(StartRunError::ToolsChanged { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StartRunError::ToolsChanged { .. })),
+        "{refused:?}"
+    );
 }
 
 fn gated_child() -> Value {
@@ -144,9 +187,19 @@ async fn decide(engine: &Engine, child: &Run, yes: bool) {
     let (step, by) = ("asks".to_owned(), person());
     let shown = ShownText::Digest(child.start().digest);
     let command = if yes {
-        RunCommand::Approve { step, by, assurance: Assurance::Terminal, shown }
+        RunCommand::Approve {
+            step,
+            by,
+            assurance: Assurance::Terminal,
+            shown,
+        }
     } else {
-        RunCommand::Deny { step, by, shown, reason: "no".into() }
+        RunCommand::Deny {
+            step,
+            by,
+            shown,
+            reason: "no".into(),
+        }
     };
     engine.command(child.id(), command).await.unwrap();
 }
@@ -158,22 +211,50 @@ async fn a_child_that_waits_for_a_person_parks_its_parent_until_it_is_resumed() 
         let engine = world.engine("one");
         propose(&engine, gated_child()).await;
         let run = run(&engine, plain_parent()).await;
-        assert_eq!((run.status(), status_of(&run, "sub")), ("waiting", "awaiting_plan"));
+        assert_eq!(
+            (run.status(), status_of(&run, "sub")),
+            ("waiting", "awaiting_plan")
+        );
         let child = child_of(run.id(), "sub");
-        assert!(report_of(&run, "sub").error.unwrap().message.contains(child.as_str()));
+        assert!(
+            report_of(&run, "sub")
+                .error
+                .unwrap()
+                .message
+                .contains(child.as_str())
+        );
 
         let plan: PlanId = "p".parse().unwrap();
-        let still = engine.resume(&plan, options()).await.unwrap().wait().await.unwrap();
-        assert_eq!((still.status(), world.called().len()), ("waiting", 0), "resuming is not an answer");
+        let still = engine
+            .resume(&plan, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
+        assert_eq!(
+            (still.status(), world.called().len()),
+            ("waiting", 0),
+            "resuming is not an answer"
+        );
         let alone = engine.resume_run(&child, options()).await;
         assert!(matches!(alone, Err(StartRunError::ChildRun { .. })));
 
         decide(&engine, &reload(&engine, &child).await, yes).await;
-        let run = engine.resume(&plan, options()).await.unwrap().wait().await.unwrap();
+        let run = engine
+            .resume(&plan, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
         assert_eq!(run.status(), if yes { "completed" } else { "failed" });
         assert_eq!(world.called().len(), if yes { 2 } else { 0 });
         let opened = entries(&**engine.store(), &child);
-        let starts = opened.iter().filter(|entry| matches!(entry.event, RunEvent::RunStarted { .. })).count();
+        let starts = opened
+            .iter()
+            .filter(|entry| matches!(entry.event, RunEvent::RunStarted { .. }))
+            .count();
         assert_eq!(starts, 1, "the same child went on");
     }
 }
@@ -203,16 +284,26 @@ async fn pausing_and_cancelling_reach_the_child() {
     after(50).await;
     handle.pause(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
-    assert_eq!((run.status(), status_of(&run, "sub")), ("paused", "awaiting_plan"));
+    assert_eq!(
+        (run.status(), status_of(&run, "sub")),
+        ("paused", "awaiting_plan")
+    );
     let child = child_of(run.id(), "sub");
     assert_eq!(reload(&engine, &child).await.status(), "paused");
-    assert_eq!(world.called(), ["before", "one"], "what was in flight finished, nothing else started");
+    assert_eq!(
+        world.called(),
+        ["before", "one"],
+        "what was in flight finished, nothing else started"
+    );
 
     let mut handle = engine.resume(&id, options()).await.unwrap();
     after(50).await;
     handle.cancel(person()).await.unwrap();
     let run = handle.wait().await.unwrap();
-    assert_eq!((run.status(), status_of(&run, "sub")), ("cancelled", "cancelled"));
+    assert_eq!(
+        (run.status(), status_of(&run, "sub")),
+        ("cancelled", "cancelled")
+    );
     assert_eq!(reload(&engine, &child).await.status(), "cancelled");
     assert_eq!(world.told_to_stop().len(), 1);
 }
@@ -223,9 +314,15 @@ async fn a_parked_run_that_is_cancelled_takes_its_child_with_it() {
     let engine = world.engine("one");
     propose(&engine, gated_child()).await;
     let run = run(&engine, plain_parent()).await;
-    engine.command(run.id(), RunCommand::Cancel { by: person() }).await.unwrap();
+    engine
+        .command(run.id(), RunCommand::Cancel { by: person() })
+        .await
+        .unwrap();
     assert_eq!(reload(&engine, run.id()).await.status(), "cancelled");
-    assert_eq!(reload(&engine, &child_of(run.id(), "sub")).await.status(), "cancelled");
+    assert_eq!(
+        reload(&engine, &child_of(run.id(), "sub")).await.status(),
+        "cancelled"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,17 +334,30 @@ async fn a_child_that_takes_too_long_is_cancelled() {
     plan["steps"][1]["timeoutSeconds"] = json!(1);
     let run = run(&engine, plan).await;
     assert_eq!(report_of(&run, "sub").error.unwrap().code, "timeout");
-    assert_eq!(reload(&engine, &child_of(run.id(), "sub")).await.status(), "cancelled");
+    assert_eq!(
+        reload(&engine, &child_of(run.id(), "sub")).await.status(),
+        "cancelled"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn plans_nest_and_the_limit_over_all_runs_cannot_block_them() {
     let world = World::new();
-    let limits = planwright_engine::Limits { global: 1, ..planwright_engine::Limits::default() };
+    let limits = planwright_engine::Limits {
+        global: 1,
+        ..planwright_engine::Limits::default()
+    };
     let engine = world.engine_with("one", limits);
-    propose(&engine, json!({"id": "c", "steps": [{"id": "deep", "tool": "r.read", "args": {"value": 1}}]}))
-        .await;
-    propose(&engine, json!({"id": "b", "steps": [{"id": "mid", "plan": {"id": "c"}}]})).await;
+    propose(
+        &engine,
+        json!({"id": "c", "steps": [{"id": "deep", "tool": "r.read", "args": {"value": 1}}]}),
+    )
+    .await;
+    propose(
+        &engine,
+        json!({"id": "b", "steps": [{"id": "mid", "plan": {"id": "c"}}]}),
+    )
+    .await;
     let run = run(
         &engine,
         json!({"id": "a", "steps": [
@@ -256,12 +366,18 @@ async fn plans_nest_and_the_limit_over_all_runs_cannot_block_them() {
     )
     .await;
     assert_eq!((run.status(), world.calls_of("deep")), ("completed", 2));
-    let Some(StoredValue::Inline(value)) = report_of(&run, "y").value else { panic!("a small value") };
+    let Some(StoredValue::Inline(value)) = report_of(&run, "y").value else {
+        panic!("a small value")
+    };
     assert_eq!(*value, json!({"mid": {"deep": 1}}));
 }
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+    Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
 }
 
 /// A world whose first engine was killed some time after it started the parent.
@@ -285,7 +401,14 @@ fn resume(world: &World, at: Timestamp) -> Run {
     runtime().block_on(async {
         world.clock.carry_over(at);
         let plan: PlanId = "p".parse().unwrap();
-        world.engine("two").resume(&plan, options()).await.unwrap().wait().await.unwrap()
+        world
+            .engine("two")
+            .resume(&plan, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap()
     })
 }
 
@@ -296,26 +419,46 @@ fn a_crash_in_a_safe_step_of_the_child_costs_one_repeated_call() {
     assert_eq!(run_after.status(), "completed");
     assert_eq!(world.called(), ["before", "one", "one", "two", "after"]);
     let starts = entries(&*world.store, &child_of(&run, "sub"));
-    assert_eq!(starts.iter().filter(|entry| matches!(entry.event, RunEvent::RunStarted { .. })).count(), 1);
+    assert_eq!(
+        starts
+            .iter()
+            .filter(|entry| matches!(entry.event, RunEvent::RunStarted { .. }))
+            .count(),
+        1
+    );
 }
 
 #[test]
 fn a_crash_in_an_unsafe_step_of_the_child_waits_for_a_person() {
     let (world, run, at) = killed_after(150);
     let waiting = resume(&world, at);
-    assert_eq!((waiting.status(), status_of(&waiting, "sub")), ("waiting", "awaiting_plan"));
+    assert_eq!(
+        (waiting.status(), status_of(&waiting, "sub")),
+        ("waiting", "awaiting_plan")
+    );
     assert_eq!(world.calls_of("two"), 1, "not repeated by itself");
     runtime().block_on(async {
         world.clock.carry_over(at);
         let value = StoredValue::Inline(std::sync::Arc::new(json!("told")));
         let resolution = Resolution::Happened { value };
-        let command = RunCommand::Resolve { step: "two".into(), by: person(), resolution };
-        world.engine("three").command(&child_of(&run, "sub"), command).await.unwrap();
+        let command = RunCommand::Resolve {
+            step: "two".into(),
+            by: person(),
+            resolution,
+        };
+        world
+            .engine("three")
+            .command(&child_of(&run, "sub"), command)
+            .await
+            .unwrap();
     });
     let done = resume(&world, at);
     assert_eq!(done.status(), "completed");
     assert_eq!(
-        (world.calls_of("two"), world.made().last().unwrap().args["value"].clone()),
+        (
+            world.calls_of("two"),
+            world.made().last().unwrap().args["value"].clone()
+        ),
         (1, json!("told"))
     );
 }
@@ -330,7 +473,9 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
     let run = run(&engine, parent(&json!({"word": "x"}))).await;
     let child = child_of(run.id(), "sub");
     let candidate = engine.plan_undo(&child).await.unwrap();
-    let planwright_engine::Undo::Fresh { candidate, .. } = candidate.undo else { panic!("nothing is open") };
+    let planwright_engine::Undo::Fresh { candidate, .. } = candidate.undo else {
+        panic!("nothing is open")
+    };
     let mut agreed = options();
     let shown = Shown::Digest(candidate.digest);
     agreed.approval = Some(planwright_engine::GivenApproval {
@@ -339,7 +484,13 @@ async fn the_run_of_a_child_can_be_taken_back_by_itself() {
         assurance: Assurance::Terminal,
         late: std::collections::BTreeMap::new(),
     });
-    let undo = engine.undo(&child, agreed).await.unwrap().wait().await.unwrap();
+    let undo = engine
+        .undo(&child, agreed)
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(undo.status(), "completed");
     assert_eq!(world.made().last().unwrap().args["of"], json!("x!"));
 }
@@ -358,8 +509,13 @@ async fn every_element_of_a_loop_has_a_child_of_its_own_and_its_result_is_expect
     assert_eq!(world.made().last().unwrap().args["value"], json!("b!"));
     let step = || "each".parse().unwrap();
     for index in 0..2 {
-        let place =
-            Parent { run: run.id().clone(), step: step(), index: Some(index), call: None, outside: false };
+        let place = Parent {
+            run: run.id().clone(),
+            step: step(),
+            index: Some(index),
+            call: None,
+            outside: false,
+        };
         assert_eq!(reload(&engine, &place.child()).await.status(), "completed");
     }
 }

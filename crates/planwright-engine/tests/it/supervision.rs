@@ -1,4 +1,5 @@
-//! Runs in the background: what was going on goes on, what people decide is carried out, a shutdown loses nothing.
+//! Runs in the background: what was going on goes on, what people decide is carried out, a shutdown
+//! loses nothing.
 
 use crate::faults::FaultyStore;
 use crate::world::{World, after, approved, chain, document, entries, options, person};
@@ -25,12 +26,24 @@ fn gated(id: &str) -> Value {
 }
 
 async fn status(world: &World, run: &RunId) -> String {
-    world.store.info(&StreamName::Run(run.clone())).await.unwrap().unwrap().status.status
+    world
+        .store
+        .info(&StreamName::Run(run.clone()))
+        .await
+        .unwrap()
+        .unwrap()
+        .status
+        .status
 }
 
 fn approval(step: &str, version: u32) -> RunCommand {
     let shown = ShownText::Version(version);
-    RunCommand::Approve { step: step.to_owned(), by: person(), assurance: Assurance::Terminal, shown }
+    RunCommand::Approve {
+        step: step.to_owned(),
+        by: person(),
+        assurance: Assurance::Terminal,
+        shown,
+    }
 }
 
 async fn approve(engine: &Engine, run: &RunId, step: &str) {
@@ -94,7 +107,11 @@ async fn park(world: &World, engine: &Engine) -> (Supervisor, RunId) {
     let run = supervisor.start_run(&plan, options()).await.unwrap();
     after(1000).await;
     assert_eq!(status(world, &run).await, "waiting");
-    assert_eq!(supervisor.standing().executing, 0, "a parked run is not in memory");
+    assert_eq!(
+        supervisor.standing().executing,
+        0,
+        "a parked run is not in memory"
+    );
     (supervisor, run)
 }
 
@@ -108,14 +125,28 @@ async fn what_a_person_decides_and_what_follows_are_one_commit() {
         let world = World::new();
         let dying = FaultyStore::failing(&world, commits_before + 1, written);
         let (supervisor, run) = park(&world, &dying.engine(&world, "one")).await;
-        supervisor.command(&run, approval("write", 1)).await.unwrap_err();
+        supervisor
+            .command(&run, approval("write", 1))
+            .await
+            .unwrap_err();
         let entries = entries(&*world.store, &run);
-        let count = |is: fn(&RunEvent) -> bool| entries.iter().filter(|entry| is(&entry.event)).count();
-        assert_eq!(count(|event| matches!(event, RunEvent::ApprovalGranted { .. })), usize::from(written));
+        let count =
+            |is: fn(&RunEvent) -> bool| entries.iter().filter(|entry| is(&entry.event)).count();
+        assert_eq!(
+            count(|event| matches!(event, RunEvent::ApprovalGranted { .. })),
+            usize::from(written)
+        );
         // The look came before the store died.
-        assert_eq!(count(|event| matches!(event, RunEvent::AttemptStarted { .. })), 1 + usize::from(written));
+        assert_eq!(
+            count(|event| matches!(event, RunEvent::AttemptStarted { .. })),
+            1 + usize::from(written)
+        );
         after(1000).await;
-        assert_eq!(world.calls_of("write"), 0, "nothing is called before its start is known to be durable");
+        assert_eq!(
+            world.calls_of("write"),
+            0,
+            "nothing is called before its start is known to be durable"
+        );
     }
 }
 
@@ -123,15 +154,25 @@ async fn what_a_person_decides_and_what_follows_are_one_commit() {
 async fn a_decision_that_is_refused_leaves_the_run_as_it_was() {
     let (world, _, supervisor, run) = waiting().await;
     let before = entries(&*world.store, &run).len();
-    for wrong in [approval("write", 2), approval("look", 1), approval("nothing", 1)] {
+    for wrong in [
+        approval("write", 2),
+        approval("look", 1),
+        approval("nothing", 1),
+    ] {
         supervisor.command(&run, wrong).await.unwrap_err();
     }
     after(1000).await;
     assert_eq!(entries(&*world.store, &run).len(), before);
     assert_eq!(supervisor.standing().executing, 0, "nobody holds it");
-    supervisor.command(&run, approval("write", 1)).await.unwrap();
+    supervisor
+        .command(&run, approval("write", 1))
+        .await
+        .unwrap();
     after(1000).await;
-    assert_eq!((status(&world, &run).await.as_str(), world.calls_of("write")), ("completed", 1));
+    assert_eq!(
+        (status(&world, &run).await.as_str(), world.calls_of("write")),
+        ("completed", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,24 +180,43 @@ async fn of_many_who_approve_at_once_one_does() {
     let (world, _, supervisor, run) = waiting().await;
     let deciding = (0..8).map(|_| supervisor.command(&run, approval("write", 1)));
     let decided = futures::future::join_all(deciding).await;
-    assert_eq!(decided.iter().filter(|decided| decided.is_ok()).count(), 1, "{decided:?}");
+    assert_eq!(
+        decided.iter().filter(|decided| decided.is_ok()).count(),
+        1,
+        "{decided:?}"
+    );
     after(1000).await;
-    assert_eq!((status(&world, &run).await.as_str(), world.calls_of("write")), ("completed", 1));
+    assert_eq!(
+        (status(&world, &run).await.as_str(), world.calls_of("write")),
+        ("completed", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_not_lifted_by_a_decision() {
     let (world, engine, supervisor, run) = waiting().await;
-    engine.command(&run, RunCommand::Pause { by: person() }).await.unwrap();
-    supervisor.command(&run, approval("write", 1)).await.unwrap();
+    engine
+        .command(&run, RunCommand::Pause { by: person() })
+        .await
+        .unwrap();
+    supervisor
+        .command(&run, approval("write", 1))
+        .await
+        .unwrap();
     after(60_000).await;
-    assert_eq!((status(&world, &run).await.as_str(), world.calls_of("write")), ("paused", 0));
+    assert_eq!(
+        (status(&world, &run).await.as_str(), world.calls_of("write")),
+        ("paused", 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_not_lifted_by_the_supervisor() {
     let (world, engine, supervisor, run) = waiting().await;
-    engine.command(&run, RunCommand::Pause { by: person() }).await.unwrap();
+    engine
+        .command(&run, RunCommand::Pause { by: person() })
+        .await
+        .unwrap();
     approve(&engine, &run, "write").await;
     supervisor.go_on(run.clone()).await;
     after(60_000).await;
@@ -172,7 +232,10 @@ async fn a_parent_goes_on_when_its_child_does() {
     let world = World::new();
     let engine = world.engine("one");
     let supervisor = supervise(&engine);
-    engine.propose(document(gated("child")), &person()).await.unwrap();
+    engine
+        .propose(document(gated("child")), &person())
+        .await
+        .unwrap();
     let parent = json!({"id": "p", "steps": [
         {"id": "sub", "plan": {"id": "child"}},
         {"id": "after", "tool": "r.read", "dependsOn": ["sub"]},
@@ -181,10 +244,12 @@ async fn a_parent_goes_on_when_its_child_does() {
     let run = supervisor.start_run(&plan, options()).await.unwrap();
     after(1000).await;
     assert_eq!(status(&world, &run).await, "waiting");
-    let child = entries(&*world.store, &run).into_iter().find_map(|entry| match entry.event {
-        RunEvent::ChildParked { run, .. } => Some(run),
-        _ => None,
-    });
+    let child = entries(&*world.store, &run)
+        .into_iter()
+        .find_map(|entry| match entry.event {
+            RunEvent::ChildParked { run, .. } => Some(run),
+            _ => None,
+        });
     approve(&engine, &child.unwrap(), "write").await;
     after(1000).await;
     assert_eq!(status(&world, &run).await, "completed");
@@ -195,8 +260,13 @@ async fn a_parent_goes_on_when_its_child_does() {
 async fn no_more_runs_are_in_memory_than_there_are_slots_and_the_others_wait_in_order() {
     let world = World::new();
     let engine = world.engine("one");
-    let supervisor =
-        Supervisor::start(engine.clone(), &SupervisorOptions { max_runs: 2, ..SupervisorOptions::default() });
+    let supervisor = Supervisor::start(
+        engine.clone(),
+        &SupervisorOptions {
+            max_runs: 2,
+            ..SupervisorOptions::default()
+        },
+    );
     let mut runs = Vec::new();
     for number in 0..6 {
         let plan = approved_as(&engine, chain(1, "r.read", 1000), &format!("p{number}")).await;
@@ -229,16 +299,29 @@ async fn a_shutdown_finishes_the_calls_in_flight_and_the_rest_goes_on_at_the_nex
     assert_eq!(stopped.cut_off, 0);
     assert_eq!(world.called(), ["s1"], "nothing new was started");
     let last = entries(&*world.store, &run).pop().unwrap();
-    assert!(matches!(last.event, RunEvent::AttemptSucceeded { .. }), "{last:?}");
+    assert!(
+        matches!(last.event, RunEvent::AttemptSucceeded { .. }),
+        "{last:?}"
+    );
     assert_eq!(status(&world, &run).await, "executing");
-    assert!(world.store.lease(&run).await.unwrap().is_none(), "the run was let go of");
+    assert!(
+        world.store.lease(&run).await.unwrap().is_none(),
+        "the run was let go of"
+    );
 
     let refused = supervisor.start_run(&plan, options()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the service is stopping and starts nothing any more");
+    assert_eq!(
+        refused.to_string(),
+        "the service is stopping and starts nothing any more"
+    );
     let next = supervise(&world.engine("two"));
     after(10_000).await;
     assert_eq!(status(&world, &run).await, "completed");
-    assert_eq!(world.called(), ["s1", "s2", "s3"], "nothing was called twice");
+    assert_eq!(
+        world.called(),
+        ["s1", "s2", "s3"],
+        "nothing was called twice"
+    );
     drop(next);
 }
 
@@ -250,7 +333,11 @@ async fn a_shutdown_in_the_middle_of_a_child_run_loses_nothing() {
     let mut child = chain(2, "w.write", 2000);
     child["id"] = json!("child");
     engine.propose(document(child), &person()).await.unwrap();
-    let plan = approved(&engine, json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]})).await;
+    let plan = approved(
+        &engine,
+        json!({"id": "p", "steps": [{"id": "sub", "plan": {"id": "child"}}]}),
+    )
+    .await;
     let run = supervisor.start_run(&plan, options()).await.unwrap();
     after(1000).await;
     assert_eq!(supervisor.stop(Duration::from_secs(10)).await.cut_off, 0);
@@ -284,7 +371,12 @@ async fn a_run_that_cannot_go_on_is_tried_again_with_growing_pauses_and_harms_no
     after(500).await;
     one.drain();
     after(5000).await;
-    world.tools.hidden.lock().unwrap().insert("w.write".to_owned());
+    world
+        .tools
+        .hidden
+        .lock()
+        .unwrap()
+        .insert("w.write".to_owned());
     let two = world.engine("two");
     let supervisor = supervise(&two);
     after(20_000).await;
@@ -308,7 +400,10 @@ struct SlowFiles {
 
 impl SlowFiles {
     fn new() -> Arc<Self> {
-        Arc::new(Self { answers: tokio::sync::Semaphore::new(0), written: std::sync::Mutex::default() })
+        Arc::new(Self {
+            answers: tokio::sync::Semaphore::new(0),
+            written: std::sync::Mutex::default(),
+        })
     }
 
     fn written(&self) -> Vec<PlanId> {
@@ -330,7 +425,10 @@ fn supervise_with_files(engine: &Engine, files: &Arc<SlowFiles>) -> Supervisor {
     let files: Arc<dyn PlanFiles> = Arc::clone(files) as Arc<dyn PlanFiles>;
     Supervisor::start(
         engine.clone(),
-        &SupervisorOptions { files: Some(files), ..SupervisorOptions::default() },
+        &SupervisorOptions {
+            files: Some(files),
+            ..SupervisorOptions::default()
+        },
     )
 }
 
@@ -375,23 +473,55 @@ async fn a_conversation_at_a_terminal_is_left_to_that_terminal() {
     let model = ScriptedModel::default().says("hello").says("good");
     let engine = world.builder("one").model(Arc::new(model));
     let engine = engine
-        .store(Arc::<MemoryStore>::clone(&world.store), Arc::<MemoryArtifacts>::clone(&world.artifacts))
+        .store(
+            Arc::<MemoryStore>::clone(&world.store),
+            Arc::<MemoryArtifacts>::clone(&world.artifacts),
+        )
         .build();
     let supervisor = supervise(&engine);
     let agent = json!({"instruction": "hi", "converse": true});
-    let plan =
-        approved(&engine, json!({"id": "p", "steps": [{"id": "chat", "labels": ["chat"], "agent": agent}]}))
-            .await;
-    let run = engine.start(&plan, options()).await.unwrap().wait().await.unwrap();
+    let plan = approved(
+        &engine,
+        json!({"id": "p", "steps": [{"id": "chat", "labels": ["chat"], "agent": agent}]}),
+    )
+    .await;
+    let run = engine
+        .start(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     let StepState::AwaitingInput { asked, .. } = run.step(run.find("chat").unwrap()) else {
         panic!("nothing is asked: {}", run.status());
     };
     let said = Map::from_iter([("message".to_owned(), json!("how are you?"))]);
     let (step, question, replies) = ("chat".to_owned(), asked.digest(), vec![Reply::Values(said)]);
-    engine.command(run.id(), RunCommand::GiveInput { step, by: person(), question, replies }).await.unwrap();
+    engine
+        .command(
+            run.id(),
+            RunCommand::GiveInput {
+                step,
+                by: person(),
+                question,
+                replies,
+            },
+        )
+        .await
+        .unwrap();
     after(60_000).await;
-    assert_eq!(status(&world, run.id()).await, "executing", "nobody goes on with it");
-    let run = engine.resume(&plan, options()).await.unwrap().wait().await.unwrap();
+    assert_eq!(
+        status(&world, run.id()).await,
+        "executing",
+        "nobody goes on with it"
+    );
+    let run = engine
+        .resume(&plan, options())
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     assert_eq!(run.status(), "waiting");
     drop(supervisor);
 }

@@ -6,7 +6,9 @@ use planwright_engine::read_value;
 use serde_json::{Value, json};
 
 async fn value_of(world: &World, run: &planwright_core::run::Run, step: &str) -> Value {
-    read_value(&*world.artifacts, &report_of(run, step).value.unwrap()).await.unwrap()
+    read_value(&*world.artifacts, &report_of(run, step).value.unwrap())
+        .await
+        .unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -26,13 +28,21 @@ async fn results_keep_their_type_and_shape() {
     ] {
         let world = World::new();
         // The value comes back through a reference: written text is not what is tested here.
-        let mut plan =
-            reads(&[("a", &[], json!({"value": "${given}"})), ("b", &[], json!({"value": "${a}"}))]);
+        let mut plan = reads(&[
+            ("a", &[], json!({"value": "${given}"})),
+            ("b", &[], json!({"value": "${a}"})),
+        ]);
         plan["variables"] = json!({"given": value});
         let run = world.run(plan).await;
         assert_eq!(run.status(), "completed");
-        let (a, b) = (value_of(&world, &run, "a").await, value_of(&world, &run, "b").await);
-        assert_eq!((a.to_string(), b.to_string()), (value.to_string(), value.to_string()));
+        let (a, b) = (
+            value_of(&world, &run, "a").await,
+            value_of(&world, &run, "b").await,
+        );
+        assert_eq!(
+            (a.to_string(), b.to_string()),
+            (value.to_string(), value.to_string())
+        );
         // The journal says the same.
         entries(&*world.store, run.id());
     }
@@ -40,7 +50,11 @@ async fn results_keep_their_type_and_shape() {
 
 #[tokio::test(start_paused = true)]
 async fn a_value_over_64_kib_is_an_artifact_and_comes_back() {
-    for (size, large) in [(64 * 1024 - 2, false), (64 * 1024 - 1, true), (1 << 20, true)] {
+    for (size, large) in [
+        (64 * 1024 - 2, false),
+        (64 * 1024 - 1, true),
+        (1 << 20, true),
+    ] {
         let text = "x".repeat(size);
         let world = World::new();
         let run = world
@@ -51,7 +65,11 @@ async fn a_value_over_64_kib_is_an_artifact_and_comes_back() {
             .await;
         assert_eq!(run.status(), "completed");
         let stored = report_of(&run, "a").value.unwrap();
-        assert_eq!(matches!(stored, StoredValue::Artifact(_)), large, "{size} bytes");
+        assert_eq!(
+            matches!(stored, StoredValue::Artifact(_)),
+            large,
+            "{size} bytes"
+        );
         assert_eq!(value_of(&world, &run, "b").await, json!({"of": text}));
         if let StoredValue::Artifact(artifact) = stored {
             assert_eq!(artifact.bytes, size as u64 + 2);
@@ -86,7 +104,12 @@ async fn a_value_that_nests_too_deep_to_be_read_back_fails_its_step() {
     }
     let run = world.run(json!({"id": "p", "steps": steps})).await;
     assert_eq!(run.status(), "failed");
-    let failed = run.report(run.updated_at()).steps.into_iter().find(|step| step.status == "failed").unwrap();
+    let failed = run
+        .report(run.updated_at())
+        .steps
+        .into_iter()
+        .find(|step| step.status == "failed")
+        .unwrap();
     assert_eq!(failed.error.unwrap().code, "value_too_deep");
     // What was written can be read.
     entries(&*world.store, run.id());

@@ -1,5 +1,5 @@
-//! The world the engine runs in here: virtual time, tools that do what their arguments say, a store in memory that
-//! can be told to fail.
+//! The world the engine runs in here: virtual time, tools that do what their arguments say, a store
+//! in memory that can be told to fail.
 
 use futures::FutureExt as _;
 use planwright_core::id::{PlanId, RunId};
@@ -20,13 +20,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Follows tokio's clock, which stands still while anything can happen. Survives the runtime it was read in.
+/// Follows tokio's clock, which stands still while anything can happen. Survives the runtime it was
+/// read in.
 #[derive(Debug)]
 pub(crate) struct VirtualClock(Mutex<(Timestamp, Instant)>);
 
 impl VirtualClock {
     fn new() -> Self {
-        Self(Mutex::new((Timestamp::from_millis(1_700_000_000_000), Instant::now())))
+        Self(Mutex::new((
+            Timestamp::from_millis(1_700_000_000_000),
+            Instant::now(),
+        )))
     }
 
     /// Goes on from `now` in another runtime, whose own clock begins anew.
@@ -68,17 +72,18 @@ pub(crate) struct Log {
     /// Steps that were called before their start was durable.
     undurable: Vec<String>,
     in_flight: BTreeMap<String, usize>,
-    /// The most calls that were in flight at once, by tool and by server (`server.`), and over all (the empty name).
+    /// The most calls that were in flight at once, by tool and by server (`server.`), and over all
+    /// (the empty name).
     pub(crate) peaks: BTreeMap<String, usize>,
 }
 
-/// Tools that do what their arguments say: `ms` to take, `value` to return (the step's id if absent) or `page`, the
-/// number of one of the pages, `fail` to fail
-/// with that text as often as `times` says, `retryable`, `ask` to ask a person so often first, `panic`, and `stop`, what they say when told to stop:
-/// `cancelled` (the default), `lost`, or `never`.
+/// Tools that do what their arguments say: `ms` to take, `value` to return (the step's id if
+/// absent) or `page`, the number of one of the pages, `fail` to fail with that text as often as
+/// `times` says, `retryable`, `ask` to ask a person so often first, `panic`, and `stop`, what they
+/// say when told to stop: `cancelled` (the default), `lost`, or `never`.
 ///
-/// `r.read` is read-only, `w.write` unsafe, `k.put` keyed, `s.save` safe but no reader. Every call checks that its
-/// start is already durable.
+/// `r.read` is read-only, `w.write` unsafe, `k.put` keyed, `s.save` safe but no reader. Every call
+/// checks that its start is already durable.
 #[derive(Debug)]
 pub(crate) struct ScriptedTools {
     pub(crate) log: Arc<Mutex<Log>>,
@@ -104,14 +109,20 @@ const TOOLS: [(&str, &str, EffectClass, bool); 6] = [
 
 impl ScriptedTools {
     fn durable_start(&self, call: &Call) {
-        let Some(store) = self.store.get() else { return };
+        let Some(store) = self.store.get() else {
+            return;
+        };
         let started = entries(&**store, &call.run).into_iter().any(|entry| {
             matches!(entry.event, RunEvent::AttemptStarted { step, attempt, .. }
                 if step == call.step && attempt == call.attempt)
         });
         if !started {
             // A panic here would be taken for the tool's own.
-            self.log.lock().unwrap().undurable.push(call.step.to_string());
+            self.log
+                .lock()
+                .unwrap()
+                .undurable
+                .push(call.step.to_string());
         }
     }
 }
@@ -119,8 +130,15 @@ impl ScriptedTools {
 /// A run's journal as it stands.
 pub(crate) fn entries(store: &dyn Store, run: &RunId) -> Vec<Entry<RunEvent>> {
     let stream = StreamName::Run(run.clone());
-    let records = store.read(&stream, 0, usize::MAX).now_or_never().expect("memory answers at once").unwrap();
-    records.iter().map(|record| decode(record).expect("what was written can be read")).collect()
+    let records = store
+        .read(&stream, 0, usize::MAX)
+        .now_or_never()
+        .expect("memory answers at once")
+        .unwrap();
+    records
+        .iter()
+        .map(|record| decode(record).expect("what was written can be read"))
+        .collect()
 }
 
 impl Log {
@@ -150,10 +168,17 @@ impl Tools for ScriptedTools {
     fn catalog(&self) -> Catalog {
         let hidden = self.hidden.lock().unwrap();
         let description = self.description.lock().unwrap();
-        let shown = TOOLS.iter().filter(|(server, tool, ..)| !hidden.contains(&format!("{server}.{tool}")));
+        let shown = TOOLS
+            .iter()
+            .filter(|(server, tool, ..)| !hidden.contains(&format!("{server}.{tool}")));
         Catalog::new(shown.map(|&(server, name, class, read_only)| {
-            let annotations = if read_only { Annotations::read_only() } else { Annotations::default() };
-            let definition = ToolDefinition::new(server, name, &description, json!({"type": "object"}));
+            let annotations = if read_only {
+                Annotations::read_only()
+            } else {
+                Annotations::default()
+            };
+            let definition =
+                ToolDefinition::new(server, name, &description, json!({"type": "object"}));
             let mut tool = KnownTool::new(definition.with_annotations(annotations), class);
             tool.key_argument = (class == EffectClass::Keyed).then(|| "key".to_owned());
             tool
@@ -163,10 +188,18 @@ impl Tools for ScriptedTools {
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
         self.durable_start(&call);
         let (log, clock) = (Arc::clone(&self.log), Arc::clone(&self.clock));
-        let names = vec![String::new(), format!("{}.", call.tool.server), call.tool.to_string()];
+        let names = vec![
+            String::new(),
+            format!("{}.", call.tool.server),
+            call.tool.to_string(),
+        ];
         let earlier = {
             let mut log = log.lock().unwrap();
-            let earlier = log.made.iter().filter(|made| made.step == call.step.as_str()).count() as u64;
+            let earlier = log
+                .made
+                .iter()
+                .filter(|made| made.step == call.step.as_str())
+                .count() as u64;
             log.made.push(Made {
                 run: call.run.to_string(),
                 step: call.step.to_string(),
@@ -188,7 +221,10 @@ impl Tools for ScriptedTools {
             let number = |key: &str| call.args.get(key).and_then(Value::as_u64);
             let told = async {
                 call.cancelled.cancelled().await;
-                log.lock().unwrap().told_to_stop.push((call.step.to_string(), clock.now()));
+                log.lock()
+                    .unwrap()
+                    .told_to_stop
+                    .push((call.step.to_string(), clock.now()));
                 match call.args.get("stop").and_then(Value::as_str) {
                     None | Some("cancelled") => CallError::Cancelled,
                     Some("lost") => CallError::Lost("the line broke".into()),
@@ -210,15 +246,24 @@ impl Tools for ScriptedTools {
                 });
             }
             if earlier < number("ask").unwrap_or_default() {
-                let schema =
-                    json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+                let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
                 let message = format!("question {earlier}");
-                let question = Question { key: "n".into(), message, schema, url: None };
-                let asked = Asked { questions: vec![question], state: Some("state".into()) };
+                let question = Question {
+                    key: "n".into(),
+                    message,
+                    schema,
+                    url: None,
+                };
+                let asked = Asked {
+                    questions: vec![question],
+                    state: Some("state".into()),
+                };
                 return Err(CallError::InputRequired(Box::new(asked)));
             }
             assert!(!call.args.contains_key("panic"), "this tool panics");
-            let value = page.map(Value::from).or_else(|| call.args.get("value").cloned());
+            let value = page
+                .map(Value::from)
+                .or_else(|| call.args.get("value").cloned());
             Ok(value.unwrap_or_else(|| json!(call.step.as_str())))
         })
     }
@@ -271,42 +316,69 @@ impl World {
     }
 
     pub(crate) fn builder(&self, name: &str) -> EngineBuilder {
-        let (tools, clock) =
-            (Arc::<ScriptedTools>::clone(&self.tools), Arc::<VirtualClock>::clone(&self.clock));
+        let (tools, clock) = (
+            Arc::<ScriptedTools>::clone(&self.tools),
+            Arc::<VirtualClock>::clone(&self.clock),
+        );
         let ids = SequentialIds::starting_at(self.ids.fetch_add(1_000_000, Ordering::Relaxed));
-        Engine::builder(tools).clock(clock).ids(Arc::new(ids)).owner(OwnerId(name.to_owned()))
+        Engine::builder(tools)
+            .clock(clock)
+            .ids(Arc::new(ids))
+            .owner(OwnerId(name.to_owned()))
     }
 
     pub(crate) fn engine(&self, name: &str) -> Engine {
-        let (store, artifacts) =
-            (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
+        let (store, artifacts) = (
+            Arc::<MemoryStore>::clone(&self.store),
+            Arc::<MemoryArtifacts>::clone(&self.artifacts),
+        );
         self.builder(name).store(store, artifacts).build()
     }
 
     pub(crate) fn engine_with(&self, name: &str, limits: Limits) -> Engine {
-        let (store, artifacts) =
-            (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
-        self.builder(name).store(store, artifacts).limits(limits).build()
+        let (store, artifacts) = (
+            Arc::<MemoryStore>::clone(&self.store),
+            Arc::<MemoryArtifacts>::clone(&self.artifacts),
+        );
+        self.builder(name)
+            .store(store, artifacts)
+            .limits(limits)
+            .build()
     }
 
     /// An engine under a policy, as it would be written in JSON.
     pub(crate) fn engine_under(&self, name: &str, policy: Value) -> Engine {
-        let (store, artifacts) =
-            (Arc::<MemoryStore>::clone(&self.store), Arc::<MemoryArtifacts>::clone(&self.artifacts));
+        let (store, artifacts) = (
+            Arc::<MemoryStore>::clone(&self.store),
+            Arc::<MemoryArtifacts>::clone(&self.artifacts),
+        );
         let policy = Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
-        self.builder(name).store(store, artifacts).policy(Arc::new(policy)).build()
+        self.builder(name)
+            .store(store, artifacts)
+            .policy(Arc::new(policy))
+            .build()
     }
 
     /// Proposes, approves and runs a plan to its end (or until it waits for a person).
     pub(crate) async fn run(&self, document: Value) -> Run {
         let engine = self.engine("one");
         let id = approved(&engine, document).await;
-        engine.start(&id, options()).await.unwrap().wait().await.unwrap()
+        engine
+            .start(&id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap()
     }
 
     pub(crate) fn made(&self) -> Vec<Made> {
         let log = self.tools.log.lock().unwrap();
-        assert!(log.undurable.is_empty(), "called before their start was durable: {:?}", log.undurable);
+        assert!(
+            log.undurable.is_empty(),
+            "called before their start was durable: {:?}",
+            log.undurable
+        );
         log.made.clone()
     }
 
@@ -316,11 +388,21 @@ impl World {
     }
 
     pub(crate) fn calls_of(&self, step: &str) -> usize {
-        self.called().iter().filter(|called| *called == step).count()
+        self.called()
+            .iter()
+            .filter(|called| *called == step)
+            .count()
     }
 
     pub(crate) fn peak(&self, name: &str) -> usize {
-        self.tools.log.lock().unwrap().peaks.get(name).copied().unwrap_or_default()
+        self.tools
+            .log
+            .lock()
+            .unwrap()
+            .peaks
+            .get(name)
+            .copied()
+            .unwrap_or_default()
     }
 
     pub(crate) fn told_to_stop(&self) -> Vec<(String, Timestamp)> {
@@ -349,7 +431,10 @@ pub(crate) fn reads(steps: &[(&str, &[&str], Value)]) -> Value {
 /// `n` steps one after the other.
 pub(crate) fn chain(n: usize, tool: &str, ms: u64) -> Value {
     let step = |at: usize| {
-        let before: Vec<String> = (at > 1).then(|| format!("s{}", at - 1)).into_iter().collect();
+        let before: Vec<String> = (at > 1)
+            .then(|| format!("s{}", at - 1))
+            .into_iter()
+            .collect();
         json!({"id": format!("s{at}"), "tool": tool, "dependsOn": before, "args": {"ms": ms}})
     };
     json!({"id": "p", "steps": (1..=n).map(step).collect::<Vec<_>>()})
@@ -358,9 +443,23 @@ pub(crate) fn chain(n: usize, tool: &str, ms: u64) -> Value {
 /// Proposes a plan and agrees to it.
 pub(crate) async fn approved(engine: &Engine, value: Value) -> PlanId {
     let (review, findings) = engine.propose(document(value), &person()).await.unwrap();
-    assert!(!findings.iter().any(planwright_core::plan::Finding::is_error), "{findings:?}");
+    assert!(
+        !findings
+            .iter()
+            .any(planwright_core::plan::Finding::is_error),
+        "{findings:?}"
+    );
     let shown = Shown::Version(review.current().number);
-    engine.approve(review.id(), &Map::new(), shown, &person(), Assurance::Terminal).await.unwrap();
+    engine
+        .approve(
+            review.id(),
+            &Map::new(),
+            shown,
+            &person(),
+            Assurance::Terminal,
+        )
+        .await
+        .unwrap();
     review.id().clone()
 }
 

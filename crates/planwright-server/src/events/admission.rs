@@ -52,7 +52,11 @@ impl Admission {
         global: bool,
         options: &EventsOptions,
     ) -> Option<Place> {
-        let who = format!("{} {}", caller.principal.kind.as_str(), caller.principal.name);
+        let who = format!(
+            "{} {}",
+            caller.principal.kind.as_str(),
+            caller.principal.name
+        );
         let mut open = self.open();
         let own = open.each.get(&who).copied().unwrap_or_default();
         let full = open.all >= options.max_streams
@@ -130,7 +134,12 @@ mod tests {
     fn caller(name: &str) -> Caller {
         let credential = Digest::of_bytes(name.as_bytes());
         let principal = Principal::person(name);
-        Caller { principal, role: Role::Viewer, assurance: Assurance::Token, credential }
+        Caller {
+            principal,
+            role: Role::Viewer,
+            assurance: Assurance::Token,
+            credential,
+        }
     }
 
     #[test]

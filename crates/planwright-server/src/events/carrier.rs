@@ -7,15 +7,21 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
-/// Sends whatever is put into the queue, until nobody does any more. Nothing on the way keeps or gathers it.
+/// Sends whatever is put into the queue, until nobody does any more. Nothing on the way keeps or
+/// gathers it.
 pub(crate) fn carrier(mut pieces: mpsc::Receiver<Bytes>) -> Response {
     let body = futures::stream::poll_fn(move |context| {
-        pieces.poll_recv(context).map(|piece| piece.map(Ok::<_, Infallible>))
+        pieces
+            .poll_recv(context)
+            .map(|piece| piece.map(Ok::<_, Infallible>))
     });
     let mut response = Body::from_stream(body).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers.insert(
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
     response
 }

@@ -24,8 +24,13 @@ pub(super) struct Frame {
 
 impl Frame {
     pub(super) fn new(event: PlanEvent) -> Self {
-        let data = serde_json::to_string(&event).expect("events have only string keys").into();
-        Self { event: Arc::new(event), data }
+        let data = serde_json::to_string(&event)
+            .expect("events have only string keys")
+            .into();
+        Self {
+            event: Arc::new(event),
+            data,
+        }
     }
 
     pub(super) fn seq(&self) -> u64 {
@@ -60,7 +65,8 @@ impl Frame {
     }
 }
 
-/// Writes one event of a stream. JSON on one line holds no line breaks, so that nothing in it can pass for another field.
+/// Writes one event of a stream. JSON on one line holds no line breaks, so that nothing in it can
+/// pass for another field.
 pub(crate) fn write(out: &mut String, id: Option<&dyn Display>, name: &str, data: &str) {
     if let Some(id) = id {
         writeln!(out, "id: {id}").expect("writing to a text cannot fail");

@@ -41,7 +41,11 @@ impl GlobalStream {
 
     /// The next events with their ids, and whether there may be more.
     pub(super) async fn next(&mut self) -> Result<(Vec<(GlobalId, Frame)>, bool), StoreError> {
-        let page = self.events.store.feed(&FeedOf::All, self.read, BATCH).await?;
+        let page = self
+            .events
+            .store
+            .feed(&FeedOf::All, self.read, BATCH)
+            .await?;
         let mut frames = Vec::new();
         for placed in &page {
             let told = self.told(placed).await?;
@@ -60,12 +64,17 @@ impl GlobalStream {
             StreamName::Plan(plan) => Some(plan.clone()),
             StreamName::Run(run) => plan_of(&events, &mut self.plans, run, placed).await,
         };
-        let Some(plan) = plan.filter(|plan| !self.damaged.contains(plan)) else { return Ok(Vec::new()) };
+        let Some(plan) = plan.filter(|plan| !self.damaged.contains(plan)) else {
+            return Ok(Vec::new());
+        };
         if !self.folds.contains_key(&plan) {
             if self.folds.len() >= MAX_PLANS {
                 self.folds.clear();
             }
-            self.folds.insert(plan.clone(), (PlanEvents::new(plan.clone(), *events.bounds()), Position(0)));
+            self.folds.insert(
+                plan.clone(),
+                (PlanEvents::new(plan.clone(), *events.bounds()), Position(0)),
+            );
         }
         let told = self.catch_up(&plan, placed).await?;
         if told.is_none() {
@@ -76,8 +85,13 @@ impl GlobalStream {
         Ok(told.unwrap_or_default())
     }
 
-    /// Folds the plan up to this record and returns what the record means; `None` if it cannot be told.
-    async fn catch_up(&mut self, plan: &PlanId, placed: &Placed) -> Result<Option<Vec<Frame>>, StoreError> {
+    /// Folds the plan up to this record and returns what the record means; `None` if it cannot be
+    /// told.
+    async fn catch_up(
+        &mut self,
+        plan: &PlanId,
+        placed: &Placed,
+    ) -> Result<Option<Vec<Frame>>, StoreError> {
         let store = &self.events.store;
         let (fold, applied) = self.folds.get_mut(plan).expect("it was put there");
         if applied.0 == 0 {
@@ -100,6 +114,8 @@ impl GlobalStream {
         }
         *applied = placed.position;
         let told = fold.push(&placed.stream, &placed.record);
-        Ok(told.ok().map(|told| told.into_iter().map(Frame::new).collect()))
+        Ok(told
+            .ok()
+            .map(|told| told.into_iter().map(Frame::new).collect()))
     }
 }

@@ -4,7 +4,8 @@ use planwright_engine::port::Position;
 use std::fmt;
 use std::str::FromStr;
 
-/// A place in the stream of everything: `17`, or `17.2` for the second of several events that one record means.
+/// A place in the stream of everything: `17`, or `17.2` for the second of several events that one
+/// record means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GlobalId {
     pub(super) position: Position,
@@ -22,13 +23,23 @@ enum Given {
 impl GlobalId {
     /// After everything that is told about this record.
     pub(super) fn after(position: Position) -> Self {
-        Self { position, given: Given::All }
+        Self {
+            position,
+            given: Given::All,
+        }
     }
 
     /// The id of event number `index` (from 0) of the `count` that a record means.
     pub(super) fn of(position: Position, index: usize, count: usize) -> Self {
         let given = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        Self { position, given: if index + 1 == count { Given::All } else { Given::Some(given) } }
+        Self {
+            position,
+            given: if index + 1 == count {
+                Given::All
+            } else {
+                Given::Some(given)
+            },
+        }
     }
 
     /// Where reading begins: the record itself is read again if not all of it was given.
@@ -63,11 +74,15 @@ impl FromStr for GlobalId {
         };
         let (position, given) = match text.split_once('.') {
             None => (text, Given::All),
-            Some((position, given)) => {
-                (position, Given::Some(u32::try_from(number(given)?).map_err(|_| ParseGlobalIdError)?))
-            }
+            Some((position, given)) => (
+                position,
+                Given::Some(u32::try_from(number(given)?).map_err(|_| ParseGlobalIdError)?),
+            ),
         };
-        Ok(Self { position: Position(number(position)?), given })
+        Ok(Self {
+            position: Position(number(position)?),
+            given,
+        })
     }
 }
 
@@ -90,7 +105,17 @@ mod tests {
         for (id, text) in ids.iter().zip(texts) {
             assert_eq!(text.parse(), Ok(*id));
         }
-        for bad in ["", ".", "7.", ".1", "-1", "+7", "7.1.2", "seven", "99999999999999999999"] {
+        for bad in [
+            "",
+            ".",
+            "7.",
+            ".1",
+            "-1",
+            "+7",
+            "7.1.2",
+            "seven",
+            "99999999999999999999",
+        ] {
             assert_eq!(bad.parse::<GlobalId>(), Err(ParseGlobalIdError), "{bad}");
         }
     }

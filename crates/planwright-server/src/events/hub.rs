@@ -98,9 +98,13 @@ impl Hub {
     /// The plan's topic, read from the journal if nobody listened to it lately.
     pub(super) async fn topic(&self, plan: &PlanId) -> Result<Shared, StoreError> {
         let topic = Arc::clone(
-            self.topics().entry(plan.clone()).or_insert_with(|| Arc::new(Topic::new(plan.clone()))),
+            self.topics()
+                .entry(plan.clone())
+                .or_insert_with(|| Arc::new(Topic::new(plan.clone()))),
         );
-        topic.load(&*self.store, self.bounds(), &self.options).await?;
+        topic
+            .load(&*self.store, self.bounds(), &self.options)
+            .await?;
         Ok(topic)
     }
 
@@ -114,9 +118,12 @@ impl Hub {
 
     /// Forgets plans that nobody listens to.
     fn tidy(&self) {
-        let Some(then) = Instant::now().checked_sub(self.options.linger) else { return };
+        let Some(then) = Instant::now().checked_sub(self.options.linger) else {
+            return;
+        };
         // Whoever listens, or is about to, holds the topic too.
-        self.topics().retain(|_, topic| Arc::strong_count(topic) > 1 || !topic.is_idle_since(then));
+        self.topics()
+            .retain(|_, topic| Arc::strong_count(topic) > 1 || !topic.is_idle_since(then));
     }
 }
 
@@ -125,7 +132,12 @@ async fn follow(hub: Arc<Hub>) {
         let mut changes = hub.store.changes();
         let mut place = loop {
             match end_of_feed(&*hub.store).await {
-                Ok(end) => break Place { after: end, plans: HashMap::new() },
+                Ok(end) => {
+                    break Place {
+                        after: end,
+                        plans: HashMap::new(),
+                    };
+                }
                 Err(error) => failed(&error).await,
             }
         };
@@ -228,7 +240,8 @@ impl Observer for ProgressOf {
 
     fn executing(&self, run: &Run) {
         if let Some(hub) = self.0.upgrade() {
-            hub.executed().insert(run.id().clone(), run.plan().id().clone());
+            hub.executed()
+                .insert(run.id().clone(), run.plan().id().clone());
         }
     }
 
@@ -240,7 +253,9 @@ impl Observer for ProgressOf {
 
     fn progress_of(&self, run: &RunId, step: &StepId, progress: &Progress) {
         let Some(hub) = self.0.upgrade() else { return };
-        let Some(plan) = hub.executed().get(run).cloned() else { return };
+        let Some(plan) = hub.executed().get(run).cloned() else {
+            return;
+        };
         let topic = hub.topics().get(&plan).cloned();
         if let Some(topic) = topic {
             topic.progress.report(&plan, run, step, progress);

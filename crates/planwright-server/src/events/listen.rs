@@ -1,8 +1,8 @@
 //! Sending a stream to one listener.
 //!
-//! A task of its own puts events into a short queue; the connection takes them out as fast as its client reads. A
-//! client that does not read fills its queue, and when that does not move for some time the task ends. Nobody else
-//! notices.
+//! A task of its own puts events into a short queue; the connection takes them out as fast as its
+//! client reads. A client that does not read fills its queue, and when that does not move for some
+//! time the task ends. Nobody else notices.
 
 use super::admission::Place;
 use super::carrier::carrier;
@@ -48,12 +48,21 @@ struct Sender {
 /// The answer that carries a stream, and what is put into it.
 fn stream(events: &Events, place: Place) -> (Response, Sender) {
     let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
-    (carrier(pieces), Sender { events: events.clone(), queue, place })
+    (
+        carrier(pieces),
+        Sender {
+            events: events.clone(),
+            queue,
+            place,
+        },
+    )
 }
 
 impl Sender {
     async fn send(&self, text: String) -> Result<(), Gone> {
-        let sent = self.queue.send_timeout(text.into(), self.events.options.stall_timeout);
+        let sent = self
+            .queue
+            .send_timeout(text.into(), self.events.options.stall_timeout);
         tokio::select! {
             sent = sent => sent.map_err(|_| Gone),
             () = self.stopped() => Err(Gone),
@@ -71,7 +80,8 @@ impl Sender {
     /// The first piece: clients must not all come back at the same moment.
     async fn greet(&self) -> Result<(), Gone> {
         let noise = self.events.engine.environment().ids.entropy() % (RETRY_MILLIS / 2);
-        self.send(format!("retry: {}\n\n", RETRY_MILLIS + noise)).await
+        self.send(format!("retry: {}\n\n", RETRY_MILLIS + noise))
+            .await
     }
 
     async fn keep_alive(&self) -> Result<(), Gone> {
@@ -89,7 +99,8 @@ pub(super) fn plan(
 ) -> Response {
     let (response, sender) = stream(events, place);
     tokio::spawn(async move {
-        // An end for whatever reason is an end of the stream: the client comes back if it wants more.
+        // An end for whatever reason is an end of the stream: the client comes back if it wants
+        // more.
         let _: Result<(), Gone> = send_plan(&sender, stream_of, &manner, reset).await;
     });
     response
@@ -117,7 +128,10 @@ async fn send_plan(
         };
         if !frames.is_empty() {
             let mut text = String::new();
-            for frame in frames.iter().filter(|frame| manner.types.include(frame.event.event.as_str())) {
+            for frame in frames
+                .iter()
+                .filter(|frame| manner.types.include(frame.event.event.as_str()))
+            {
                 frame.write(&mut text, frame.seq(), manner.format);
             }
             if !text.is_empty() {
@@ -205,7 +219,9 @@ async fn send_global(
             }
         };
         let mut text = String::new();
-        for (id, frame) in frames.iter().filter(|(_, frame)| manner.types.include(frame.event.event.as_str()))
+        for (id, frame) in frames
+            .iter()
+            .filter(|(_, frame)| manner.types.include(frame.event.event.as_str()))
         {
             frame.write(&mut text, id, manner.format);
         }

@@ -15,7 +15,8 @@ pub struct EventsOptions {
     pub kept_events: usize,
     /// Their bytes.
     pub kept_bytes: usize,
-    /// A listener that comes back is sent at most this many events it missed; behind that it is told to begin anew.
+    /// A listener that comes back is sent at most this many events it missed; behind that it is
+    /// told to begin anew.
     pub max_replay: u64,
     /// A stream with nothing to say says so this often.
     pub keep_alive: Duration,

@@ -79,7 +79,9 @@ impl PlanStream {
 
     async fn read_older(&mut self) -> Result<(), Broken> {
         let plan = &self.topic.plan;
-        let replay = self.replay.get_or_insert_with(|| Replay::new(plan.clone(), *self.events.bounds()));
+        let replay = self
+            .replay
+            .get_or_insert_with(|| Replay::new(plan.clone(), *self.events.bounds()));
         let page = replay.page(&*self.events.store, self.after).await?;
         let (frames, more) = page.map_err(|_| Broken::Damaged)?;
         if frames.is_empty() && !more {

@@ -23,7 +23,10 @@ pub(super) struct Latest {
 
 impl Default for Latest {
     fn default() -> Self {
-        Self { steps: Mutex::default(), count: watch::Sender::new(0) }
+        Self {
+            steps: Mutex::default(),
+            count: watch::Sender::new(0),
+        }
     }
 }
 
@@ -36,8 +39,10 @@ impl Latest {
         if self.count.receiver_count() == 0 {
             return;
         }
-        let message =
-            progress.message.as_ref().map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
+        let message = progress
+            .message
+            .as_ref()
+            .map(|text| text.chars().take(MAX_MESSAGE).collect::<String>());
         let data = json!({
             "event": "plan.progress", "traceId": trace_of_run(run), "planId": plan, "runId": run,
             "step": { "id": step }, "done": progress.done, "total": progress.total, "message": message,
@@ -56,7 +61,18 @@ impl Latest {
     /// What was said after `seen`, one text per step, and what is seen now.
     pub(super) fn after(&self, seen: u64) -> (Vec<String>, u64) {
         let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = steps.values().filter(|(number, _)| *number > seen).map(|(_, data)| data.clone());
-        (news.collect(), steps.values().map(|(number, _)| *number).max().unwrap_or(seen).max(seen))
+        let news = steps
+            .values()
+            .filter(|(number, _)| *number > seen)
+            .map(|(_, data)| data.clone());
+        (
+            news.collect(),
+            steps
+                .values()
+                .map(|(number, _)| *number)
+                .max()
+                .unwrap_or(seen)
+                .max(seen),
+        )
     }
 }

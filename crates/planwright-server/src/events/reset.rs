@@ -38,8 +38,12 @@ pub(super) async fn snapshot(
         None => None,
     };
     let steps = run.as_ref().map(|run| {
-        let ids = run.plan().indices().map(|ix| (run.step_id(ix), run.step(ix).name()));
-        ids.map(|(id, state)| json!({ "id": id, "state": state })).collect::<Vec<_>>()
+        let ids = run
+            .plan()
+            .indices()
+            .map(|ix| (run.step_id(ix), run.step(ix).name()));
+        ids.map(|(id, state)| json!({ "id": id, "state": state }))
+            .collect::<Vec<_>>()
     });
     Ok(json!({
         "event": "reset",

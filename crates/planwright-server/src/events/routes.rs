@@ -21,13 +21,15 @@ use planwright_engine::{LoadError, end_of_feed};
 use utoipa_axum::routes;
 
 pub(crate) fn routes() -> Routes {
-    Routes::default().routes(routes!(plan_events)).routes(routes!(all_events))
+    Routes::default()
+        .routes(routes!(plan_events))
+        .routes(routes!(all_events))
 }
 
 /// Tells what happened to a plan, and what happens from here on.
 ///
-/// With `Accept: text/event-stream` the events so far are replayed and what follows is streamed; the stream ends when
-/// the run is over. Otherwise they are one list.
+/// With `Accept: text/event-stream` the events so far are replayed and what follows is streamed;
+/// the stream ends when the run is over. Otherwise they are one list.
 #[utoipa::path(get, path = "/plan/{id}/events", operation_id = "planEvents", tag = "events",
     params(("id" = String, Path), PlanQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The number of the last event that was received.")),
@@ -57,8 +59,15 @@ async fn plan_events(
     let format = query.format.unwrap_or_default();
     if form == Wanted::List {
         let named = last_event_id(&headers).and_then(|text| text.parse().ok());
-        let stream = PlanStream::new(events.clone(), topic, named.or(query.after).unwrap_or_default());
-        return list(stream, limit(query.limit)?, &types, |frame| frame.value(format)).await;
+        let stream = PlanStream::new(
+            events.clone(),
+            topic,
+            named.or(query.after).unwrap_or_default(),
+        );
+        return list(stream, limit(query.limit)?, &types, |frame| {
+            frame.value(format)
+        })
+        .await;
     }
     let place = events.enter(&caller).ok_or_else(full)?;
     let (after, reason) = match last_event_id(&headers).map(|text| text.parse().ok()) {
@@ -70,7 +79,11 @@ async fn plan_events(
         Some(reason) => Some(snapshot(events, &id, after, reason).await?.to_string()),
         None => None,
     };
-    let manner = Manner { format, types, follow: query.follow.unwrap_or_default() };
+    let manner = Manner {
+        format,
+        types,
+        follow: query.follow.unwrap_or_default(),
+    };
     let stream = PlanStream::new(events.clone(), topic, after);
     Ok(listen::plan(events, place, stream, manner, reset))
 }
@@ -98,7 +111,10 @@ async fn list(
         if frames.is_empty() {
             break;
         }
-        for frame in frames.iter().filter(|frame| types.include(frame.event.event.as_str())) {
+        for frame in frames
+            .iter()
+            .filter(|frame| types.include(frame.event.event.as_str()))
+        {
             if events.len() == limit {
                 next = Some((frame.seq() - 1).to_string());
                 break 'pages;
@@ -111,7 +127,8 @@ async fn list(
 
 /// Tells what happens to all plans.
 ///
-/// The ids are places in the order of the journal. A stream begins now unless it is told where it ended before.
+/// The ids are places in the order of the journal. A stream begins now unless it is told where it
+/// ended before.
 #[utoipa::path(get, path = "/events", operation_id = "events", tag = "events",
     params(GlobalQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received.")),
@@ -129,12 +146,19 @@ async fn all_events(
     let form = wanted(&headers).ok_or_else(not_acceptable)?;
     let types = Types::parse(query.types.as_deref());
     let format = query.format.unwrap_or_default();
-    let asked = query.after.as_deref().map(str::parse::<GlobalId>).transpose();
+    let asked = query
+        .after
+        .as_deref()
+        .map(str::parse::<GlobalId>)
+        .transpose();
     let asked = asked.map_err(|error| Problem::bad_request(format!("`after`: {error}")))?;
     if form == Wanted::List {
         let begin = asked.unwrap_or_else(|| GlobalId::after(Position(0)));
         let stream = GlobalStream::new(events.clone(), begin);
-        return global_list(stream, limit(query.limit)?, &types, |frame| frame.value(format)).await;
+        return global_list(stream, limit(query.limit)?, &types, |frame| {
+            frame.value(format)
+        })
+        .await;
     }
     let place = events.enter_global(&caller).ok_or_else(full)?;
     let end = GlobalId::after(end_of_feed(&*events.store).await.map_err(LoadError::from)?);
@@ -147,8 +171,18 @@ async fn all_events(
         }
         Some(after) => (after, None),
     };
-    let manner = Manner { format, types, follow: true };
-    Ok(listen::global(events, place, GlobalStream::new(events.clone(), after), manner, reason))
+    let manner = Manner {
+        format,
+        types,
+        follow: true,
+    };
+    Ok(listen::global(
+        events,
+        place,
+        GlobalStream::new(events.clone(), after),
+        manner,
+        reason,
+    ))
 }
 
 async fn global_list(
@@ -179,13 +213,18 @@ async fn global_list(
 
 fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     // An empty id is what clients send that never received one.
-    headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?").trim()).filter(|id| !id.is_empty())
+    headers
+        .get("last-event-id")
+        .map(|value| value.to_str().unwrap_or("?").trim())
+        .filter(|id| !id.is_empty())
 }
 
 fn limit(asked: Option<usize>) -> Answer<usize> {
     match asked.unwrap_or(MAX_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
-        _ => Err(Problem::bad_request(format!("`limit` is a number from 1 to {MAX_LIMIT}"))),
+        _ => Err(Problem::bad_request(format!(
+            "`limit` is a number from 1 to {MAX_LIMIT}"
+        ))),
     }
 }
 
@@ -193,20 +232,34 @@ fn problem(broken: Broken) -> Problem {
     match broken {
         Broken::Store(error) => LoadError::from(error).into(),
         Broken::Damaged => damaged(),
-        Broken::Slow => Problem::later(StatusCode::SERVICE_UNAVAILABLE, "more happens than can be listed", 1),
+        Broken::Slow => Problem::later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "more happens than can be listed",
+            1,
+        ),
     }
 }
 
 fn damaged() -> Problem {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the journal of the plan is damaged")
-        .hint("other plans are not affected; planwright verify lists everything that is damaged")
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the journal of the plan is damaged",
+    )
+    .hint("other plans are not affected; planwright verify lists everything that is damaged")
 }
 
 pub(crate) fn full() -> Problem {
-    Problem::later(StatusCode::SERVICE_UNAVAILABLE, "too many streams are open", 5)
-        .hint("close one, or ask for a list with Accept: application/json")
+    Problem::later(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "too many streams are open",
+        5,
+    )
+    .hint("close one, or ask for a list with Accept: application/json")
 }
 
 fn not_acceptable() -> Problem {
-    Problem::new(StatusCode::NOT_ACCEPTABLE, "events come as text/event-stream or application/json")
+    Problem::new(
+        StatusCode::NOT_ACCEPTABLE,
+        "events come as text/event-stream or application/json",
+    )
 }

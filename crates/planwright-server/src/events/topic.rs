@@ -71,7 +71,10 @@ impl Topic {
     pub(super) fn new(plan: PlanId) -> Self {
         Self {
             plan,
-            state: Mutex::new(State::Loading { pending: Vec::new(), overflown: false }),
+            state: Mutex::new(State::Loading {
+                pending: Vec::new(),
+                overflown: false,
+            }),
             loaded: OnceCell::new(),
             marks: watch::Sender::new(Mark::default()),
             progress: super::progress::Latest::default(),
@@ -93,7 +96,10 @@ impl Topic {
         bounds: &Bounds,
         options: &EventsOptions,
     ) -> Result<(), StoreError> {
-        self.loaded.get_or_try_init(|| self.read(store, bounds, options)).await.copied()
+        self.loaded
+            .get_or_try_init(|| self.read(store, bounds, options))
+            .await
+            .copied()
     }
 
     async fn read(
@@ -106,7 +112,9 @@ impl Topic {
         let mut live = Live::new(self.plan.clone(), *bounds);
         loop {
             let page = store.feed(&of, live.applied, PAGE).await?;
-            let pushed = page.iter().try_for_each(|placed| live.push(placed, options));
+            let pushed = page
+                .iter()
+                .try_for_each(|placed| live.push(placed, options));
             if let Err(Damaged) = pushed {
                 self.become_damaged();
                 return Ok(());
@@ -121,7 +129,8 @@ impl Topic {
         }
     }
 
-    /// Everything was read: what arrived meanwhile is added. Returns the state if there was too much of it.
+    /// Everything was read: what arrived meanwhile is added. Returns the state if there was too
+    /// much of it.
     fn take_over(&self, mut live: Live, options: &EventsOptions) -> Option<Live> {
         let mut state = self.state();
         if let State::Loading { pending, overflown } = &mut *state {
@@ -129,7 +138,11 @@ impl Topic {
             if std::mem::take(overflown) {
                 return Some(live);
             }
-            if pending.iter().try_for_each(|placed| live.push(placed, options)).is_err() {
+            if pending
+                .iter()
+                .try_for_each(|placed| live.push(placed, options))
+                .is_err()
+            {
                 drop(state);
                 self.become_damaged();
                 return None;
@@ -160,7 +173,8 @@ impl Topic {
         drop(state);
         match mark {
             Ok(mark) => {
-                self.marks.send_if_modified(|last| std::mem::replace(last, mark) != mark);
+                self.marks
+                    .send_if_modified(|last| std::mem::replace(last, mark) != mark);
             }
             Err(Damaged) => self.become_damaged(),
         }
@@ -210,7 +224,11 @@ impl Live {
     }
 
     fn mark(&self) -> Mark {
-        Mark { last: self.fold.last(), over: self.fold.is_over(), damaged: false }
+        Mark {
+            last: self.fold.last(),
+            over: self.fold.is_over(),
+            damaged: false,
+        }
     }
 
     fn push(&mut self, placed: &Placed, options: &EventsOptions) -> Result<(), Damaged> {
@@ -228,14 +246,19 @@ impl Live {
             self.kept.push_back(frame);
         }
         while self.kept.len() > options.kept_events || self.kept_bytes > options.kept_bytes {
-            let Some(oldest) = self.kept.pop_front() else { break };
+            let Some(oldest) = self.kept.pop_front() else {
+                break;
+            };
             self.kept_bytes -= oldest.bytes();
         }
         Ok(())
     }
 
     fn after(&self, seq: u64, most: usize) -> Next {
-        let first = self.kept.front().map_or_else(|| self.fold.last() + 1, Frame::seq);
+        let first = self
+            .kept
+            .front()
+            .map_or_else(|| self.fold.last() + 1, Frame::seq);
         if seq + 1 < first {
             return Next::Older;
         }
@@ -244,7 +267,8 @@ impl Live {
     }
 }
 
-/// Reads the events of a plan from the journal, for a listener that is further back than memory goes.
+/// Reads the events of a plan from the journal, for a listener that is further back than memory
+/// goes.
 #[derive(Debug)]
 pub(super) struct Replay {
     of: FeedOf,
@@ -255,7 +279,11 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) fn new(plan: PlanId, bounds: Bounds) -> Self {
         let fold = PlanEvents::new(plan.clone(), bounds);
-        Self { of: FeedOf::Plan(plan), fold, applied: Position(0) }
+        Self {
+            of: FeedOf::Plan(plan),
+            fold,
+            applied: Position(0),
+        }
     }
 
     /// The events above `seq` in the next page of the journal, and whether there may be more pages.
@@ -267,9 +295,16 @@ impl Replay {
         let page = store.feed(&self.of, self.applied, PAGE).await?;
         let mut frames = Vec::new();
         for placed in &page {
-            let Ok(events) = self.fold.push(&placed.stream, &placed.record) else { return Ok(Err(Damaged)) };
+            let Ok(events) = self.fold.push(&placed.stream, &placed.record) else {
+                return Ok(Err(Damaged));
+            };
             self.applied = placed.position;
-            frames.extend(events.into_iter().filter(|event| event.seq > seq).map(Frame::new));
+            frames.extend(
+                events
+                    .into_iter()
+                    .filter(|event| event.seq > seq)
+                    .map(Frame::new),
+            );
         }
         Ok(Ok((frames, page.len() == PAGE)))
     }

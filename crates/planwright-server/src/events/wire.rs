@@ -39,7 +39,8 @@ pub(super) struct PlanQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
-    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one
+    /// use.
     ticket: Option<String>,
 }
 
@@ -48,7 +49,8 @@ pub(super) struct PlanQuery {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 pub(super) struct GlobalQuery {
-    /// Only events behind this id. The header `Last-Event-ID` wins over it. Without either a stream begins now.
+    /// Only events behind this id. The header `Last-Event-ID` wins over it. Without either a stream
+    /// begins now.
     #[param(pattern = r"^[0-9]{1,19}(\.[0-9]{1,9})?$")]
     pub(super) after: Option<String>,
     /// The most events of an answer in JSON.
@@ -59,7 +61,8 @@ pub(super) struct GlobalQuery {
     pub(super) format: Option<Format>,
     /// Only events of these names, separated by commas. `run.*` stands for all that begin so.
     pub(super) types: Option<String>,
-    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one use.
+    /// Instead of a token, for clients that can send no headers. Made by `POST /tickets`, for one
+    /// use.
     ticket: Option<String>,
 }
 
@@ -69,7 +72,11 @@ pub(super) struct Types(Vec<String>);
 
 impl Types {
     pub(super) fn parse(text: Option<&str>) -> Self {
-        let names = text.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
+        let names = text
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
         Self(names.map(str::to_owned).collect())
     }
 
@@ -89,10 +96,13 @@ pub(crate) enum Wanted {
     List,
 }
 
-/// A stream if it is asked for by its name, else a list if the caller takes JSON. Nobody who takes anything is left
-/// with an answer that does not end.
+/// A stream if it is asked for by its name, else a list if the caller takes JSON. Nobody who takes
+/// anything is left with an answer that does not end.
 pub(crate) fn wanted(headers: &HeaderMap) -> Option<Wanted> {
-    let texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let texts = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let accepted: Vec<String> = texts
         .flat_map(|text| text.split(','))
         .filter_map(|part| part.split(';').next())
@@ -120,7 +130,10 @@ mod tests {
     #[test]
     fn a_stream_is_sent_to_those_who_ask_for_one() {
         assert_eq!(accept("text/event-stream"), Some(Wanted::Stream));
-        assert_eq!(accept("application/json, Text/Event-Stream;q=0.5"), Some(Wanted::Stream));
+        assert_eq!(
+            accept("application/json, Text/Event-Stream;q=0.5"),
+            Some(Wanted::Stream)
+        );
         assert_eq!(accept("application/json"), Some(Wanted::List));
         assert_eq!(accept("*/*"), Some(Wanted::List));
         assert_eq!(wanted(&HeaderMap::new()), Some(Wanted::List));

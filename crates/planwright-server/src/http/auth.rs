@@ -1,7 +1,7 @@
 //! The door: a token on every route, and only what the token's owner may do.
 //!
-//! What a route is for is declared once, as `x-planwright-action` in the OpenAPI document, and enforced from there. A
-//! route that declares nothing is closed to everybody.
+//! What a route is for is declared once, as `x-planwright-action` in the OpenAPI document, and
+//! enforced from there. A route that declares nothing is closed to everybody.
 
 use super::caller::{Caller, authorize};
 use super::problem::Problem;
@@ -40,9 +40,9 @@ impl Entry {
     pub fn is_always_admitted(&self) -> bool {
         match self {
             Self::Public => false,
-            Self::May(actions) => {
-                actions.iter().any(|action| matches!(action, Action::Approve | Action::Cancel))
-            }
+            Self::May(actions) => actions
+                .iter()
+                .any(|action| matches!(action, Action::Approve | Action::Cancel)),
         }
     }
 }
@@ -82,8 +82,15 @@ pub(super) async fn layer(State(http): State<Http>, mut request: Request, next: 
 /// Who may use the route of this request.
 pub(super) fn entry_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Entry> {
     let path = request.extensions().get::<MatchedPath>()?;
-    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    http.openapi.get()?.entries.get(&(method.clone(), path.as_str().to_owned()))
+    let method = if request.method() == Method::HEAD {
+        &Method::GET
+    } else {
+        request.method()
+    };
+    http.openapi
+        .get()?
+        .entries
+        .get(&(method.clone(), path.as_str().to_owned()))
 }
 
 /// What has to be shown at the door of a route, and what the request shows.
@@ -115,7 +122,10 @@ fn door(http: &Http, request: &Request) -> Result<Option<Door>, Problem> {
 
 /// A method that the route does not know, or a route that declares nothing: open to nobody.
 fn closed(http: &Http, request: &Request) -> Problem {
-    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let path = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(MatchedPath::as_str);
     let entries = http.openapi.get().map(|document| &document.entries);
     let mut methods: Vec<&str> = entries
         .into_iter()
@@ -139,7 +149,11 @@ fn ticket(request: &Request) -> Option<&str> {
     if !streams || request.headers().contains_key(AUTHORIZATION) {
         return None;
     }
-    request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("ticket="))
+    request
+        .uri()
+        .query()?
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("ticket="))
 }
 
 /// A ticket that was used is nobody else's business: neither the route nor a log sees it.
@@ -148,8 +162,12 @@ fn forget_ticket(request: &mut Request) {
         return;
     }
     let uri = request.uri();
-    let rest: Vec<&str> =
-        uri.query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("ticket=")).collect();
+    let rest: Vec<&str> = uri
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.starts_with("ticket="))
+        .collect();
     let rest = match rest.as_slice() {
         [] => uri.path().to_owned(),
         rest => format!("{}?{}", uri.path(), rest.join("&")),
@@ -160,13 +178,17 @@ fn forget_ticket(request: &mut Request) {
 }
 
 async fn enter(http: &Http, door: Option<Door>) -> Result<Option<Caller>, Problem> {
-    let Some(Door { actions, shown }) = door else { return Ok(None) };
+    let Some(Door { actions, shown }) = door else {
+        return Ok(None);
+    };
     let caller = match shown {
         Shown::Token(token) => authenticate(http, &token).await?,
         Shown::Ticket(ticket, path) => {
             let now = http.service.engine.environment().clock.now();
             let spent = http.tickets.spend(&ticket, &path, now);
-            spent.ok_or_else(|| unauthorized("the ticket was used, has expired, or is for another path"))?
+            spent.ok_or_else(|| {
+                unauthorized("the ticket was used, has expired, or is for another path")
+            })?
         }
     };
     for action in actions {
@@ -183,14 +205,26 @@ async fn authenticate(http: &Http, token: &str) -> Result<Caller, Problem> {
     }
     let found = access::recognise(&*http.service.tokens, token, now).await?;
     let token = found.ok_or_else(|| unauthorized("the token is unknown, expired or revoked"))?;
-    let Token { principal, role, hash, .. } = token;
-    Ok(Caller { principal, role, assurance: Assurance::Token, credential: hash })
+    let Token {
+        principal,
+        role,
+        hash,
+        ..
+    } = token;
+    Ok(Caller {
+        principal,
+        role,
+        assurance: Assurance::Token,
+        credential: hash,
+    })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
-        return Err(unauthorized("a token is needed: Authorization: Bearer TOKEN"));
+        return Err(unauthorized(
+            "a token is needed: Authorization: Bearer TOKEN",
+        ));
     };
     let token = value.to_str().ok().and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;

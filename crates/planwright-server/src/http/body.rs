@@ -1,4 +1,5 @@
-//! Reading what a request brings: bodies, ids in paths, and queries, each with an answer that says what is wrong.
+//! Reading what a request brings: bodies, ids in paths, and queries, each with an answer that says
+//! what is wrong.
 
 use super::problem::Problem;
 use super::state::Http;
@@ -42,7 +43,10 @@ pub(crate) async fn read(request: Request, http: &Http) -> Result<Bytes, Problem
             ),
             false => Problem::bad_request("the body did not arrive whole"),
         }),
-        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not arrive in time",
+        )),
     }
 }
 
@@ -57,13 +61,18 @@ fn too_large(error: &axum::Error) -> bool {
     false
 }
 
-/// The media type without its parameters, in lower case. A character set other than UTF-8 is another type.
+/// The media type without its parameters, in lower case. A character set other than UTF-8 is
+/// another type.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let mut given = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(value), None) = (given.next(), given.next()) else { return None };
+    let (Some(value), None) = (given.next(), given.next()) else {
+        return None;
+    };
     let value = value.to_str().ok()?.to_ascii_lowercase();
     let (kind, parameters) = value.split_once(';').unwrap_or((&value, ""));
-    let charset = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("charset="));
+    let charset = parameters
+        .split(';')
+        .find_map(|parameter| parameter.trim().strip_prefix("charset="));
     match charset.map(|charset| charset.trim_matches('"')) {
         None | Some("utf-8") => Some(kind.trim().to_owned()),
         Some(_) => None,
@@ -71,8 +80,11 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
 }
 
 pub(crate) fn unsupported(wanted: &str) -> Problem {
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the body has to be {wanted}"))
-        .hint(format!("send the header Content-Type: {wanted}"))
+    Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        format!("the body has to be {wanted}"),
+    )
+    .hint(format!("send the header Content-Type: {wanted}"))
 }
 
 /// A JSON body of this shape and nothing besides.
@@ -139,7 +151,9 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path(text) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| bad_path())?;
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| bad_path())?;
         id(&text).map(Self)
     }
 }
@@ -155,8 +169,9 @@ where
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path((text, step)) =
-            Path::<(String, String)>::from_request_parts(parts, state).await.map_err(|_| bad_path())?;
+        let Path((text, step)) = Path::<(String, String)>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| bad_path())?;
         Ok(Self(id(&text)?, step))
     }
 }
@@ -166,7 +181,8 @@ fn bad_path() -> Problem {
 }
 
 pub(crate) fn id<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Problem> {
-    text.parse().map_err(|error| Problem::bad_request(format!("the id in the path cannot be one: {error}")))
+    text.parse()
+        .map_err(|error| Problem::bad_request(format!("the id in the path cannot be one: {error}")))
 }
 
 /// The query of this shape and nothing besides.

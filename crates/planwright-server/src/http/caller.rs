@@ -20,7 +20,8 @@ pub struct Caller {
     pub credential: Digest,
 }
 
-/// The one question of authorization: the token's role and the operator's policy must both allow it.
+/// The one question of authorization: the token's role and the operator's policy must both allow
+/// it.
 pub(crate) fn authorize(caller: &Caller, action: Action, policy: &Policy) -> Result<(), Problem> {
     if !caller.role.includes(action) {
         return Err(Problem::forbidden(format!(
@@ -29,7 +30,10 @@ pub(crate) fn authorize(caller: &Caller, action: Action, policy: &Policy) -> Res
         )));
     }
     if !policy.roles.may(&caller.principal, action) {
-        return Err(Problem::forbidden(format!("{} may not {action}", caller.principal)));
+        return Err(Problem::forbidden(format!(
+            "{} may not {action}",
+            caller.principal
+        )));
     }
     Ok(())
 }
@@ -40,7 +44,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "nobody is known to make this request"))
+        caller.ok_or_else(|| {
+            Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "nobody is known to make this request",
+            )
+        })
     }
 }
 
@@ -53,6 +62,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Trace {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(parts.extensions.get::<TraceId>().map(ToString::to_string).unwrap_or_default()))
+        Ok(Self(
+            parts
+                .extensions
+                .get::<TraceId>()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        ))
     }
 }

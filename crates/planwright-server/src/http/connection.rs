@@ -21,7 +21,10 @@ pub(super) struct Guard {
 
 impl Guard {
     pub(super) fn new(connections: usize, stall: Duration) -> Self {
-        Self { room: Arc::new(Semaphore::new(connections)), stall }
+        Self {
+            room: Arc::new(Semaphore::new(connections)),
+            stall,
+        }
     }
 }
 
@@ -65,7 +68,11 @@ pub(super) struct Guarded {
 
 impl Guarded {
     /// Cuts off whoever takes nothing for too long.
-    fn watch<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        done: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.waits = false;
             return done;

@@ -1,4 +1,5 @@
-//! Ends the streams of those who are no longer let in: a token was revoked or has expired, a session is over.
+//! Ends the streams of those who are no longer let in: a token was revoked or has expired, a
+//! session is over.
 
 use super::state::Http;
 use planwright_core::digest::Digest;
@@ -11,7 +12,8 @@ const SHORTEST: Duration = Duration::from_millis(300);
 /// And no less often than this: clocks are set.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// Looks whenever somebody came in, something in the store changed, or a token expires, until the service stops.
+/// Looks whenever somebody came in, something in the store changed, or a token expires, until the
+/// service stops.
 pub(super) async fn watch(http: Http) {
     let mut changes = http.service.engine.store().changes();
     let entered = &http.events.admission().entered;
@@ -25,7 +27,9 @@ pub(super) async fn watch(http: Http) {
                 () = tokio::time::sleep(pause) => true,
             }
         };
-        let Some(true) = http.stop.run_until_cancelled(news).await else { return };
+        let Some(true) = http.stop.run_until_cancelled(news).await else {
+            return;
+        };
         tokio::time::sleep(SHORTEST).await;
     }
 }
@@ -43,14 +47,18 @@ async fn expel(http: &Http) -> Duration {
     pause
 }
 
-/// For how long a token or a session is still good. What cannot be looked up is not: its owner can come back.
+/// For how long a token or a session is still good. What cannot be looked up is not: its owner can
+/// come back.
 async fn good_for(http: &Http, credential: &Digest, now: Timestamp) -> Option<Duration> {
     if let Some((_, expires_at)) = http.sign_in.kept_session(credential, now) {
         return Some(expires_at.since(now));
     }
     let found = http.service.tokens.find(credential).await;
-    let token =
-        found.inspect_err(|error| tracing::warn!(%error, "a token could not be looked up")).ok()??;
-    let rest = token.expires_at.map_or(LONGEST, |expires_at| expires_at.since(now));
+    let token = found
+        .inspect_err(|error| tracing::warn!(%error, "a token could not be looked up"))
+        .ok()??;
+    let rest = token
+        .expires_at
+        .map_or(LONGEST, |expires_at| expires_at.since(now));
     token.is_valid(now).then_some(rest)
 }

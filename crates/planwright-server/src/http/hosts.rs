@@ -1,7 +1,7 @@
 //! Which names the service answers to, and which pages may talk to it.
 //!
-//! A page on any web site can make a browser send requests to `localhost`, and a name under its control can point
-//! there. Both are refused here, before anything else looks at the request.
+//! A page on any web site can make a browser send requests to `localhost`, and a name under its
+//! control can point there. Both are refused here, before anything else looks at the request.
 
 use super::problem::Problem;
 use super::settings::Settings;
@@ -39,7 +39,10 @@ impl FromStr for AllowedHost {
         if name.is_empty() || name.len() > 253 || !name.chars().all(good) {
             return Err(wrong());
         }
-        Ok(Self { name: name.to_ascii_lowercase(), port })
+        Ok(Self {
+            name: name.to_ascii_lowercase(),
+            port,
+        })
     }
 }
 
@@ -47,7 +50,11 @@ impl AllowedHost {
     /// The names under which a service that listens there is found on its own machine.
     pub fn of_address(address: SocketAddr) -> Vec<Self> {
         let port = Some(address.port());
-        let mut names: Vec<String> = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+        let mut names: Vec<String> = vec![
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            "[::1]".to_owned(),
+        ];
         let own = match address.ip() {
             std::net::IpAddr::V4(ip) => ip.to_string(),
             std::net::IpAddr::V6(ip) => format!("[{ip}]"),
@@ -73,30 +80,49 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     match rest.strip_prefix(':') {
         None if rest.is_empty() => Some((name, None)),
         None => None,
-        Some(port) => Some((name, Some(port.parse().ok().filter(|_| !port.starts_with('+'))?))),
+        Some(port) => Some((
+            name,
+            Some(port.parse().ok().filter(|_| !port.starts_with('+'))?),
+        )),
     }
 }
 
 /// Whether the service answers to this name.
 fn allows_host(settings: &Settings, authority: &str) -> bool {
     let default = if settings.https { 443 } else { 80 };
-    let Some((name, port)) = split_port(authority) else { return false };
-    settings.hosts.iter().any(|host| host.is(name, port.unwrap_or(default)))
+    let Some((name, port)) = split_port(authority) else {
+        return false;
+    };
+    settings
+        .hosts
+        .iter()
+        .any(|host| host.is(name, port.unwrap_or(default)))
 }
 
 /// Whether pages of this origin may talk to the service.
 fn allows_origin(settings: &Settings, origin: &str) -> bool {
-    if settings.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+    if settings
+        .origins
+        .iter()
+        .any(|allowed| allowed.eq_ignore_ascii_case(origin))
+    {
         return true;
     }
-    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    let Some((scheme, authority)) = origin.split_once("://") else {
+        return false;
+    };
     let default = match scheme {
         "http" if !settings.https => 80,
         "https" => 443,
         _ => return false,
     };
-    let Some((name, port)) = split_port(authority) else { return false };
-    settings.hosts.iter().any(|host| host.is(name, port.unwrap_or(default)))
+    let Some((name, port)) = split_port(authority) else {
+        return false;
+    };
+    settings
+        .hosts
+        .iter()
+        .any(|host| host.is(name, port.unwrap_or(default)))
 }
 
 /// The one host a request names: it may not name none, or two.
@@ -128,17 +154,29 @@ fn check(settings: &Settings, uri: &Uri, headers: &HeaderMap) -> Result<(), Prob
         .hint("start it with --allow-host NAME, if that is its name"));
     }
     let foreign = || {
-        Problem::new(StatusCode::FORBIDDEN, "pages of another origin may not use this service")
-            .hint("start it with --allow-origin ORIGIN, if they are yours")
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "pages of another origin may not use this service",
+        )
+        .hint("start it with --allow-origin ORIGIN, if they are yours")
     };
     for origin in headers.get_all(ORIGIN) {
-        if !origin.to_str().is_ok_and(|origin| allows_origin(settings, origin)) {
+        if !origin
+            .to_str()
+            .is_ok_and(|origin| allows_origin(settings, origin))
+        {
             return Err(foreign());
         }
     }
     // Browsers say so even where they send no origin.
-    let cross = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
-    if cross && !headers.contains_key(ORIGIN) { Err(foreign()) } else { Ok(()) }
+    let cross = headers
+        .get("sec-fetch-site")
+        .is_some_and(|site| site == "cross-site");
+    if cross && !headers.contains_key(ORIGIN) {
+        Err(foreign())
+    } else {
+        Ok(())
+    }
 }
 
 /// Refuses foreign hosts and origins, on every route and method.
@@ -156,7 +194,11 @@ mod tests {
     fn settings() -> Settings {
         let mut hosts = AllowedHost::of_address("127.0.0.1:7526".parse().unwrap());
         hosts.push("plans.example.org".parse().unwrap());
-        Settings { hosts, origins: vec!["https://app.example.org".to_owned()], ..Settings::default() }
+        Settings {
+            hosts,
+            origins: vec!["https://app.example.org".to_owned()],
+            ..Settings::default()
+        }
     }
 
     #[test]
@@ -194,7 +236,11 @@ mod tests {
     #[test]
     fn pages_of_other_origins_are_refused() {
         let settings = settings();
-        for good in ["http://localhost:7526", "http://127.0.0.1:7526", "https://app.example.org"] {
+        for good in [
+            "http://localhost:7526",
+            "http://127.0.0.1:7526",
+            "https://app.example.org",
+        ] {
             assert!(allows_origin(&settings, good), "{good}");
         }
         for bad in [

@@ -57,13 +57,19 @@ fn key(request: &Request) -> Result<Option<String>, Problem> {
         return Ok(None);
     }
     let mut given = request.headers().get_all(&KEY).iter();
-    let (Some(value), more) = (given.next(), given.next()) else { return Ok(None) };
+    let (Some(value), more) = (given.next(), given.next()) else {
+        return Ok(None);
+    };
     let text = value.to_str().ok().filter(|text| {
         more.is_none()
             && (1..=MAX_KEY).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_graphic())
     });
-    let bad = || Problem::bad_request(format!("an Idempotency-Key has 1 to {MAX_KEY} visible characters"));
+    let bad = || {
+        Problem::bad_request(format!(
+            "an Idempotency-Key has 1 to {MAX_KEY} visible characters"
+        ))
+    };
     text.map(|text| Some(text.to_owned())).ok_or_else(bad)
 }
 
@@ -72,10 +78,20 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
     let Some(caller) = parts.extensions.get::<Caller>() else {
         return Ok(next.run(Request::from_parts(parts, body)).await);
     };
-    let principal =
-        Digest::of_parts(&[caller.principal.kind.as_str().as_bytes(), caller.principal.name.as_bytes()]);
-    let place = parts.uri.path_and_query().map_or("", |place| place.as_str()).to_owned();
-    let kind = parts.headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes).to_owned();
+    let principal = Digest::of_parts(&[
+        caller.principal.kind.as_str().as_bytes(),
+        caller.principal.name.as_bytes(),
+    ]);
+    let place = parts
+        .uri
+        .path_and_query()
+        .map_or("", |place| place.as_str())
+        .to_owned();
+    let kind = parts
+        .headers
+        .get(CONTENT_TYPE)
+        .map_or(&b""[..], HeaderValue::as_bytes)
+        .to_owned();
     let bytes = body::read(Request::new(body), http).await?;
     let asking = Asking {
         principal,
@@ -88,12 +104,16 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
         Claim::Fresh => {}
         Claim::Answered(kept) => return again(&kept),
         Claim::InFlight => {
-            return Err(Problem::conflict("the request with this Idempotency-Key is being done")
-                .hint("ask again in a moment"));
+            return Err(
+                Problem::conflict("the request with this Idempotency-Key is being done")
+                    .hint("ask again in a moment"),
+            );
         }
         Claim::Interrupted => {
-            return Err(Problem::conflict("the request with this Idempotency-Key was interrupted")
-                .hint("look whether it was done; if not, repeat it with another key"));
+            return Err(
+                Problem::conflict("the request with this Idempotency-Key was interrupted")
+                    .hint("look whether it was done; if not, repeat it with another key"),
+            );
         }
         Claim::OtherRequest => {
             return Err(Problem::new(
@@ -123,13 +143,16 @@ async fn once(http: &Http, key: String, request: Request, next: Next) -> Result<
 /// Keeps what was done. What was refused changed nothing and may be tried again under the same key.
 async fn keep(http: &Http, key: &Digest, response: Response) -> Result<Response, Problem> {
     // The same holds where a provider or the service itself could not answer.
-    let unavailable = [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status());
+    let unavailable =
+        [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status());
     if response.status().is_client_error() || unavailable {
         http.service.answers.forget(key).await?;
         return Ok(response);
     }
     let (parts, body) = response.into_parts();
-    let bytes = axum::body::to_bytes(body, MAX_ANSWER).await.unwrap_or_default();
+    let bytes = axum::body::to_bytes(body, MAX_ANSWER)
+        .await
+        .unwrap_or_default();
     let headers = HEADERS.iter().filter_map(|name| {
         let value = parts.headers.get(name)?.to_str().ok()?;
         Some((name.to_string(), value.to_owned()))
@@ -146,10 +169,17 @@ async fn keep(http: &Http, key: &Digest, response: Response) -> Result<Response,
 
 /// An answer that was given before.
 fn again(kept: &[u8]) -> Result<Response, Problem> {
-    let unreadable =
-        || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer that was kept cannot be read");
+    let unreadable = || {
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the answer that was kept cannot be read",
+        )
+    };
     let kept: Kept = serde_json::from_slice(kept).map_err(|_| unreadable())?;
-    let body: Bytes = BASE64_STANDARD.decode(&kept.body).map_err(|_| unreadable())?.into();
+    let body: Bytes = BASE64_STANDARD
+        .decode(&kept.body)
+        .map_err(|_| unreadable())?
+        .into();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(kept.status).map_err(|_| unreadable())?;
     for (name, value) in kept.headers {
@@ -157,6 +187,8 @@ fn again(kept: &[u8]) -> Result<Response, Problem> {
             response.headers_mut().insert(name, value);
         }
     }
-    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+        .headers_mut()
+        .insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(response)
 }

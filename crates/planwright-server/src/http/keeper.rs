@@ -19,7 +19,9 @@ pub(super) async fn tend(http: Http) {
                     http.service.write_files(notice.plan()).await;
                 }
                 let now = http.service.engine.environment().clock.now();
-                tended.next_at.map_or(LONGEST, |at| at.since(now).clamp(SHORTEST, LONGEST))
+                tended
+                    .next_at
+                    .map_or(LONGEST, |at| at.since(now).clamp(SHORTEST, LONGEST))
             }
             Err(error) => {
                 tracing::warn!(%error, "plans could not be looked after");

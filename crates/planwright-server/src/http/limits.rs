@@ -1,4 +1,5 @@
-//! Who is let in when there are too many. Decisions of people always are: approve, reject and cancel.
+//! Who is let in when there are too many. Decisions of people always are: approve, reject and
+//! cancel.
 
 use super::auth::entry_of;
 use super::caller::Caller;
@@ -46,12 +47,21 @@ impl Limits {
     /// Counts a request; says after how many seconds it may come again if there were too many.
     fn take(&self, caller: &Caller, now: Instant) -> Result<(), u64> {
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (caller.principal.kind.as_str(), caller.principal.name.clone());
+        let key = (
+            caller.principal.kind.as_str(),
+            caller.principal.name.clone(),
+        );
         if rates.len() >= MAX_PRINCIPALS && !rates.contains_key(&key) {
-            let oldest = rates.iter().min_by_key(|(_, bucket)| bucket.at).map(|(key, _)| key.clone());
+            let oldest = rates
+                .iter()
+                .min_by_key(|(_, bucket)| bucket.at)
+                .map(|(key, _)| key.clone());
             oldest.map(|key| rates.remove(&key));
         }
-        let bucket = rates.entry(key).or_insert(Bucket { free: self.burst, at: now });
+        let bucket = rates.entry(key).or_insert(Bucket {
+            free: self.burst,
+            at: now,
+        });
         let elapsed = now.saturating_duration_since(bucket.at).as_secs_f64();
         bucket.free = (bucket.free + elapsed * self.per_second).min(self.burst);
         bucket.at = now;
@@ -106,7 +116,11 @@ mod tests {
 
     #[test]
     fn a_principal_may_burst_and_then_has_a_rate_of_their_own() {
-        let settings = Settings { requests_per_second: 2, burst: 3, ..Settings::default() };
+        let settings = Settings {
+            requests_per_second: 2,
+            burst: 3,
+            ..Settings::default()
+        };
         let (limits, now) = (Limits::new(&settings), Instant::now());
         let caller = |name: &str| Caller {
             principal: Principal::person(name),
@@ -114,9 +128,15 @@ mod tests {
             assurance: Assurance::Token,
             credential: Digest::of_bytes(b"token"),
         };
-        let takes =
-            |name: &str, after: u64| limits.take(&caller(name), now + Duration::from_millis(after)).is_ok();
-        assert_eq!([0; 5].map(|after| takes("ada", after)), [true, true, true, false, false]);
+        let takes = |name: &str, after: u64| {
+            limits
+                .take(&caller(name), now + Duration::from_millis(after))
+                .is_ok()
+        };
+        assert_eq!(
+            [0; 5].map(|after| takes("ada", after)),
+            [true, true, true, false, false]
+        );
         assert!(takes("bob", 0));
         assert!(takes("ada", 500) && !takes("ada", 500) && takes("ada", 1_000));
     }

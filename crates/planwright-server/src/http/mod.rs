@@ -1,8 +1,8 @@
 //! The HTTP service: who may come in, what they may do, and how everything is answered.
 //!
-//! A request passes, from the outside in: trace id, headers of every answer, host and origin, limits, admission,
-//! authentication, the idempotency key, its route. Nothing is decided in a route: the engine decides, a route
-//! translates.
+//! A request passes, from the outside in: trace id, headers of every answer, host and origin,
+//! limits, admission, authentication, the idempotency key, its route. Nothing is decided in a
+//! route: the engine decides, a route translates.
 
 mod auth;
 pub(crate) mod body;

@@ -21,17 +21,29 @@ pub(crate) struct Document {
 impl Document {
     /// The document of these routes, with what all of them share.
     pub(super) fn new(generated: &OpenApi) -> Self {
-        let mut value = serde_json::to_value(generated).expect("an OpenAPI document has only string keys");
+        let mut value =
+            serde_json::to_value(generated).expect("an OpenAPI document has only string keys");
         describe(&mut value);
         let mut entries = HashMap::new();
-        let paths = value.get_mut("paths").and_then(Value::as_object_mut).into_iter().flatten();
+        let paths = value
+            .get_mut("paths")
+            .and_then(Value::as_object_mut)
+            .into_iter()
+            .flatten();
         for (path, item) in paths {
             for (method, operation) in item.as_object_mut().into_iter().flatten() {
-                let Some(operation) = operation.as_object_mut() else { continue };
-                let words = operation.get(ACTION).and_then(Value::as_str).unwrap_or_default().to_owned();
-                let (Some(entry), Ok(name)) =
-                    (Entry::parse(&words), Method::from_bytes(method.to_ascii_uppercase().as_bytes()))
-                else {
+                let Some(operation) = operation.as_object_mut() else {
+                    continue;
+                };
+                let words = operation
+                    .get(ACTION)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned();
+                let (Some(entry), Ok(name)) = (
+                    Entry::parse(&words),
+                    Method::from_bytes(method.to_ascii_uppercase().as_bytes()),
+                ) else {
                     continue;
                 };
                 complete(&name, operation, &entry);
@@ -56,7 +68,11 @@ fn describe(document: &mut Value) {
     });
     document["servers"] = json!([{ "url": "/" }]);
     let components = document["components"].take();
-    let mut components = if components.is_object() { components } else { json!({}) };
+    let mut components = if components.is_object() {
+        components
+    } else {
+        json!({})
+    };
     components["securitySchemes"] = json!({
         "token": {
             "type": "http",
@@ -71,8 +87,11 @@ fn describe(document: &mut Value) {
             "headers": { "x-trace-id": { "schema": { "type": "string" } } },
         }
     });
-    let schemas =
-        components.as_object_mut().expect("just made").entry("schemas").or_insert_with(|| json!({}));
+    let schemas = components
+        .as_object_mut()
+        .expect("just made")
+        .entry("schemas")
+        .or_insert_with(|| json!({}));
     if let Some(schemas) = schemas.as_object_mut() {
         super::shapes::add(schemas);
         named::<Problem>(schemas);
@@ -128,7 +147,12 @@ fn complete(method: &Method, operation: &mut Map<String, Value>, entry: &Entry) 
     if *method == Method::DELETE {
         statuses.push("409");
     }
-    for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+    for parameter in operation
+        .get_mut("parameters")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         if parameter["name"] == "id" && parameter["in"] == "path" {
             parameter["schema"]["pattern"] = json!("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$");
         }

@@ -1,4 +1,5 @@
-//! Pages of lists: a cursor names the last thing that was seen, so that nothing is left out when others come or go.
+//! Pages of lists: a cursor names the last thing that was seen, so that nothing is left out when
+//! others come or go.
 
 use super::problem::Problem;
 use crate::wire::Page;
@@ -44,7 +45,10 @@ impl Cursor {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
         let text = String::from_utf8(bytes).ok()?;
         let (at, id) = text.split_once(' ')?;
-        Some(Self(Timestamp::from_millis(at.parse().ok()?), id.parse().ok()?))
+        Some(Self(
+            Timestamp::from_millis(at.parse().ok()?),
+            id.parse().ok()?,
+        ))
     }
 }
 
@@ -62,11 +66,25 @@ impl<T> Filling<T> {
     pub(crate) fn open(params: &PageParams) -> Result<(Self, Option<Cursor>), Problem> {
         let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
         if limit == 0 || limit > MAX_LIMIT {
-            return Err(Problem::bad_request(format!("`limit` is between 1 and {MAX_LIMIT}")));
+            return Err(Problem::bad_request(format!(
+                "`limit` is between 1 and {MAX_LIMIT}"
+            )));
         }
         let bad = || Problem::bad_request("`cursor` is not one that this service gave");
-        let after = params.cursor.as_deref().map(|text| Cursor::decode(text).ok_or_else(bad)).transpose()?;
-        Ok((Self { limit, items: Vec::new(), last: None, more: false }, after))
+        let after = params
+            .cursor
+            .as_deref()
+            .map(|text| Cursor::decode(text).ok_or_else(bad))
+            .transpose()?;
+        Ok((
+            Self {
+                limit,
+                items: Vec::new(),
+                last: None,
+                more: false,
+            },
+            after,
+        ))
     }
 
     /// The plans to look at, newest first, and a page to put them on.
@@ -78,13 +96,15 @@ impl<T> Filling<T> {
         plans.sort_by_cached_key(|info| (Reverse(info.created_at), info.status.plan.to_string()));
         if let Some(Cursor(at, id)) = &after {
             plans.retain(|info| {
-                info.created_at < *at || info.created_at == *at && info.status.plan.as_str() > id.as_str()
+                info.created_at < *at
+                    || info.created_at == *at && info.status.plan.as_str() > id.as_str()
             });
         }
         Ok((page, plans))
     }
 
-    /// Puts what was made of a plan on the page. False once it is full: the plan is for the next one.
+    /// Puts what was made of a plan on the page. False once it is full: the plan is for the next
+    /// one.
     pub(crate) fn put(&mut self, info: &StreamInfo, items: Vec<T>) -> bool {
         if self.items.len() >= self.limit && !items.is_empty() {
             self.more = true;
@@ -99,7 +119,10 @@ impl<T> Filling<T> {
 
     pub(crate) fn finish(self) -> Page<T> {
         let next_cursor = self.last.filter(|_| self.more).map(|last| last.encode());
-        Page { items: self.items, next_cursor }
+        Page {
+            items: self.items,
+            next_cursor,
+        }
     }
 }
 
@@ -113,7 +136,11 @@ mod tests {
         let plan: PlanId = name.parse().unwrap();
         StreamInfo {
             stream: StreamName::Plan(plan.clone()),
-            status: StreamStatus { plan, status: "proposed".into(), label: String::new() },
+            status: StreamStatus {
+                plan,
+                status: "proposed".into(),
+                label: String::new(),
+            },
             created_at: Timestamp::from_millis(at),
             updated_at: Timestamp::from_millis(at),
         }
@@ -134,7 +161,13 @@ mod tests {
         let mut plans: Vec<StreamInfo> = (0..7).map(|n| plan(&format!("p{n}"), n / 2)).collect();
         let (mut seen, mut cursor) = (Vec::new(), None);
         loop {
-            let found = page(&PageParams { limit: Some(2), cursor }, &plans);
+            let found = page(
+                &PageParams {
+                    limit: Some(2),
+                    cursor,
+                },
+                &plans,
+            );
             seen.extend(found.items);
             plans.push(plan(&format!("new{}", plans.len()), 100));
             cursor = found.next_cursor;
@@ -147,8 +180,16 @@ mod tests {
 
     #[test]
     fn a_made_up_cursor_or_limit_is_refused() {
-        for (limit, cursor) in [(Some(0), None), (Some(201), None), (None, Some("x")), (None, Some("MTIz"))] {
-            let params = PageParams { limit, cursor: cursor.map(str::to_owned) };
+        for (limit, cursor) in [
+            (Some(0), None),
+            (Some(201), None),
+            (None, Some("x")),
+            (None, Some("MTIz")),
+        ] {
+            let params = PageParams {
+                limit,
+                cursor: cursor.map(str::to_owned),
+            };
             assert!(Filling::<String>::begin(&params, Vec::new()).is_err());
         }
     }

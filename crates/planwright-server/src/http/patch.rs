@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 /// More operations than this are a new document.
 const MAX_OPERATIONS: usize = 1_000;
 
-/// One operation of a JSON Patch. Members that an operation does not know are ignored, as the standard wants it.
+/// One operation of a JSON Patch. Members that an operation does not know are ignored, as the
+/// standard wants it.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 enum Operation {
@@ -21,11 +22,17 @@ enum Operation {
 }
 
 /// Applies a JSON Patch, all of it or nothing.
-pub(crate) fn json_patch(document: &mut Value, patch: Value, max_bytes: usize) -> Result<(), Problem> {
+pub(crate) fn json_patch(
+    document: &mut Value,
+    patch: Value,
+    max_bytes: usize,
+) -> Result<(), Problem> {
     let operations: Vec<Operation> = serde_json::from_value(patch)
         .map_err(|error| Problem::bad_request(format!("this is no JSON Patch: {error}")))?;
     if operations.len() > MAX_OPERATIONS {
-        return Err(Problem::bad_request(format!("a patch has at most {MAX_OPERATIONS} operations")));
+        return Err(Problem::bad_request(format!(
+            "a patch has at most {MAX_OPERATIONS} operations"
+        )));
     }
     let mut budget = Budget(max_bytes.saturating_mul(4));
     for (index, operation) in operations.into_iter().enumerate() {
@@ -43,7 +50,9 @@ pub(crate) fn merge_patch(document: &mut Value, patch: Value) {
     if !document.is_object() {
         *document = Value::Object(Map::new());
     }
-    let Some(object) = document.as_object_mut() else { return };
+    let Some(object) = document.as_object_mut() else {
+        return;
+    };
     for (key, value) in patch {
         if value.is_null() {
             object.shift_remove(&key);
@@ -76,15 +85,23 @@ enum Wrong {
 impl Wrong {
     fn problem(self, index: usize) -> Problem {
         let (status, words) = match self {
-            Self::Pointer(path) => (StatusCode::BAD_REQUEST, format!("`{path}` is no JSON pointer")),
-            Self::Missing(path) => (StatusCode::UNPROCESSABLE_ENTITY, format!("there is no `{path}`")),
+            Self::Pointer(path) => (
+                StatusCode::BAD_REQUEST,
+                format!("`{path}` is no JSON pointer"),
+            ),
+            Self::Missing(path) => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                format!("there is no `{path}`"),
+            ),
             Self::Test(path) => (StatusCode::CONFLICT, format!("`{path}` has another value")),
-            Self::Inside => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "a value cannot be moved into itself".to_owned())
-            }
-            Self::TooLarge => {
-                (StatusCode::PAYLOAD_TOO_LARGE, "the patch makes the plan too large".to_owned())
-            }
+            Self::Inside => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "a value cannot be moved into itself".to_owned(),
+            ),
+            Self::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the patch makes the plan too large".to_owned(),
+            ),
         };
         Problem::new(status, format!("operation {index}: {words}"))
     }
@@ -100,7 +117,10 @@ fn apply(document: &mut Value, operation: Operation, budget: &mut Budget) -> Res
             Ok(())
         }
         Operation::Move { from, path } => {
-            if path.strip_prefix(&from).is_some_and(|rest| rest.starts_with('/')) {
+            if path
+                .strip_prefix(&from)
+                .is_some_and(|rest| rest.starts_with('/'))
+            {
                 return Err(Wrong::Inside);
             }
             let value = remove(document, &from)?;
@@ -114,8 +134,14 @@ fn apply(document: &mut Value, operation: Operation, budget: &mut Budget) -> Res
         }
         Operation::Test { path, value } => {
             tokens(&path)?;
-            let found = document.pointer(&path).ok_or_else(|| Wrong::Missing(path.clone()))?;
-            if same(found, &value) { Ok(()) } else { Err(Wrong::Test(path)) }
+            let found = document
+                .pointer(&path)
+                .ok_or_else(|| Wrong::Missing(path.clone()))?;
+            if same(found, &value) {
+                Ok(())
+            } else {
+                Err(Wrong::Test(path))
+            }
         }
     }
 }
@@ -123,13 +149,21 @@ fn apply(document: &mut Value, operation: Operation, budget: &mut Budget) -> Res
 /// Numbers are equal if their values are, whatever way they are written.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
+        (Value::Number(left), Value::Number(right)) => {
+            left == right || left.as_f64() == right.as_f64()
+        }
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| same(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
+                && left
+                    .iter()
+                    .all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
         }
         (left, right) => left == right,
     }
@@ -143,10 +177,15 @@ fn tokens(path: &str) -> Result<Vec<String>, Wrong> {
     }
     let rest = path.strip_prefix('/').ok_or_else(bad)?;
     let unescape = |token: &str| {
-        let good = token.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+        let good = token
+            .split('~')
+            .skip(1)
+            .all(|rest| rest.starts_with(['0', '1']));
         good.then(|| token.replace("~1", "/").replace("~0", "~"))
     };
-    rest.split('/').map(|token| unescape(token).ok_or_else(bad)).collect()
+    rest.split('/')
+        .map(|token| unescape(token).ok_or_else(bad))
+        .collect()
 }
 
 /// The value that holds what `path` names, and the last part of the path.
@@ -154,7 +193,9 @@ fn parent<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, Str
     let mut parts = tokens(path)?;
     let last = parts.pop().ok_or_else(|| Wrong::Missing(path.to_owned()))?;
     let end = path.rfind('/').unwrap_or_default();
-    let holder = document.pointer_mut(&path[..end]).ok_or_else(|| Wrong::Missing(path.to_owned()))?;
+    let holder = document
+        .pointer_mut(&path[..end])
+        .ok_or_else(|| Wrong::Missing(path.to_owned()))?;
     Ok((holder, last))
 }
 
@@ -214,7 +255,10 @@ mod tests {
             Ok(json!({"foo":"bar","baz":"qux"}))
         );
         assert_eq!(
-            patched(json!({"foo":["bar","baz"]}), op("add", "/foo/1", json!("qux"))),
+            patched(
+                json!({"foo":["bar","baz"]}),
+                op("add", "/foo/1", json!("qux"))
+            ),
             Ok(json!({"foo":["bar","qux","baz"]}))
         );
         assert_eq!(
@@ -222,13 +266,22 @@ mod tests {
             Ok(json!({"foo":["bar",["abc"]]}))
         );
         assert_eq!(
-            patched(json!({"baz":1,"foo":2}), json!([{"op":"remove","path":"/baz"}])),
+            patched(
+                json!({"baz":1,"foo":2}),
+                json!([{"op":"remove","path":"/baz"}])
+            ),
             Ok(json!({"foo":2}))
         );
-        assert_eq!(patched(json!({"baz":1}), op("replace", "/baz", json!(2))), Ok(json!({"baz":2})));
+        assert_eq!(
+            patched(json!({"baz":1}), op("replace", "/baz", json!(2))),
+            Ok(json!({"baz":2}))
+        );
         let moving = json!([{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]);
         assert_eq!(
-            patched(json!({"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}}), moving),
+            patched(
+                json!({"foo":{"bar":"baz","waldo":"fred"},"qux":{"corge":"grault"}}),
+                moving
+            ),
             Ok(json!({"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}))
         );
         let moving = json!([{"op":"move","from":"/foo/1","path":"/foo/3"}]);
@@ -240,7 +293,10 @@ mod tests {
             patched(json!({"~1":10,"/":9}), op("test", "/~01", json!(10.0))),
             Ok(json!({"~1":10,"/":9}))
         );
-        assert_eq!(patched(json!({"foo":null}), op("test", "/foo", json!(null))), Ok(json!({"foo":null})));
+        assert_eq!(
+            patched(json!({"foo":null}), op("test", "/foo", json!(null))),
+            Ok(json!({"foo":null}))
+        );
     }
 
     #[test]
@@ -261,16 +317,28 @@ mod tests {
             (one(json!({"op":"remove","path":""})), 422),
             (json!({"op":"remove","path":"/a"}), 400),
         ] {
-            assert_eq!(patched(json!({"a":1,"l":[1],"o":{}}), patch.clone()), Err(status), "{patch}");
+            assert_eq!(
+                patched(json!({"a":1,"l":[1],"o":{}}), patch.clone()),
+                Err(status),
+                "{patch}"
+            );
         }
-        let bomb: Vec<Value> = (0..40).map(|_| json!({"op":"copy","from":"/l","path":"/l/-"})).collect();
+        let bomb: Vec<Value> = (0..40)
+            .map(|_| json!({"op":"copy","from":"/l","path":"/l/-"}))
+            .collect();
         assert_eq!(patched(json!({"l":[1]}), Value::Array(bomb)), Err(413));
     }
 
     #[test]
     fn a_merge_replaces_what_it_names() {
         let mut document = json!({"a":"b","c":{"d":"e","f":"g"},"l":[1]});
-        merge_patch(&mut document, json!({"a":"z","c":{"f":null},"l":[2,3],"n":{"x":{"y":null}}}));
-        assert_eq!(document, json!({"a":"z","c":{"d":"e"},"l":[2,3],"n":{"x":{}}}));
+        merge_patch(
+            &mut document,
+            json!({"a":"z","c":{"f":null},"l":[2,3],"n":{"x":{"y":null}}}),
+        );
+        assert_eq!(
+            document,
+            json!({"a":"z","c":{"d":"e"},"l":[2,3],"n":{"x":{}}})
+        );
     }
 }

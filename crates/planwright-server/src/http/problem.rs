@@ -1,4 +1,5 @@
-//! Errors as RFC 9457 problem documents. The HTTP status of every error of the engine is decided here and nowhere else.
+//! Errors as RFC 9457 problem documents. The HTTP status of every error of the engine is decided
+//! here and nowhere else.
 
 use crate::observe::TraceId;
 use axum::Json;
@@ -13,8 +14,8 @@ use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
 use planwright_engine::{
-    CheckCriteriaError, CommandError, CreateError, LoadError, ReviewError, StartRunError, UndoRunError,
-    with_causes,
+    CheckCriteriaError, CommandError, CreateError, LoadError, ReviewError, StartRunError,
+    UndoRunError, with_causes,
 };
 use serde::Serialize;
 use std::error::Error;
@@ -74,7 +75,11 @@ impl Problem {
     /// The same under another status.
     #[must_use]
     pub(super) fn with_status(self, status: StatusCode) -> Self {
-        Self { title: status.canonical_reason().unwrap_or("Error"), status: status.as_u16(), ..self }
+        Self {
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            ..self
+        }
     }
 
     /// The methods that can be used instead.
@@ -130,12 +135,16 @@ impl Problem {
     /// The world failed. What exactly is for the operator's log, not for the caller.
     fn fault(error: &dyn Error) -> Self {
         tracing::error!(error = %Self::caused(StatusCode::INTERNAL_SERVER_ERROR, error).detail, "a request failed");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the service could not do this; its log says why")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the service could not do this; its log says why",
+        )
     }
 
     fn damaged(error: &dyn Error) -> Self {
-        Self::caused(StatusCode::INTERNAL_SERVER_ERROR, error)
-            .hint("other plans are not affected; planwright verify lists everything that is damaged")
+        Self::caused(StatusCode::INTERNAL_SERVER_ERROR, error).hint(
+            "other plans are not affected; planwright verify lists everything that is damaged",
+        )
     }
 }
 
@@ -144,17 +153,26 @@ impl IntoResponse for Problem {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(&self)).into_response();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         if let Some(seconds) = self.more.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(methods) =
-            self.more.allow.as_deref().and_then(|methods| HeaderValue::from_str(methods).ok())
+        if let Some(methods) = self
+            .more
+            .allow
+            .as_deref()
+            .and_then(|methods| HeaderValue::from_str(methods).ok())
         {
             headers.insert(ALLOW, methods);
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"planwright\""));
+            headers.insert(
+                WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"planwright\""),
+            );
         }
         response.extensions_mut().insert(self);
         response
@@ -163,14 +181,21 @@ impl IntoResponse for Problem {
 
 /// Gives every error its instance and trace, and those of the framework the same form as ours.
 pub(super) async fn layer(request: Request, next: Next) -> Response {
-    let trace = request.extensions().get::<TraceId>().map(ToString::to_string);
+    let trace = request
+        .extensions()
+        .get::<TraceId>()
+        .map(ToString::to_string);
     let instance = request.uri().path().to_owned();
     let response = next.run(request).await;
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
-    let mut problem = response.extensions().get::<Problem>().cloned().unwrap_or_else(|| plain(status));
+    let mut problem = response
+        .extensions()
+        .get::<Problem>()
+        .cloned()
+        .unwrap_or_else(|| plain(status));
     problem.more.instance = Some(instance);
     problem.more.trace_id = trace;
     let mut answer = problem.into_response();
@@ -186,10 +211,14 @@ pub(super) async fn layer(request: Request, next: Next) -> Response {
 fn plain(status: StatusCode) -> Problem {
     let detail = match status {
         StatusCode::NOT_FOUND => "there is nothing here",
-        StatusCode::METHOD_NOT_ALLOWED => "this cannot be done here; the header `Allow` says what can",
+        StatusCode::METHOD_NOT_ALLOWED => {
+            "this cannot be done here; the header `Allow` says what can"
+        }
         StatusCode::PAYLOAD_TOO_LARGE => "the body is larger than is read here",
         StatusCode::REQUEST_TIMEOUT => "the request did not arrive in time",
-        _ => status.canonical_reason().unwrap_or("the request was not done"),
+        _ => status
+            .canonical_reason()
+            .unwrap_or("the request was not done"),
     };
     Problem::new(status, detail)
 }
@@ -215,7 +244,9 @@ impl From<ArtifactError> for Problem {
 impl From<LoadError> for Problem {
     fn from(error: LoadError) -> Self {
         match error {
-            LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => Self::caused(StatusCode::NOT_FOUND, &error),
+            LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => {
+                Self::caused(StatusCode::NOT_FOUND, &error)
+            }
             LoadError::Store(error) => error.into(),
             LoadError::Damaged { .. } | LoadError::Plan(_) => Self::damaged(&error),
         }
@@ -238,7 +269,9 @@ impl From<AppendError> for Problem {
 impl From<AcquireError> for Problem {
     fn from(error: AcquireError) -> Self {
         match error {
-            AcquireError::Held { run, .. } => Self::conflict(format!("another process executes {run}")),
+            AcquireError::Held { run, .. } => {
+                Self::conflict(format!("another process executes {run}"))
+            }
             AcquireError::NoSuchRun(_) => Self::caused(StatusCode::NOT_FOUND, &error),
             AcquireError::Store(error) => error.into(),
         }
@@ -303,15 +336,17 @@ impl From<ReviewRefusal> for Problem {
             | ReviewRefusal::NotOver(_)
             | ReviewRefusal::OpenThreads { .. } => Self::caused(StatusCode::CONFLICT, &refusal),
             ReviewRefusal::NoSuchVersion(_) => Self::caused(StatusCode::NOT_FOUND, &refusal),
-            ReviewRefusal::ReasonTooLong(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &refusal),
+            ReviewRefusal::ReasonTooLong(_) => {
+                Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &refusal)
+            }
             ReviewRefusal::Comment(refusal) => refusal.into(),
-            ReviewRefusal::Expired { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
-                .hint("look at the plan again and approve it again: an approval has to be used in time"),
+            ReviewRefusal::Expired { .. } => Self::caused(StatusCode::CONFLICT, &refusal).hint(
+                "look at the plan again and approve it again: an approval has to be used in time",
+            ),
             ReviewRefusal::Revoked { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
                 .hint("somebody who may has to look at the plan and approve it again"),
-            ReviewRefusal::NotEnough { .. } => {
-                Self::caused(StatusCode::CONFLICT, &refusal).hint("somebody else has to approve it too")
-            }
+            ReviewRefusal::NotEnough { .. } => Self::caused(StatusCode::CONFLICT, &refusal)
+                .hint("somebody else has to approve it too"),
         }
     }
 }
@@ -319,14 +354,16 @@ impl From<ReviewRefusal> for Problem {
 impl From<CommentRefusal> for Problem {
     fn from(refusal: CommentRefusal) -> Self {
         let status = match refusal {
-            CommentRefusal::NoSuchComment(_) | CommentRefusal::NoSuchStep(_) => StatusCode::NOT_FOUND,
+            CommentRefusal::NoSuchComment(_) | CommentRefusal::NoSuchStep(_) => {
+                StatusCode::NOT_FOUND
+            }
             CommentRefusal::MayNotResolve(_) => StatusCode::FORBIDDEN,
             CommentRefusal::TooMany | CommentRefusal::Already(_) | CommentRefusal::Duplicate(_) => {
                 StatusCode::CONFLICT
             }
-            CommentRefusal::Empty | CommentRefusal::TooLong { .. } | CommentRefusal::ReplyWithStep => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            CommentRefusal::Empty
+            | CommentRefusal::TooLong { .. }
+            | CommentRefusal::ReplyWithStep => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self::caused(status, &refusal)
     }
@@ -342,7 +379,10 @@ impl From<ReviewError> for Problem {
             ReviewError::Denied(denied) => denied.into(),
             ReviewError::Edit(ref edit) => {
                 let hint = edit.hint();
-                Self { hint, ..Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error) }
+                Self {
+                    hint,
+                    ..Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
+                }
             }
             ReviewError::BadChoice(_) | ReviewError::OtherPlan { .. } => {
                 Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
@@ -361,9 +401,9 @@ impl From<StartRunError> for Problem {
             StartRunError::MissingTools(_) => missing_tools(&error),
             StartRunError::Refused(refusal) => refusal.into(),
             StartRunError::Denied(denied) => denied.into(),
-            StartRunError::BadChoice(_) | StartRunError::Unsupported(_) | StartRunError::Unmanned(_) => {
-                Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error)
-            }
+            StartRunError::BadChoice(_)
+            | StartRunError::Unsupported(_)
+            | StartRunError::Unmanned(_) => Self::caused(StatusCode::UNPROCESSABLE_ENTITY, &error),
             StartRunError::UnknownStep(_) => Self::caused(StatusCode::NOT_FOUND, &error),
             StartRunError::Edited { .. } => Self::caused(StatusCode::CONFLICT, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),
@@ -376,7 +416,9 @@ impl From<StartRunError> for Problem {
             | StartRunError::Ended { .. }
             | StartRunError::BeingUndone { .. }
             | StartRunError::ChildRun { .. } => Self::caused(StatusCode::CONFLICT, &error),
-            StartRunError::Stopping => Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error).retry(5),
+            StartRunError::Stopping => {
+                Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error).retry(5)
+            }
             StartRunError::Artifact(error) => error.into(),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
@@ -390,7 +432,9 @@ impl From<CommandError> for Problem {
             CommandError::Load(error) => error.into(),
             CommandError::Refused(refusal) => refusal.into(),
             CommandError::RefusedElsewhere(reason) => Self::conflict(reason),
-            CommandError::NoAnswer(_) => Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error).retry(5),
+            CommandError::NoAnswer(_) => {
+                Self::caused(StatusCode::SERVICE_UNAVAILABLE, &error).retry(5)
+            }
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
         }
@@ -403,7 +447,9 @@ impl From<UndoRunError> for Problem {
             UndoRunError::Load(error) => error.into(),
             UndoRunError::Refused(refusal) => refusal.into(),
             UndoRunError::Start(error) => error.into(),
-            UndoRunError::NotApproved | UndoRunError::Plan(_) => Self::caused(StatusCode::CONFLICT, &error),
+            UndoRunError::NotApproved | UndoRunError::Plan(_) => {
+                Self::caused(StatusCode::CONFLICT, &error)
+            }
             UndoRunError::Value(_) => Self::damaged(&error),
         }
     }
@@ -447,7 +493,8 @@ impl From<CheckCriteriaError> for Problem {
     }
 }
 
-/// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a key.
+/// What a provider says is told to whoever asked: it is bounded, and holds neither the prompt nor a
+/// key.
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         match &error {

@@ -30,5 +30,7 @@ pub fn app(http: &Http) -> Router {
         .fallback(routes::nothing_here)
         .layer(from_fn_with_state(http.clone(), hosts::layer))
         .layer(from_fn(problem::layer));
-    observe::layer(router, &http.service.engine).layer(from_fn(headers::layer)).with_state(http.clone())
+    observe::layer(router, &http.service.engine)
+        .layer(from_fn(headers::layer))
+        .with_state(http.clone())
 }

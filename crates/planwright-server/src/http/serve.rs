@@ -13,7 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Headers have to arrive within this time: nobody keeps a connection by sending them letter by letter.
+/// Headers have to arrive within this time: nobody keeps a connection by sending them letter by
+/// letter.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of all headers of a request.
@@ -22,9 +23,16 @@ const MAX_HEADERS: usize = 32 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("cannot listen on {address}")]
-    Listen { address: SocketAddr, source: io::Error },
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
     #[error("the certificate {} with the key {} cannot be used", certificate.display(), key.display())]
-    Certificate { certificate: PathBuf, key: PathBuf, source: io::Error },
+    Certificate {
+        certificate: PathBuf,
+        key: PathBuf,
+        source: io::Error,
+    },
     #[error("the service stopped")]
     Stopped(#[source] io::Error),
 }
@@ -41,7 +49,10 @@ impl Tls {
             key: key.to_owned(),
             source,
         };
-        RustlsConfig::from_pem_file(certificate, key).await.map(Self).map_err(failed)
+        RustlsConfig::from_pem_file(certificate, key)
+            .await
+            .map(Self)
+            .map_err(failed)
     }
 }
 
@@ -70,7 +81,8 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
                 server.serve(service).await.map_err(ServeError::Stopped)
             }
             Some(Tls(config)) => {
-                let server = axum_server::from_tcp_rustls(listener, config).map_err(ServeError::Stopped)?;
+                let server =
+                    axum_server::from_tcp_rustls(listener, config).map_err(ServeError::Stopped)?;
                 let mut server = server.map(|tls| tls.acceptor(guard)).handle(handle);
                 limit(server.http_builder());
                 server.serve(service).await.map_err(ServeError::Stopped)

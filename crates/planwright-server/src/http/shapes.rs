@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 pub(super) fn add(schemas: &mut Map<String, Value>) {
     let mut document = lifted::<Document>("Document", schemas);
     absent_as_null(&mut document);
-    let parts = schemas.iter_mut().filter(|(name, _)| name.starts_with("Document"));
+    let parts = schemas
+        .iter_mut()
+        .filter(|(name, _)| name.starts_with("Document"));
     parts.for_each(|(_, part)| absent_as_null(part));
     let mut new = document.clone();
     new["properties"]["goal"] = json!({
@@ -20,7 +22,11 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
         "description": "Why it is done. For a goal alone a model writes the plan; without a model it is a draft without steps.",
     });
     new["anyOf"] = json!([{ "required": ["goal"] }, { "required": ["steps"] }]);
-    also(&mut new, "context", &json!({ "type": "string", "description": "Notes." }));
+    also(
+        &mut new,
+        "context",
+        &json!({ "type": "string", "description": "Notes." }),
+    );
     let steps = json!({ "type": "array", "items": { "$ref": "#/components/schemas/NewStep" } });
     new["properties"]["steps"] = json!({ "anyOf": [steps, { "type": "null" }] });
     schemas.insert("NewStep".to_owned(), new_step(&schemas["DocumentStep"]));
@@ -57,19 +63,35 @@ fn new_step(kept: &Value) -> Value {
     step["description"] = json!("A step as it may be written: short forms are understood.");
     also(&mut step, "id", &json!({ "type": "integer" }));
     let id = json!({ "type": ["string", "integer"] });
-    also(&mut step, "dependsOn", &json!({ "type": "array", "items": id }));
+    also(
+        &mut step,
+        "dependsOn",
+        &json!({ "type": "array", "items": id }),
+    );
     also(&mut step, "dependsOn", &id);
     also(
         &mut step,
         "result",
         &json!({ "type": "object", "description": "What came out of it earlier: left out." }),
     );
-    also(&mut step, "retry", &json!({ "type": "integer", "minimum": 0, "description": "So many retries." }));
-    also(&mut step, "timeoutSeconds", &json!({ "type": "string", "description": "As `90s` or `5m`." }));
+    also(
+        &mut step,
+        "retry",
+        &json!({ "type": "integer", "minimum": 0, "description": "So many retries." }),
+    );
+    also(
+        &mut step,
+        "timeoutSeconds",
+        &json!({ "type": "string", "description": "As `90s` or `5m`." }),
+    );
     for action in ["think", "agent", "plan"] {
         also(&mut step, action, &text);
     }
-    also(&mut step, "input", &json!({ "type": "object", "description": "The schema itself." }));
+    also(
+        &mut step,
+        "input",
+        &json!({ "type": "object", "description": "The schema itself." }),
+    );
     step
 }
 
@@ -81,14 +103,21 @@ fn also(schema: &mut Value, property: &str, other: &Value) {
 
 /// A schema whose parts are components too.
 fn lifted<T: JsonSchema>(name: &str, schemas: &mut Map<String, Value>) -> Value {
-    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
+    let schema = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>();
     let mut schema = Value::from(schema);
     let parts = schema.as_object_mut().and_then(|schema| {
         schema.remove("$schema");
         schema.remove("$defs")
     });
     rename(&mut schema, name);
-    for (part, mut value) in parts.as_ref().and_then(Value::as_object).cloned().unwrap_or_default() {
+    for (part, mut value) in parts
+        .as_ref()
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default()
+    {
         rename(&mut value, name);
         schemas.insert(format!("{name}{part}"), value);
     }
@@ -97,7 +126,12 @@ fn lifted<T: JsonSchema>(name: &str, schemas: &mut Map<String, Value>) -> Value 
 
 /// Whoever writes a plan may say `null` where they could say nothing.
 fn absent_as_null(schema: &mut Value) {
-    for property in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+    for property in schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten()
+    {
         let said = property.1.take();
         *property.1 = json!({ "anyOf": [said, { "type": "null" }] });
     }
@@ -128,8 +162,7 @@ fn plan(document: &Value) -> Value {
         object.remove("additionalProperties");
     }
     plan["description"] = json!("The plan's document, and where it stands.");
-    let lines =
-        |name: &str| json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{name}") } });
+    let lines = |name: &str| json!({ "type": "array", "items": { "$ref": format!("#/components/schemas/{name}") } });
     plan["properties"]["status"] =
         json!({ "type": "string", "description": "As `proposed` or `executing`." });
     plan["properties"]["version"] = json!({ "type": "integer", "minimum": 1 });
@@ -145,8 +178,16 @@ fn plan(document: &Value) -> Value {
     });
     plan["properties"]["planning"] = json!({ "$ref": "#/components/schemas/PlanningLine" });
     plan["properties"]["models"] = lines("ModelCostLine");
-    plan["required"] =
-        json!(["id", "status", "version", "digest", "runs", "policy", "approvals", "comments"]);
+    plan["required"] = json!([
+        "id",
+        "status",
+        "version",
+        "digest",
+        "runs",
+        "policy",
+        "approvals",
+        "comments"
+    ]);
     plan
 }
 

@@ -22,7 +22,8 @@ const SESSION_LIFE: Duration = Duration::from_hours(12);
 /// More sessions than a team has people.
 const MAX_SESSIONS: usize = 1_000;
 
-/// Codes and sessions, kept as hashes and in memory only: whoever restarts the service signs in again.
+/// Codes and sessions, kept as hashes and in memory only: whoever restarts the service signs in
+/// again.
 #[derive(Default)]
 pub struct SignIn {
     kept: Mutex<Kept>,
@@ -46,7 +47,10 @@ pub fn secret(prefix: &str) -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "the operating system gives no randomness");
-        Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "the service has no randomness")
+        Problem::new(
+            http::StatusCode::INTERNAL_SERVER_ERROR,
+            "the service has no randomness",
+        )
     })?;
     Ok(format!("{prefix}{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)))
 }
@@ -56,13 +60,17 @@ impl SignIn {
     pub fn offer(&self, code: &str, principal: Principal, role: Role, now: Timestamp) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.codes.retain(|_, (_, _, expires_at)| now < *expires_at);
-        kept.codes.insert(Digest::of_bytes(code.as_bytes()), (principal, role, now.plus(CODE_LIFE)));
+        kept.codes.insert(
+            Digest::of_bytes(code.as_bytes()),
+            (principal, role, now.plus(CODE_LIFE)),
+        );
     }
 
     /// Spends a code: `token` opens the door until the instant that is returned.
     pub(super) fn spend(&self, code: &str, token: &str, now: Timestamp) -> Option<Timestamp> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (principal, role, code_expires_at) = kept.codes.remove(&Digest::of_bytes(code.as_bytes()))?;
+        let (principal, role, code_expires_at) =
+            kept.codes.remove(&Digest::of_bytes(code.as_bytes()))?;
         if code_expires_at <= now {
             return None;
         }
@@ -72,20 +80,33 @@ impl SignIn {
         }
         let expires_at = now.plus(SESSION_LIFE);
         let credential = Digest::of_bytes(token.as_bytes());
-        let caller = Caller { principal, role, assurance: Assurance::WebSignIn, credential };
+        let caller = Caller {
+            principal,
+            role,
+            assurance: Assurance::WebSignIn,
+            credential,
+        };
         kept.sessions.insert(credential, (caller, expires_at));
         Some(expires_at)
     }
 
     /// Whose session this is, if it is one.
     pub(super) fn session(&self, token: &str, now: Timestamp) -> Option<Caller> {
-        self.kept_session(&Digest::of_bytes(token.as_bytes()), now).map(|(caller, _)| caller)
+        self.kept_session(&Digest::of_bytes(token.as_bytes()), now)
+            .map(|(caller, _)| caller)
     }
 
     /// The session with this hash, and until when it lasts.
-    pub(super) fn kept_session(&self, hash: &Digest, now: Timestamp) -> Option<(Caller, Timestamp)> {
+    pub(super) fn kept_session(
+        &self,
+        hash: &Digest,
+        now: Timestamp,
+    ) -> Option<(Caller, Timestamp)> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.sessions.get(hash).filter(|(_, expires_at)| now < *expires_at).cloned()
+        kept.sessions
+            .get(hash)
+            .filter(|(_, expires_at)| now < *expires_at)
+            .cloned()
     }
 }
 
@@ -104,6 +125,10 @@ mod tests {
         assert_eq!(sign_in.session("token", now).unwrap().principal, ada);
         assert!(sign_in.session("token", expires_at).is_none());
         sign_in.offer("late", ada, Role::Admin, now);
-        assert!(sign_in.spend("late", "token", now.plus(CODE_LIFE)).is_none());
+        assert!(
+            sign_in
+                .spend("late", "token", now.plus(CODE_LIFE))
+                .is_none()
+        );
     }
 }

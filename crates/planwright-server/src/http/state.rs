@@ -44,17 +44,27 @@ impl Http {
         let health = Health::new(service.engine.clone(), figures);
         let stopping = stop.clone();
         health.require("service", move || {
-            if stopping.is_cancelled() { Err("it is shutting down".to_owned()) } else { Ok(()) }
+            if stopping.is_cancelled() {
+                Err("it is shutting down".to_owned())
+            } else {
+                Ok(())
+            }
         });
-        let background =
-            SupervisorOptions { files: Some(Arc::clone(&service.files)), ..SupervisorOptions::default() };
+        let background = SupervisorOptions {
+            files: Some(Arc::clone(&service.files)),
+            ..SupervisorOptions::default()
+        };
         Self(Arc::new(Parts {
             sign_in: SignIn::default(),
             tickets: Tickets::default(),
             limits: Limits::new(&settings),
             supervisor: Supervisor::start(service.engine.clone(), &background),
             health,
-            events: Events::start(service.engine.clone(), settings.events.clone(), stop.clone()),
+            events: Events::start(
+                service.engine.clone(),
+                settings.events.clone(),
+                stop.clone(),
+            ),
             stop,
             stop_now: CancellationToken::new(),
             openapi: OnceLock::new(),

@@ -1,4 +1,5 @@
-//! Tickets: a browser's `EventSource` sends no headers, so it brings a ticket that is good once, for one path, soon.
+//! Tickets: a browser's `EventSource` sends no headers, so it brings a ticket that is good once,
+//! for one path, soon.
 
 use super::caller::Caller;
 use planwright_core::digest::Digest;
@@ -32,7 +33,8 @@ impl fmt::Debug for Tickets {
 }
 
 impl Tickets {
-    /// Makes `ticket` good for one request of `caller` to `path`. Returns until when, or nothing if there are too many.
+    /// Makes `ticket` good for one request of `caller` to `path`. Returns until when, or nothing if
+    /// there are too many.
     pub(super) fn give(
         &self,
         ticket: &str,
@@ -46,7 +48,14 @@ impl Tickets {
             return None;
         }
         let expires_at = now.plus(LIFE);
-        given.insert(Digest::of_bytes(ticket.as_bytes()), Ticket { caller, path, expires_at });
+        given.insert(
+            Digest::of_bytes(ticket.as_bytes()),
+            Ticket {
+                caller,
+                path,
+                expires_at,
+            },
+        );
         Some(expires_at)
     }
 
@@ -73,7 +82,11 @@ mod tests {
             assurance: Assurance::Token,
             credential: Digest::of_bytes(b"token"),
         };
-        let give = |ticket: &str| tickets.give(ticket, caller(), "/plan/a/events".to_owned(), now).unwrap();
+        let give = |ticket: &str| {
+            tickets
+                .give(ticket, caller(), "/plan/a/events".to_owned(), now)
+                .unwrap()
+        };
         let expires_at = give("a");
         assert_eq!(tickets.spend("a", "/plan/a/events", now), Some(caller()));
         assert_eq!(tickets.spend("a", "/plan/a/events", now), None);

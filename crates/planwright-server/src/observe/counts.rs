@@ -1,4 +1,5 @@
-//! How many plans and runs there are in the store. Looked at when somebody asks, and not more often than needed.
+//! How many plans and runs there are in the store. Looked at when somebody asks, and not more often
+//! than needed.
 
 use super::figures::name;
 use planwright_engine::Engine;
@@ -23,7 +24,13 @@ impl Counts {
         if known.as_ref().is_some_and(|(at, ..)| at.elapsed() < FRESH) {
             return;
         }
-        let Ok(StreamCounts { mut plans, mut runs }) = engine.store().counts().await else { return };
+        let Ok(StreamCounts {
+            mut plans,
+            mut runs,
+        }) = engine.store().counts().await
+        else {
+            return;
+        };
         // The review of a plan that was opened says no more than that it was proposed.
         if let Some(opened) = plans.remove("opened") {
             *plans.entry("proposed".to_owned()).or_default() += opened;
@@ -48,7 +55,10 @@ fn keep_shown(counts: &mut ByStatus, shown: ByStatus) {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a gauge is a float, and nobody has so many plans")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a gauge is a float, and nobody has so many plans"
+)]
 fn as_float(count: u64) -> f64 {
     count as f64
 }

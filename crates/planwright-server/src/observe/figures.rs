@@ -29,8 +29,9 @@ pub(super) mod name {
     pub(crate) const MEMORY: &str = "process_resident_memory_bytes";
 }
 
-const SECONDS: [f64; 14] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
+const SECONDS: [f64; 14] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
+];
 /// Samples are gathered in memory until somebody looks, so somebody looks this often.
 const UPKEEP: Duration = Duration::from_secs(10);
 /// How many different tools have a line of their own. A server could make up names for ever.
@@ -64,11 +65,15 @@ impl Figures {
             .expect("there are buckets")
             .build_recorder();
         let handle = recorder.handle();
-        // Somebody else's recorder was first: then these figures stay empty, and nothing else is wrong.
+        // Somebody else's recorder was first: then these figures stay empty, and nothing else is
+        // wrong.
         drop(metrics::set_global_recorder(recorder));
         describe();
         metrics::gauge!(name::BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
-        Self { handle, started: Instant::now() }
+        Self {
+            handle,
+            started: Instant::now(),
+        }
     }
 
     /// Counts the runs of this engine from here on. Must be called on a runtime.
@@ -96,19 +101,55 @@ impl Figures {
 
 fn describe() {
     use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
-    describe_histogram!(name::REQUESTS, Unit::Seconds, "Requests, by method, route and status.");
-    describe_gauge!(name::REQUESTS_OPEN, "Requests that have not been answered yet.");
-    describe_histogram!(name::CALLS, Unit::Seconds, "Calls of tools, by tool and what came of them.");
-    describe_counter!(name::RUNS_BEGUN, "Runs that this process started or took over, without child runs.");
-    describe_counter!(name::RUNS_ENDED, "Runs that ended in this process, by status, without child runs.");
-    describe_gauge!(name::RUNS_EXECUTING, "Runs that this process executes now, without child runs.");
+    describe_histogram!(
+        name::REQUESTS,
+        Unit::Seconds,
+        "Requests, by method, route and status."
+    );
+    describe_gauge!(
+        name::REQUESTS_OPEN,
+        "Requests that have not been answered yet."
+    );
+    describe_histogram!(
+        name::CALLS,
+        Unit::Seconds,
+        "Calls of tools, by tool and what came of them."
+    );
+    describe_counter!(
+        name::RUNS_BEGUN,
+        "Runs that this process started or took over, without child runs."
+    );
+    describe_counter!(
+        name::RUNS_ENDED,
+        "Runs that ended in this process, by status, without child runs."
+    );
+    describe_gauge!(
+        name::RUNS_EXECUTING,
+        "Runs that this process executes now, without child runs."
+    );
     describe_counter!(name::STEPS, "What happened to steps.");
     describe_gauge!(name::CALLS_OPEN, "Calls that have not come back.");
-    describe_histogram!(name::COMMITS, Unit::Seconds, "How long a commit of a run took.");
-    describe_gauge!(name::PLANS, "Plans in the store, by the state of their review.");
-    describe_gauge!(name::RUNS, "Runs of the plans that changed last, by status.");
-    describe_counter!(name::NOTICES, "Attempts to tell a webhook something, by what came of them.");
-    describe_gauge!(name::SUPERVISED, "Runs in the background: executing, queued, or to be tried again.");
+    describe_histogram!(
+        name::COMMITS,
+        Unit::Seconds,
+        "How long a commit of a run took."
+    );
+    describe_gauge!(
+        name::PLANS,
+        "Plans in the store, by the state of their review."
+    );
+    describe_gauge!(
+        name::RUNS,
+        "Runs of the plans that changed last, by status."
+    );
+    describe_counter!(
+        name::NOTICES,
+        "Attempts to tell a webhook something, by what came of them."
+    );
+    describe_gauge!(
+        name::SUPERVISED,
+        "Runs in the background: executing, queued, or to be tried again."
+    );
     describe_gauge!(name::STREAMS, "Open streams of events.");
     describe_gauge!(name::BUILD, "The version that runs.");
     describe_gauge!(name::UPTIME, Unit::Seconds, "How long the process runs.");
@@ -118,7 +159,9 @@ fn describe() {
 /// As Linux tells it; elsewhere the figure is missing.
 fn resident_bytes() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u32 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(f64::from(kilobytes) * 1024.0)
 }

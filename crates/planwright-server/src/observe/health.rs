@@ -46,7 +46,11 @@ pub struct Readiness {
 
 impl Health {
     pub fn new(engine: Engine, figures: Figures) -> Self {
-        Self { engine, figures, shared: Arc::default() }
+        Self {
+            engine,
+            figures,
+            shared: Arc::default(),
+        }
     }
 
     /// Adds something that has to be well for the service to be ready.
@@ -55,18 +59,30 @@ impl Health {
         name: &'static str,
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        self.shared.checks.lock().unwrap_or_else(PoisonError::into_inner).push((name, Box::new(check)));
+        self.shared
+            .checks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((name, Box::new(check)));
     }
 
     pub async fn readiness(&self) -> Readiness {
         let mut reasons = Vec::new();
-        for (name, check) in &*self.shared.checks.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (name, check) in &*self
+            .shared
+            .checks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
             if let Err(problem) = check() {
                 reasons.push(format!("{name}: {problem}"));
             }
         }
         reasons.extend(self.store_problem().await);
-        Readiness { ready: reasons.is_empty(), reasons }
+        Readiness {
+            ready: reasons.is_empty(),
+            reasons,
+        }
     }
 
     /// The store is read, and asked to commit nothing: that needs its writer and its lock.
@@ -74,27 +90,42 @@ impl Health {
         let store = self.engine.store();
         let nothing = StreamName::Plan("readiness".parse().expect("a name"));
         let looking = async {
-            store.head(&nothing).await.map_err(|error| format!("the store cannot be read: {error}"))?;
-            store.append(Vec::new()).await.map_err(|error| format!("the store cannot be written: {error}"))
+            store
+                .head(&nothing)
+                .await
+                .map_err(|error| format!("the store cannot be read: {error}"))?;
+            store
+                .append(Vec::new())
+                .await
+                .map_err(|error| format!("the store cannot be written: {error}"))
         };
         match tokio::time::timeout(PATIENCE, looking).await {
             Ok(Ok(())) => None,
             Ok(Err(problem)) => Some(problem),
-            Err(_) => Some(format!("the store gave no answer within {} s", PATIENCE.as_secs())),
+            Err(_) => Some(format!(
+                "the store gave no answer within {} s",
+                PATIENCE.as_secs()
+            )),
         }
     }
 
     /// The answer of `/metrics`. Who may see it is decided by the caller.
     pub async fn metrics(&self, standing: Standing) -> Response {
-        let supervised =
-            [("executing", standing.executing), ("queued", standing.queued), ("troubled", standing.troubled)];
+        let supervised = [
+            ("executing", standing.executing),
+            ("queued", standing.queued),
+            ("troubled", standing.troubled),
+        ];
         for (state, runs) in supervised {
             let runs = f64::from(u32::try_from(runs).unwrap_or(u32::MAX));
             metrics::gauge!(name::SUPERVISED, "state" => state).set(runs);
         }
         self.shared.counts.note(&self.engine).await;
         let headers = [
-            (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"),
+            (
+                header::CONTENT_TYPE,
+                "text/plain; version=0.0.4; charset=utf-8",
+            ),
             (header::CACHE_CONTROL, "no-store"),
         ];
         (headers, self.figures.render()).into_response()

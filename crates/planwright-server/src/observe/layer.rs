@@ -20,8 +20,9 @@ use tracing::{Instrument as _, Span};
 
 const TRACE_HEADER: &str = "x-trace-id";
 
-/// Puts every route of this router into a span, counts it, and gives its answer the id of its trace. Handlers find
-/// [`TraceId`] and the [`TraceParent`] of their request among its extensions. It goes on last, around everything else.
+/// Puts every route of this router into a span, counts it, and gives its answer the id of its
+/// trace. Handlers find [`TraceId`] and the [`TraceParent`] of their request among its extensions.
+/// It goes on last, around everything else.
 pub fn layer<S: Clone + Send + Sync + 'static>(router: Router<S>, engine: &Engine) -> Router<S> {
     let ids = Arc::clone(&engine.environment().ids);
     router.layer(middleware::from_fn_with_state(ids, observe))
@@ -31,12 +32,19 @@ async fn observe(State(ids): State<Arc<dyn Ids>>, mut request: Request, next: Ne
     let started = Instant::now();
     let open = Counted::one(name::REQUESTS_OPEN);
     // Only the template of a path is a label: paths themselves are endless.
-    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("unmatched", MatchedPath::as_str)
+        .to_owned();
     let method = known_method(request.method());
     let (span, place) = request_span(&*ids, method, &route, request.headers());
     request.extensions_mut().insert(place.trace);
     request.extensions_mut().insert(place);
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
+    let answered = AssertUnwindSafe(next.run(request))
+        .catch_unwind()
+        .instrument(span.clone())
+        .await;
     let mut response = answered.unwrap_or_else(|_| panicked(place.trace));
     let status = response.status();
     let trace = HeaderValue::try_from(place.trace.to_string()).expect("hexadecimal digits");
@@ -53,7 +61,9 @@ fn request_span(
     route: &str,
     headers: &HeaderMap,
 ) -> (Span, TraceParent) {
-    let told = headers.get("traceparent").and_then(|value| value.to_str().ok()?.parse::<TraceParent>().ok());
+    let told = headers
+        .get("traceparent")
+        .and_then(|value| value.to_str().ok()?.parse::<TraceParent>().ok());
     let span = tracing::info_span!(
         parent: None,
         "request",
@@ -117,5 +127,10 @@ fn panicked(trace: TraceId) -> Response {
         "traceId": trace.to_string(),
     });
     let headers = [(header::CONTENT_TYPE, "application/problem+json")];
-    (StatusCode::INTERNAL_SERVER_ERROR, headers, problem.to_string()).into_response()
+    (
+        StatusCode::INTERNAL_SERVER_ERROR,
+        headers,
+        problem.to_string(),
+    )
+        .into_response()
 }

@@ -1,4 +1,5 @@
-//! What operators see of the service: which request belongs to which trace, figures, and whether it is well.
+//! What operators see of the service: which request belongs to which trace, figures, and whether it
+//! is well.
 //!
 //! Nothing here decides anything, and nothing here can fail a request.
 

@@ -32,16 +32,25 @@ impl Observer for RunFigures {
             metrics::counter!(name::RUNS_BEGUN).increment(1);
             metrics::gauge!(name::RUNS_EXECUTING).increment(1.0);
         }
-        self.runs().insert(run.id().clone(), Executing { counted, calls: Calls::new() });
+        self.runs().insert(
+            run.id().clone(),
+            Executing {
+                counted,
+                calls: Calls::new(),
+            },
+        );
     }
 
     fn left(&self, run: &RunId) {
-        let Some(left) = self.runs().remove(run) else { return };
+        let Some(left) = self.runs().remove(run) else {
+            return;
+        };
         if left.counted {
             metrics::gauge!(name::RUNS_EXECUTING).decrement(1.0);
         }
-        metrics::gauge!(name::CALLS_OPEN)
-            .decrement(f64::from(u32::try_from(left.calls.len()).unwrap_or(u32::MAX)));
+        metrics::gauge!(name::CALLS_OPEN).decrement(f64::from(
+            u32::try_from(left.calls.len()).unwrap_or(u32::MAX),
+        ));
     }
 
     fn committed(&self, took: Duration) {
@@ -50,10 +59,19 @@ impl Observer for RunFigures {
 
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>) {
         use RunEvent as E;
-        if let E::AttemptStarted { step, attempt, tool, .. } = &entry.event {
+        if let E::AttemptStarted {
+            step,
+            attempt,
+            tool,
+            ..
+        } = &entry.event
+        {
             metrics::gauge!(name::CALLS_OPEN).increment(1.0);
             if let Some(executing) = self.runs().get_mut(run.id()) {
-                executing.calls.insert((step.clone(), *attempt), (tool_label(&tool.to_string()), entry.at));
+                executing.calls.insert(
+                    (step.clone(), *attempt),
+                    (tool_label(&tool.to_string()), entry.at),
+                );
             }
         }
         let ended = |step: &StepId, attempt: AttemptNo, outcome: &'static str| {
@@ -65,9 +83,18 @@ impl Observer for RunFigures {
                 ended(step, *attempt, "ok");
                 "completed"
             }
-            E::AttemptFailed { step, attempt, retry_at, .. } => {
+            E::AttemptFailed {
+                step,
+                attempt,
+                retry_at,
+                ..
+            } => {
                 ended(step, *attempt, "failed");
-                if retry_at.is_some() { "retry_due" } else { "failed" }
+                if retry_at.is_some() {
+                    "retry_due"
+                } else {
+                    "failed"
+                }
             }
             E::AttemptInterrupted { step, attempt, .. } => {
                 ended(step, *attempt, "lost");
@@ -113,12 +140,22 @@ impl RunFigures {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn call_ended(&self, run: &RunId, call: (StepId, AttemptNo), at: Timestamp, outcome: &'static str) {
-        let begun = self.runs().get_mut(run).and_then(|executing| executing.calls.remove(&call));
+    fn call_ended(
+        &self,
+        run: &RunId,
+        call: (StepId, AttemptNo),
+        at: Timestamp,
+        outcome: &'static str,
+    ) {
+        let begun = self
+            .runs()
+            .get_mut(run)
+            .and_then(|executing| executing.calls.remove(&call));
         if let Some((tool, begun)) = begun {
             metrics::gauge!(name::CALLS_OPEN).decrement(1.0);
             let took = at.since(begun);
-            metrics::histogram!(name::CALLS, "gen_ai_tool_name" => tool, "outcome" => outcome).record(took);
+            metrics::histogram!(name::CALLS, "gen_ai_tool_name" => tool, "outcome" => outcome)
+                .record(took);
         }
     }
 }

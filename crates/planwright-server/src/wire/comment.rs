@@ -57,7 +57,11 @@ impl ThreadLine {
     /// All threads of a plan, oldest first.
     pub fn all(review: &Review) -> Vec<Self> {
         let document = &review.current().document;
-        review.threads().iter().map(|thread| Self::new(thread, document)).collect()
+        review
+            .threads()
+            .iter()
+            .map(|thread| Self::new(thread, document))
+            .collect()
     }
 }
 

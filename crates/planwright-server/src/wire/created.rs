@@ -28,7 +28,8 @@ pub struct CreatedPlan {
     pub success_criteria: Vec<String>,
 }
 
-/// One step: what it does, which capability it uses, how long it may take, whether a person is asked.
+/// One step: what it does, which capability it uses, how long it may take, whether a person is
+/// asked.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepMetadata {
@@ -49,10 +50,19 @@ pub struct StepMetadata {
 }
 
 impl CreatedPlan {
-    pub fn new(document: &Document, (id, status): (String, &str), version: u32, digest: String) -> Self {
+    pub fn new(
+        document: &Document,
+        (id, status): (String, &str),
+        version: u32,
+        digest: String,
+    ) -> Self {
         Self {
             id,
-            goal: document.goal.clone().or_else(|| document.title.clone()).unwrap_or_default(),
+            goal: document
+                .goal
+                .clone()
+                .or_else(|| document.title.clone())
+                .unwrap_or_default(),
             title: document.title.clone(),
             status: status.to_owned(),
             version,
@@ -67,7 +77,11 @@ impl StepMetadata {
     pub fn new(step: &Step) -> Self {
         let tool = step.action_label().to_owned();
         Self {
-            id: step.id.as_ref().map(ToString::to_string).unwrap_or_default(),
+            id: step
+                .id
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             action: step.title.clone().unwrap_or_else(|| tool.clone()),
             tool,
             capability: step.capability.as_deref().map(str::to_owned),

@@ -1,7 +1,8 @@
 //! What is known about a plan, gathered for whoever looks at it.
 
 use super::{
-    ApprovalLine, ChangesSince, ModelCostLine, PlanDetails, PlanningLine, RunLine, StepVerdict, ThreadLine,
+    ApprovalLine, ChangesSince, ModelCostLine, PlanDetails, PlanningLine, RunLine, StepVerdict,
+    ThreadLine,
 };
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
@@ -15,8 +16,10 @@ impl RunLine {
     /// The runs of a plan, oldest first, then those that belong to other runs.
     pub async fn all(engine: &Engine, review: &Review) -> Result<Vec<Self>, StoreError> {
         let infos = engine.store().runs(review.id()).await?;
-        let statuses: HashMap<&StreamName, &String> =
-            infos.iter().map(|info| (&info.stream, &info.status.status)).collect();
+        let statuses: HashMap<&StreamName, &String> = infos
+            .iter()
+            .map(|info| (&info.stream, &info.status.status))
+            .collect();
         let opened: HashSet<&RunId> = review.runs().iter().map(|opened| &opened.run).collect();
         let lines = review.runs().iter().map(|opened| {
             let status = statuses.get(&StreamName::Run(opened.run.clone()));
@@ -43,9 +46,17 @@ impl RunLine {
     /// A run that belongs to another one: an undo, or the work of a step.
     async fn belonging(engine: &Engine, id: &RunId, info: &StreamInfo) -> Result<Self, StoreError> {
         let first = engine.store().read(&info.stream, 0, 1).await?;
-        let event = first.first().and_then(|record| decode::<RunEvent>(record).ok()).map(|entry| entry.event);
+        let event = first
+            .first()
+            .and_then(|record| decode::<RunEvent>(record).ok())
+            .map(|entry| entry.event);
         let (version, undoes, parent) = match event {
-            Some(RunEvent::RunStarted { version, undoes, parent, .. }) => (version, undoes, parent),
+            Some(RunEvent::RunStarted {
+                version,
+                undoes,
+                parent,
+                ..
+            }) => (version, undoes, parent),
             Some(_) | None => (0, None, None),
         };
         Ok(Self {
@@ -68,18 +79,30 @@ impl<'a> PlanDetails<'a> {
         status: &'a str,
     ) -> Result<Self, ReviewError> {
         let judged = engine.judge(&candidate.plan);
-        let late = judged.late_choices(&std::collections::BTreeMap::new(), &engine.policy().late_bound);
+        let late = judged.late_choices(
+            &std::collections::BTreeMap::new(),
+            &engine.policy().late_bound,
+        );
         let now = engine.environment().clock.now();
         Ok(Self {
             document: &review.current().document,
             status,
             version: review.current().number,
             digest: candidate.digest,
-            runs: RunLine::all(engine, review).await.map_err(LoadError::from)?,
+            runs: RunLine::all(engine, review)
+                .await
+                .map_err(LoadError::from)?,
             policy: StepVerdict::of(&judged, &late),
-            approvals: review.approvals().iter().map(|approval| ApprovalLine::new(approval, now)).collect(),
+            approvals: review
+                .approvals()
+                .iter()
+                .map(|approval| ApprovalLine::new(approval, now))
+                .collect(),
             comments: ThreadLine::all(review),
-            changes: engine.reapproval(review, candidate).await?.map(ChangesSince::from),
+            changes: engine
+                .reapproval(review, candidate)
+                .await?
+                .map(ChangesSince::from),
             planning: review.current().planning.as_deref().map(PlanningLine::from),
             models: ModelCostLine::all(&engine.model_costs(review).await?),
         })
@@ -87,7 +110,18 @@ impl<'a> PlanDetails<'a> {
 }
 
 impl From<Reapproval> for ChangesSince {
-    fn from(Reapproval { since, diff, agreed, .. }: Reapproval) -> Self {
-        Self { since, diff, agreed }
+    fn from(
+        Reapproval {
+            since,
+            diff,
+            agreed,
+            ..
+        }: Reapproval,
+    ) -> Self {
+        Self {
+            since,
+            diff,
+            agreed,
+        }
     }
 }

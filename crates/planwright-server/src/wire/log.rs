@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What `log --json` and `session.jsonl` hold per line. The hash lets anyone check that nothing was left out.
+/// What `log --json` and `session.jsonl` hold per line. The hash lets anyone check that nothing was
+/// left out.
 #[derive(Debug, Clone, Serialize)]
 pub struct LogLine {
     pub stream: String,

@@ -26,7 +26,9 @@ pub use plan::{ApprovalLine, Imported, PlanDetails, PlanLine, RunLine};
 pub use planning::{CreateResult, ModelCostLine, PlanningLine, PromptResult};
 pub use policy::{NoticedRule, PolicyExplanation, StepVerdict};
 pub use reflection::{CriteriaResult, CriterionWire, ReflectionWire};
-pub use run::{AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result};
+pub use run::{
+    AskedCallWire, DryRunStep, ErrorWire, ItemResult, RunResult, StepResult, dry_run_result,
+};
 pub use schema::{FindingShape, PrincipalShape};
 pub use stats::{ApprovalStats, Prediction, StatsResult, ToolGap, ToolLatency};
 pub use template::{TemplateInput, TemplateLine};

@@ -54,7 +54,8 @@ pub struct ApprovalLine {
     #[schema(value_type = super::PrincipalShape)]
     pub by: Principal,
     pub at: String,
-    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does something else.
+    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does
+    /// something else.
     pub state: &'static str,
     pub required: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,7 +88,11 @@ impl ApprovalLine {
             state,
             required: terms.required(),
             expires_at: terms.expires_at.map(|at| at.to_string()),
-            late: terms.late.iter().map(|(step, choice)| (step.clone(), choice.to_string())).collect(),
+            late: terms
+                .late
+                .iter()
+                .map(|(step, choice)| (step.clone(), choice.to_string()))
+                .collect(),
         }
     }
 }

@@ -59,7 +59,10 @@ pub struct ModelCostLine {
 impl ModelCostLine {
     /// One line per model.
     pub fn all(costs: &ModelCosts) -> Vec<Self> {
-        costs.iter().map(|(model, figures)| Self::new(model, figures)).collect()
+        costs
+            .iter()
+            .map(|(model, figures)| Self::new(model, figures))
+            .collect()
     }
 
     pub fn new(model: &str, figures: &ModelFigures) -> Self {
@@ -74,7 +77,10 @@ impl ModelCostLine {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody spends 2^52 millionths of a dollar")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nobody spends 2^52 millionths of a dollar"
+)]
 fn dollars(cost: Cost) -> f64 {
     cost.0 as f64 / 1_000_000.0
 }

@@ -58,11 +58,21 @@ pub struct NoticedRule {
 impl StepVerdict {
     /// Every step of a plan, with what would hold for its late arguments.
     pub fn of(judged: &JudgedPlan, late: &BTreeMap<String, LateChoice>) -> Vec<Self> {
-        judged.steps.iter().map(|step| Self::new(step, late)).collect()
+        judged
+            .steps
+            .iter()
+            .map(|step| Self::new(step, late))
+            .collect()
     }
 
     fn new(step: &JudgedStep, late: &BTreeMap<String, LateChoice>) -> Self {
-        let JudgedStep { step: id, tool, judgement, undo, late: arguments } = step;
+        let JudgedStep {
+            step: id,
+            tool,
+            judgement,
+            undo,
+            late: arguments,
+        } = step;
         let noticed = |noticed: &Noticed| NoticedRule {
             rule: noticed.rule.clone(),
             verdict: noticed.verdict.as_str().to_owned(),
@@ -79,7 +89,9 @@ impl StepVerdict {
             undecided: judgement.undecided.clone(),
             late: arguments.clone(),
             late_choice: late.get(id.as_str()).map(ToString::to_string),
-            undo: undo.as_ref().map(|undo| format!("{} ({})", undo.verdict.as_str(), undo.because())),
+            undo: undo
+                .as_ref()
+                .map(|undo| format!("{} ({})", undo.verdict.as_str(), undo.because())),
         }
     }
 }

@@ -45,7 +45,11 @@ pub struct CriterionWire {
 
 impl From<&CriterionCheck> for CriterionWire {
     fn from(check: &CriterionCheck) -> Self {
-        Self { criterion: check.criterion.clone(), holds: check.holds, evidence: check.evidence.clone() }
+        Self {
+            criterion: check.criterion.clone(),
+            holds: check.holds,
+            evidence: check.evidence.clone(),
+        }
     }
 }
 

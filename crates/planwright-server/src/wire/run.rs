@@ -118,7 +118,10 @@ pub struct ErrorWire {
 
 impl From<StepError> for ErrorWire {
     fn from(error: StepError) -> Self {
-        Self { code: error.code, message: error.message }
+        Self {
+            code: error.code,
+            message: error.message,
+        }
     }
 }
 
@@ -142,13 +145,28 @@ pub struct DryRunStep {
 
 impl RunResult {
     /// The result of a run, with large values read back.
-    pub async fn read(run: &Run, artifacts: &dyn Artifacts, now: Timestamp) -> Result<Self, ArtifactError> {
-        let RunReport { plan, run: run_id, version, digest, status, success, duration, steps } =
-            run.report(now);
+    pub async fn read(
+        run: &Run,
+        artifacts: &dyn Artifacts,
+        now: Timestamp,
+    ) -> Result<Self, ArtifactError> {
+        let RunReport {
+            plan,
+            run: run_id,
+            version,
+            digest,
+            status,
+            success,
+            duration,
+            steps,
+        } = run.report(now);
         let mut results = Vec::with_capacity(steps.len());
         for (step, ix) in steps.into_iter().zip(run.plan().indices()) {
             let mut result = StepResult::read(step, artifacts).await?;
-            if let StepState::AwaitingApproval { call: Some(asked), .. } = run.step(ix) {
+            if let StepState::AwaitingApproval {
+                call: Some(asked), ..
+            } = run.step(ix)
+            {
                 result.call = Some(AskedCallWire::read(asked, artifacts).await?);
             }
             results.push(result);
@@ -164,7 +182,11 @@ impl RunResult {
             variables: variables(run.plan(), &results),
             steps: results,
             replanned: run.was_replanned()
-                || run.start().reflection.as_ref().is_some_and(|reflection| reflection.replanned),
+                || run
+                    .start()
+                    .reflection
+                    .as_ref()
+                    .is_some_and(|reflection| reflection.replanned),
             continues: run
                 .start()
                 .reflection
@@ -180,8 +202,18 @@ impl RunResult {
 
 impl StepResult {
     async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        let StepReport { id, title, tool, status, attempts, duration, value, error, items, waits_for } =
-            report;
+        let StepReport {
+            id,
+            title,
+            tool,
+            status,
+            attempts,
+            duration,
+            value,
+            error,
+            items,
+            waits_for,
+        } = report;
         let value = read(value, artifacts).await?;
         let items = match items {
             Some(reports) => {
@@ -211,7 +243,14 @@ impl StepResult {
 
 impl ItemResult {
     async fn read(report: ItemReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        let ItemReport { index, status, attempts, duration, value, error } = report;
+        let ItemReport {
+            index,
+            status,
+            attempts,
+            duration,
+            value,
+            error,
+        } = report;
         Ok(Self {
             index,
             status: status.to_owned(),
@@ -223,7 +262,10 @@ impl ItemResult {
     }
 }
 
-async fn read(value: Option<StoredValue>, artifacts: &dyn Artifacts) -> Result<Option<Value>, ArtifactError> {
+async fn read(
+    value: Option<StoredValue>,
+    artifacts: &dyn Artifacts,
+) -> Result<Option<Value>, ArtifactError> {
     match value {
         Some(StoredValue::Inline(value)) => Ok(Some((*value).clone())),
         Some(stored @ StoredValue::Artifact(_)) => Ok(Some(read_value(artifacts, &stored).await?)),
@@ -245,7 +287,12 @@ fn variables(plan: &Plan, results: &[StepResult]) -> Map<String, Value> {
 /// What `run --dry-run --json` prints: the shape of a run's result, with nothing called.
 pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult<DryRunStep> {
     let steps = plan.indices().zip(&preview.steps).map(|(ix, previewed)| {
-        let PreviewStep { args, items, verdict, reason } = previewed;
+        let PreviewStep {
+            args,
+            items,
+            verdict,
+            reason,
+        } = previewed;
         let step = plan.step(ix);
         DryRunStep {
             step: StepResult {
@@ -264,7 +311,12 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
             args: args.clone(),
             verdict: verdict.as_str().to_owned(),
             reason: reason.clone(),
-            depends_on: plan.graph().dependencies(ix).iter().map(|d| plan.step_id(*d).to_string()).collect(),
+            depends_on: plan
+                .graph()
+                .dependencies(ix)
+                .iter()
+                .map(|d| plan.step_id(*d).to_string())
+                .collect(),
             when: step.when.clone(),
             item_args: items.clone(),
         }
@@ -284,7 +336,13 @@ pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult
         reflection: None,
         reason: None,
         criteria: Vec::new(),
-        critical_path: Some(preview.critical_path.iter().map(|ix| plan.step_id(*ix).to_string()).collect()),
+        critical_path: Some(
+            preview
+                .critical_path
+                .iter()
+                .map(|ix| plan.step_id(*ix).to_string())
+                .collect(),
+        ),
     }
 }
 

@@ -1,4 +1,5 @@
-//! How types of the core look on the wire, for the OpenAPI document. The core itself knows nothing of it.
+//! How types of the core look on the wire, for the OpenAPI document. The core itself knows nothing
+//! of it.
 
 use utoipa::ToSchema;
 

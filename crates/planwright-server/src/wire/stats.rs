@@ -75,7 +75,8 @@ pub struct ApprovalStats {
     pub expired: u64,
 }
 
-/// How long completed runs were expected to take, against how long they took without waiting for people.
+/// How long completed runs were expected to take, against how long they took without waiting for
+/// people.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Prediction {
@@ -111,7 +112,10 @@ impl StatsResult {
             })
             .collect();
         tools.sort_by_key(|tool| std::cmp::Reverse(tool.calls));
-        let gaps = figures.gaps.iter().map(|(tool, &plans)| ToolGap { tool: tool.clone(), plans });
+        let gaps = figures.gaps.iter().map(|(tool, &plans)| ToolGap {
+            tool: tool.clone(),
+            plans,
+        });
         let mut tool_gaps: Vec<ToolGap> = gaps.collect();
         tool_gaps.sort_by_key(|gap| std::cmp::Reverse(gap.plans));
         Self {
@@ -173,7 +177,10 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// Rounded to four digits: more would be noise.
-#[expect(clippy::cast_precision_loss, reason = "counts of things that happened stay far below 2^52")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of things that happened stay far below 2^52"
+)]
 fn rate(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;

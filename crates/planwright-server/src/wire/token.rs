@@ -18,7 +18,11 @@ pub struct NewTokenWire<'a> {
 
 impl<'a> NewTokenWire<'a> {
     pub fn new(minted: &'a Minted) -> Self {
-        Self { id: &minted.token.id.0, token: minted.text.expose(), expires_at: minted.token.expires_at }
+        Self {
+            id: &minted.token.id.0,
+            token: minted.text.expose(),
+            expires_at: minted.token.expires_at,
+        }
     }
 }
 

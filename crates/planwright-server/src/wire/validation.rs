@@ -25,8 +25,12 @@ impl ValidationResult {
         if let Some(plan) = plan {
             let names = |level: &Vec<StepIx>| level.iter().map(|ix| name(plan, ix)).collect();
             levels = plan.graph().levels().iter().map(names).collect();
-            critical_path =
-                plan.graph().critical_path(unit_estimate).iter().map(|ix| name(plan, ix)).collect();
+            critical_path = plan
+                .graph()
+                .critical_path(unit_estimate)
+                .iter()
+                .map(|ix| name(plan, ix))
+                .collect();
         }
         Self {
             ok,

@@ -82,7 +82,13 @@ pub struct DiffResult {
 
 impl DiffResult {
     pub fn new(id: PlanId, from: u32, to: Option<u32>, diff: PlanDiff) -> Self {
-        Self { id, from, to, executable: diff.is_executable(), diff }
+        Self {
+            id,
+            from,
+            to,
+            executable: diff.is_executable(),
+            diff,
+        }
     }
 }
 

@@ -62,7 +62,10 @@ impl Names {
         };
         if let Some(names) = names {
             let begun = &line[start..];
-            let fitting = names.iter().filter(|name| name.starts_with(begun)).take(MAX_SHOWN);
+            let fitting = names
+                .iter()
+                .filter(|name| name.starts_with(begun))
+                .take(MAX_SHOWN);
             return (start, fitting.cloned().collect());
         }
         let fitting = COMMANDS.iter().filter(|command| command.starts_with(line));
@@ -97,7 +100,10 @@ mod tests {
         });
         let of = |line: &str| names.complete(line);
         assert_eq!(of("/plan s"), (0, vec!["/plan show".into()]));
-        assert_eq!(of("/plan show de"), (11, vec!["deploy".into(), "demo".into()]));
+        assert_eq!(
+            of("/plan show de"),
+            (11, vec!["deploy".into(), "demo".into()])
+        );
         assert_eq!(of("/tools local."), (7, vec!["local.read_file".into()]));
         assert_eq!(of("/model "), (7, vec!["openai/x".into()]));
         assert_eq!(of("hello /pl"), (0, Vec::new()));

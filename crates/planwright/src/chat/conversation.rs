@@ -1,5 +1,5 @@
-//! One conversation: a plan with a single agent step that asks the person what they say next. So it is journaled, guarded
-//! and resumed like everything else.
+//! One conversation: a plan with a single agent step that asks the person what they say next. So it
+//! is journaled, guarded and resumed like everything else.
 
 use crate::exit::Failure;
 use crate::plan_source::{load, parse_id, pick_run};
@@ -61,37 +61,61 @@ pub(super) enum Standing {
 
 impl Conversation {
     /// Begins a conversation with what the person said first.
-    pub(super) async fn begin(app: &App, terms: &Terms, message: &str) -> Result<(Self, RunHandle), Failure> {
-        let id = format!("chat-{:08x}", app.engine.environment().ids.entropy() & 0xffff_ffff);
+    pub(super) async fn begin(
+        app: &App,
+        terms: &Terms,
+        message: &str,
+    ) -> Result<(Self, RunHandle), Failure> {
+        let id = format!(
+            "chat-{:08x}",
+            app.engine.environment().ids.entropy() & 0xffff_ffff
+        );
         let document = document(&id, terms, message)?;
         let (review, _) = app.engine.propose(document, &agent()).await?;
         let candidate = app.engine.runnable(&review, &Map::new()).await?;
         let by = user();
         let mut options = RunOptions::new(by.clone());
-        // Whoever begins to chat agrees to a conversation in which everything that is not read-only is asked about.
+        // Whoever begins to chat agrees to a conversation in which everything that is not read-only
+        // is asked about.
         options.approval = match by.kind {
-            PrincipalKind::Person => {
-                Some(GivenApproval::new(Shown::Digest(candidate.digest), by, Assurance::CommandLine))
-            }
+            PrincipalKind::Person => Some(GivenApproval::new(
+                Shown::Digest(candidate.digest),
+                by,
+                Assurance::CommandLine,
+            )),
             PrincipalKind::Agent | PrincipalKind::Service | PrincipalKind::Policy => {
                 app.engine.consent_of_policy(&review, &candidate)
             }
         };
         let handle = app.engine.start(review.id(), options).await?;
-        Ok((Self { plan: review.id().clone(), run: handle.run_id().clone() }, handle))
+        Ok((
+            Self {
+                plan: review.id().clone(),
+                run: handle.run_id().clone(),
+            },
+            handle,
+        ))
     }
 
     /// The conversation with this id, and what it was offered.
     pub(super) async fn find(app: &App, id: &str) -> Result<(Self, Offered), Failure> {
         let (review, _) = load(app, &parse_id(id)?).await?;
         if !is_conversation(&review.current().document) {
-            return Err(Failure::usage(format!("plan `{}` is no conversation", review.id()))
-                .hint("planwright list --label chat shows the conversations there are"));
+            return Err(
+                Failure::usage(format!("plan `{}` is no conversation", review.id()))
+                    .hint("planwright list --label chat shows the conversations there are"),
+            );
         }
         let run = pick_run(&review, None)?;
         let tools = &review.current().document.tools_required;
         let plans = tools.iter().any(|name| PlanTool::named(name).is_some());
-        Ok((Self { plan: review.id().clone(), run }, Offered { plans }))
+        Ok((
+            Self {
+                plan: review.id().clone(),
+                run,
+            },
+            Offered { plans },
+        ))
     }
 
     pub(super) async fn load(&self, app: &App) -> Result<Run, Failure> {
@@ -101,7 +125,10 @@ impl Conversation {
 
     /// Goes on where it is.
     pub(super) async fn go_on(&self, app: &App) -> Result<RunHandle, Failure> {
-        Ok(app.engine.resume_run(&self.run, RunOptions::new(user())).await?)
+        Ok(app
+            .engine
+            .resume_run(&self.run, RunOptions::new(user()))
+            .await?)
     }
 
     /// Tells the model what the person says, and goes on.
@@ -122,10 +149,19 @@ impl Conversation {
     /// Whether there was something to reply to.
     async fn reply(&self, app: &App, reply: Reply) -> Result<bool, Failure> {
         let run = self.load(app).await?;
-        let Some(ix) = run.find(STEP) else { return Ok(false) };
-        let StepState::AwaitingInput { asked, .. } = run.step(ix) else { return Ok(false) };
+        let Some(ix) = run.find(STEP) else {
+            return Ok(false);
+        };
+        let StepState::AwaitingInput { asked, .. } = run.step(ix) else {
+            return Ok(false);
+        };
         let (step, question) = (STEP.to_owned(), asked.digest());
-        let command = RunCommand::GiveInput { step, by: user(), question, replies: vec![reply] };
+        let command = RunCommand::GiveInput {
+            step,
+            by: user(),
+            question,
+            replies: vec![reply],
+        };
         app.engine.command(&self.run, command).await?;
         Ok(true)
     }
@@ -133,16 +169,25 @@ impl Conversation {
 
 /// Where this run of a conversation stands.
 pub(super) fn standing(run: &Run, app: &App) -> Standing {
-    let Some(ix) = run.find(STEP) else { return Standing::Over { error: None } };
+    let Some(ix) = run.find(STEP) else {
+        return Standing::Over { error: None };
+    };
     if run.state().is_terminal() {
         let report = run.step_report(ix, app.now());
-        let error = report.error.map(|error| format!("{}: {}", error.code, error.message));
+        let error = report
+            .error
+            .map(|error| format!("{}: {}", error.code, error.message));
         return Standing::Over { error };
     }
     match run.step(ix) {
         StepState::AwaitingInput { asked, .. } => {
-            let said = asked.questions.first().map(|question| question.message.clone());
-            Standing::Listens { said: said.unwrap_or_default() }
+            let said = asked
+                .questions
+                .first()
+                .map(|question| question.message.clone());
+            Standing::Listens {
+                said: said.unwrap_or_default(),
+            }
         }
         StepState::AwaitingPlan { run, .. } => Standing::Waits(vec![run.clone()]),
         _ => Standing::Stands,

@@ -1,14 +1,15 @@
-//! Reading what the person types: with a line editor at a terminal, line by line from anywhere else.
+//! Reading what the person types: with a line editor at a terminal, line by line from anywhere
+//! else.
 //!
-//! Reading blocks, so it has a thread of its own. It reads only when it is asked to: whoever else asks the person
-//! something in between has the keyboard for themselves.
+//! Reading blocks, so it has a thread of its own. It reads only when it is asked to: whoever else
+//! asks the person something in between has the keyboard for themselves.
 
 use super::completion::Names;
 use super::history;
 use reedline::{
-    ColumnarMenu, DefaultPrompt, DefaultPromptSegment, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
-    MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, Signal, ValidationResult, Validator,
-    default_emacs_keybindings,
+    ColumnarMenu, DefaultPrompt, DefaultPromptSegment, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    ValidationResult, Validator, default_emacs_keybindings,
 };
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::sync::mpsc;
@@ -35,8 +36,8 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// `keep` says whether what was typed may be kept for the next time. `prompts` says whether somebody is to be
-    /// shown that they can type, if there is no line editor.
+    /// `keep` says whether what was typed may be kept for the next time. `prompts` says whether
+    /// somebody is to be shown that they can type, if there is no line editor.
     pub(super) fn start(names: Names, keep: bool, prompts: bool) -> Self {
         let (wanted, asked) = mpsc::channel::<oneshot::Sender<Typed>>();
         // It ends with the process: nobody can wake a thread that waits for a key.
@@ -71,15 +72,25 @@ impl Reader {
             return Self::Plain { prompts };
         }
         let mut keys = default_emacs_keybindings();
-        let menu = vec![ReedlineEvent::Menu("names".to_owned()), ReedlineEvent::MenuNext];
-        keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(menu));
+        let menu = vec![
+            ReedlineEvent::Menu("names".to_owned()),
+            ReedlineEvent::MenuNext,
+        ];
+        keys.add_binding(
+            KeyModifiers::NONE,
+            KeyCode::Tab,
+            ReedlineEvent::UntilFound(menu),
+        );
         let editor = Reedline::create()
             .with_completer(Box::new(names))
-            .with_menu(ReedlineMenu::EngineCompleter(Box::new(ColumnarMenu::default().with_name("names"))))
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(
+                ColumnarMenu::default().with_name("names"),
+            )))
             .with_edit_mode(Box::new(Emacs::new(keys)))
             .with_validator(Box::new(GoesOn));
         let kept = keep.then(history::file).flatten();
-        let history = kept.and_then(|path| FileBackedHistory::with_file(history::MAX_LINES, path).ok());
+        let history =
+            kept.and_then(|path| FileBackedHistory::with_file(history::MAX_LINES, path).ok());
         Self::Live(Box::new(match history {
             Some(history) => editor.with_history(Box::new(history)),
             None => editor,
@@ -119,7 +130,11 @@ struct GoesOn;
 
 impl Validator for GoesOn {
     fn validate(&self, line: &str) -> ValidationResult {
-        if line.ends_with('\\') { ValidationResult::Incomplete } else { ValidationResult::Complete }
+        if line.ends_with('\\') {
+            ValidationResult::Incomplete
+        } else {
+            ValidationResult::Complete
+        }
     }
 }
 
@@ -133,7 +148,10 @@ fn read_plain(prompts: bool) -> Typed {
         }
         let mut line = Vec::new();
         // Read before it is looked at: whoever reads on must find the keyboard free.
-        let read = io::stdin().lock().take(MAX_MESSAGE as u64 + 1).read_until(b'\n', &mut line);
+        let read = io::stdin()
+            .lock()
+            .take(MAX_MESSAGE as u64 + 1)
+            .read_until(b'\n', &mut line);
         match read {
             Ok(0) | Err(_) if message.is_empty() => return Typed::End,
             Ok(0) | Err(_) => return Typed::Line(message),
@@ -166,7 +184,10 @@ fn skip_line(read: &[u8]) {
     let mut piece = Vec::new();
     loop {
         piece.clear();
-        let read = io::stdin().lock().take(MAX_MESSAGE as u64).read_until(b'\n', &mut piece);
+        let read = io::stdin()
+            .lock()
+            .take(MAX_MESSAGE as u64)
+            .read_until(b'\n', &mut piece);
         match read {
             Ok(0) | Err(_) => return,
             Ok(_) if piece.ends_with(b"\n") => return,

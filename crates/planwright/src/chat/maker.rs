@@ -37,7 +37,9 @@ impl PlanMaker for Planner {
         order.options.cancelled = cancelled;
         Box::pin(async move {
             let created = engine.create(order).await;
-            created.map(|created| created.review).map_err(|error| with_causes(&error))
+            created
+                .map(|created| created.review)
+                .map_err(|error| with_causes(&error))
         })
     }
 }

@@ -1,5 +1,6 @@
-//! A conversation at the terminal: reading what the person types, showing what the model says and wants, and the commands
-//! that begin with a slash. What may be called is decided where it always is.
+//! A conversation at the terminal: reading what the person types, showing what the model says and
+//! wants, and the commands that begin with a slash. What may be called is decided where it always
+//! is.
 
 mod completion;
 mod conversation;

@@ -26,7 +26,10 @@ pub(super) struct Person {
 
 impl Person {
     pub(super) fn new(app: App) -> Self {
-        Self { app, asking: Arc::default() }
+        Self {
+            app,
+            asking: Arc::default(),
+        }
     }
 
     pub(super) fn is_there(&self) -> bool {
@@ -43,9 +46,9 @@ impl Person {
         let mut decided = false;
         for ix in run.waiting().collect::<Vec<_>>() {
             let command = match run.step(ix) {
-                StepState::AwaitingApproval { call: Some(asked), .. } => {
-                    Some(self.ask_call(run, ix, asked, interrupts).await?)
-                }
+                StepState::AwaitingApproval {
+                    call: Some(asked), ..
+                } => Some(self.ask_call(run, ix, asked, interrupts).await?),
                 StepState::AwaitingInput { .. } => {
                     decided |= ask_input(&self.app, run, ix, interrupts).await?;
                     None
@@ -76,10 +79,18 @@ impl Person {
         let answer = listening(interrupts, move || ask(printer, "Make this call?")).await?;
         let (by, shown) = (user(), Shown::Digest(asked.digest).into());
         Ok(match answer {
-            Some(Answer::Yes) => RunCommand::Approve { step, by, assurance: Assurance::Terminal, shown },
-            Some(Answer::No | Answer::Neither) | None => {
-                RunCommand::Deny { step, by, shown, reason: "the user said no".to_owned() }
-            }
+            Some(Answer::Yes) => RunCommand::Approve {
+                step,
+                by,
+                assurance: Assurance::Terminal,
+                shown,
+            },
+            Some(Answer::No | Answer::Neither) | None => RunCommand::Deny {
+                step,
+                by,
+                shown,
+                reason: "the user said no".to_owned(),
+            },
         })
     }
 
@@ -92,9 +103,14 @@ impl Person {
     ) -> Result<Option<RunCommand>, Failure> {
         let printer = self.app.printer();
         let label = planwright_core::plan::visible(run.definition(ix).action_label()).into_owned();
-        printer.talk(&format!("nobody knows whether the call of {label} happened"));
+        printer.talk(&format!(
+            "nobody knows whether the call of {label} happened"
+        ));
         let question = "Did it happen? [yes, no, again = call it again, empty = later]";
-        let answer = listening(interrupts, move || crate::consent::read_answer(printer, question)).await?;
+        let answer = listening(interrupts, move || {
+            crate::consent::read_answer(printer, question)
+        })
+        .await?;
         let resolution = match answer.as_deref().map(str::trim) {
             Some("yes" | "y") => {
                 let (value, _) = store_value(&**self.app.artifacts(), Value::Null).await?;
@@ -104,10 +120,15 @@ impl Person {
             Some("again") => Resolution::RunAgain,
             Some(_) | None => return Ok(None),
         };
-        Ok(Some(RunCommand::Resolve { step: run.step_id(ix).to_string(), by: user(), resolution }))
+        Ok(Some(RunCommand::Resolve {
+            step: run.step_id(ix).to_string(),
+            by: user(),
+            resolution,
+        }))
     }
 
-    /// Shows a plan and asks, on a thread of its own: the conversation goes on to hold what it holds.
+    /// Shows a plan and asks, on a thread of its own: the conversation goes on to hold what it
+    /// holds.
     async fn agrees(&self, review: &Review, candidate: &Candidate) -> Consented {
         if !self.is_there() {
             return Consented::NotAsked;
@@ -143,7 +164,11 @@ impl Person {
 }
 
 impl Consenter for Person {
-    fn agree<'a>(&'a self, review: &'a Review, candidate: &'a Candidate) -> BoxFuture<'a, Consented> {
+    fn agree<'a>(
+        &'a self,
+        review: &'a Review,
+        candidate: &'a Candidate,
+    ) -> BoxFuture<'a, Consented> {
         Box::pin(self.agrees(review, candidate))
     }
 

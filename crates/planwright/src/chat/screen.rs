@@ -1,5 +1,5 @@
-//! What the person sees of a conversation: answers on stdout as they come, everything else on stderr; or JSON lines on
-//! stdout.
+//! What the person sees of a conversation: answers on stdout as they come, everything else on
+//! stderr; or JSON lines on stdout.
 
 use crate::exit::Failure;
 use crate::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
@@ -10,7 +10,8 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The most characters of a call's arguments in one line. What is asked about is always shown whole.
+/// The most characters of a call's arguments in one line. What is asked about is always shown
+/// whole.
 const MAX_ARGS: usize = 300;
 
 /// Where a conversation is shown.
@@ -34,8 +35,15 @@ impl fmt::Debug for Screen {
 
 impl Screen {
     pub(super) fn new(printer: Printer, redaction: Redaction) -> Self {
-        let state = State { masked: MaskedText::new(redaction.clone()), open: false };
-        Self { printer, redaction, state: Mutex::new(state) }
+        let state = State {
+            masked: MaskedText::new(redaction.clone()),
+            open: false,
+        };
+        Self {
+            printer,
+            redaction,
+            state: Mutex::new(state),
+        }
     }
 
     pub(super) fn printer(&self) -> Printer {
@@ -101,9 +109,14 @@ impl Screen {
             "refused" => RED,
             _ => YELLOW,
         };
-        let why = reason.map(|reason| format!(": {}", line(reason))).unwrap_or_default();
+        let why = reason
+            .map(|reason| format!(": {}", line(reason)))
+            .unwrap_or_default();
         let verdict = self.printer.err(style, verdict);
-        self.printer.talk(&format!("→ {} {short}{more}  {verdict}{why}", visible(tool)));
+        self.printer.talk(&format!(
+            "→ {} {short}{more}  {verdict}{why}",
+            visible(tool)
+        ));
     }
 
     /// A call came back.
@@ -117,7 +130,11 @@ impl Screen {
         }
         let time = self.printer.err(DIM, &crate::printer::duration(took));
         match error {
-            None => self.printer.talk(&format!("{} {}  {time}", self.printer.err(GREEN, "✓"), visible(tool))),
+            None => self.printer.talk(&format!(
+                "{} {}  {time}",
+                self.printer.err(GREEN, "✓"),
+                visible(tool)
+            )),
             Some(error) => self.printer.talk(&format!(
                 "{} {}  {time}  {}",
                 self.printer.err(RED, "✗"),
@@ -155,10 +172,13 @@ impl Screen {
     }
 }
 
-/// A piece of text without anything that could steer a terminal; its line breaks stay. It looks at single characters, so
-/// that a sequence is harmless wherever it is cut.
+/// A piece of text without anything that could steer a terminal; its line breaks stay. It looks at
+/// single characters, so that a sequence is harmless wherever it is cut.
 fn piece(text: &str) -> String {
-    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(printable)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -172,7 +192,9 @@ mod tests {
         assert_eq!(whole, "a]0;title\nb[2Jcd 31m");
         let characters: Vec<char> = hostile.chars().collect();
         for size in 1..characters.len() {
-            let pieces = characters.chunks(size).map(|part| piece(&part.iter().collect::<String>()));
+            let pieces = characters
+                .chunks(size)
+                .map(|part| piece(&part.iter().collect::<String>()));
             assert_eq!(pieces.collect::<String>(), whole, "{size}");
         }
     }

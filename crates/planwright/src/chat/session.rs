@@ -13,7 +13,9 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::wire_up::{App, Setting, user};
 use planwright_core::run::Run;
-use planwright_engine::chat::{Budget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending};
+use planwright_engine::chat::{
+    Budget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending,
+};
 use planwright_engine::port::{Model, TextSink, Tools};
 use planwright_engine::{Engine, Observer, PlanTools, RunCommand, RunHandle};
 use serde_json::json;
@@ -65,10 +67,16 @@ impl Session {
         let spending = Spending::new(options.budget);
         let env = app.engine.environment();
         let screen = Arc::new(Screen::new(app.printer(), env.redaction.clone()));
-        let tools: Arc<dyn Tools> = Arc::new(CountedTools::new(Arc::clone(&env.tools), spending.clone()));
-        let counted: Arc<dyn Model> = Arc::new(CountedModel::new(Arc::clone(&env.model), spending.clone()));
+        let tools: Arc<dyn Tools> =
+            Arc::new(CountedTools::new(Arc::clone(&env.tools), spending.clone()));
+        let counted: Arc<dyn Model> =
+            Arc::new(CountedModel::new(Arc::clone(&env.model), spending.clone()));
         let limits = || app.setting.config.limits();
-        let plans = with(&app, app.engine.beside(Arc::clone(&tools), Arc::clone(&counted), limits()));
+        let plans = with(
+            &app,
+            app.engine
+                .beside(Arc::clone(&tools), Arc::clone(&counted), limits()),
+        );
         let person = Person::new(plans.clone());
         let heard = Arc::clone(&screen);
         let sink = TextSink::new(move |piece| heard.said(piece));
@@ -87,7 +95,11 @@ impl Session {
             let told: Arc<dyn Observer> = Arc::new(Progress::lines(app.printer()));
             offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));
         }
-        let talk = with(&app, app.engine.beside(Arc::new(offered), Arc::new(model.clone()), limits()));
+        let talk = with(
+            &app,
+            app.engine
+                .beside(Arc::new(offered), Arc::new(model.clone()), limits()),
+        );
         let watcher = Arc::new(Watcher::new(Arc::clone(&screen)));
         talk.engine.watch(Arc::<Watcher>::clone(&watcher));
         let setting = app.setting.clone().sharing(plans.clone());
@@ -106,7 +118,11 @@ impl Session {
             names,
         };
         if let Some((conversation, _)) = conversation {
-            session.talk.engine.recall_spending(&conversation.run, &session.spending).await?;
+            session
+                .talk
+                .engine
+                .recall_spending(&conversation.run, &session.spending)
+                .await?;
             session.conversation = Some(conversation);
         }
         Ok(session)
@@ -136,7 +152,8 @@ impl Session {
                 Typed::Line(text) if text.trim().is_empty() => continue,
                 Typed::Line(text) => text,
                 Typed::TooLong => {
-                    exit = self.failed(&Failure::usage("the message is too long, and was not sent"));
+                    exit =
+                        self.failed(&Failure::usage("the message is too long, and was not sent"));
                     continue;
                 }
                 Typed::Nothing => continue,
@@ -165,7 +182,11 @@ impl Session {
     fn failed(&self, failure: &Failure) -> Exit {
         self.screen.failure(failure);
         // A command that was interrupted is over; the chat is not.
-        if failure.exit == Exit::Interrupted { Exit::Done } else { failure.exit }
+        if failure.exit == Exit::Interrupted {
+            Exit::Done
+        } else {
+            failure.exit
+        }
     }
 
     fn greet(&self) {
@@ -173,15 +194,22 @@ impl Session {
         if printer.json || !printer.can_ask() {
             return;
         }
-        let model = self.model.current().map(|model| model.name).unwrap_or_default();
+        let model = self
+            .model
+            .current()
+            .map(|model| model.name)
+            .unwrap_or_default();
         let tools = self.talk.engine.catalog().iter().count();
-        self.screen
-            .note(&format!("chatting with {model}; {tools} tools; /help lists the commands, Ctrl-D quits"));
+        self.screen.note(&format!(
+            "chatting with {model}; {tools} tools; /help lists the commands, Ctrl-D quits"
+        ));
     }
 
     /// Goes on with a conversation that was left in the middle.
     async fn go_on(&mut self) -> Result<Exit, Failure> {
-        let Some(conversation) = self.conversation.clone() else { return Ok(Exit::Done) };
+        let Some(conversation) = self.conversation.clone() else {
+            return Ok(Exit::Done);
+        };
         let run = conversation.load(&self.talk).await?;
         match standing(&run, &self.talk) {
             Standing::Listens { said } => {
@@ -190,8 +218,10 @@ impl Session {
             }
             Standing::Over { .. } => {
                 self.conversation = None;
-                Err(Failure::refused(format!("the conversation {} is over", conversation.plan))
-                    .hint("what is said next begins another one"))
+                Err(
+                    Failure::refused(format!("the conversation {} is over", conversation.plan))
+                        .hint("what is said next begins another one"),
+                )
             }
             Standing::Waits(_) | Standing::Stands => {
                 self.model.listen();
@@ -205,13 +235,15 @@ impl Session {
     /// Says something to the model and shows what comes of it.
     pub(super) async fn say(&mut self, message: &str) -> Result<Exit, Failure> {
         self.model.listen();
-        // Listened for before anything begins: from here on Ctrl-C ends the answer and not the program.
+        // Listened for before anything begins: from here on Ctrl-C ends the answer and not the
+        // program.
         let interrupts = Interrupts::listen()?;
         let handle = match &self.conversation {
             Some(conversation) => conversation.tell(&self.talk, message).await?,
             None => {
                 let terms = self.terms();
-                let (conversation, handle) = Conversation::begin(&self.talk, &terms, message).await?;
+                let (conversation, handle) =
+                    Conversation::begin(&self.talk, &terms, message).await?;
                 self.conversation = Some(conversation);
                 handle
             }
@@ -222,7 +254,9 @@ impl Session {
     fn terms(&self) -> Terms {
         let catalog = self.talk.engine.catalog();
         let named = self.options.servers.is_some();
-        let offered = catalog.iter().filter(|tool| named || tool.name.tool != RUN_COMMAND);
+        let offered = catalog
+            .iter()
+            .filter(|tool| named || tool.name.tool != RUN_COMMAND);
         Terms {
             tools: offered.map(|tool| tool.name.to_string()).collect(),
             max_turns: self.options.max_turns,
@@ -231,7 +265,11 @@ impl Session {
     }
 
     /// Waits until it is the person's turn, asking them meanwhile what only they can decide.
-    async fn hear(&mut self, mut handle: RunHandle, interrupts: &Interrupts) -> Result<Exit, Failure> {
+    async fn hear(
+        &mut self,
+        mut handle: RunHandle,
+        interrupts: &Interrupts,
+    ) -> Result<Exit, Failure> {
         loop {
             let Some(run) = self.attend(&mut handle, interrupts).await? else {
                 return Ok(Exit::Interrupted);
@@ -247,21 +285,27 @@ impl Session {
                         self.screen.failure(&Failure::from(error));
                     }
                     if self.screen.printer().json {
-                        self.screen.event(&json!({ "event": "answer", "text": said }));
+                        self.screen
+                            .event(&json!({ "event": "answer", "text": said }));
                     }
                     return Ok(failed.map_or(Exit::Done, |_| Exit::Model));
                 }
                 Standing::Over { error } => {
                     self.conversation = None;
                     let why = error.map(|error| format!(": {error}")).unwrap_or_default();
-                    return Err(Failure::new(Exit::RunFailed, format!("the conversation ended{why}"))
-                        .hint("what is said next begins another one"));
+                    return Err(Failure::new(
+                        Exit::RunFailed,
+                        format!("the conversation ended{why}"),
+                    )
+                    .hint("what is said next begins another one"));
                 }
                 Standing::Waits(calls) => {
                     if !self.settle(&calls, interrupts).await? {
                         return self.left_open(&run).await;
                     }
-                    let Some(conversation) = &self.conversation else { return Ok(Exit::Done) };
+                    let Some(conversation) = &self.conversation else {
+                        return Ok(Exit::Done);
+                    };
                     handle = conversation.go_on(&self.talk).await?;
                 }
                 Standing::Stands => return self.left_open(&run).await,
@@ -270,7 +314,11 @@ impl Session {
     }
 
     /// Waits for the run. Ctrl-C ends the answer; a second one leaves the chat.
-    async fn attend(&self, handle: &mut RunHandle, interrupts: &Interrupts) -> Result<Option<Run>, Failure> {
+    async fn attend(
+        &self,
+        handle: &mut RunHandle,
+        interrupts: &Interrupts,
+    ) -> Result<Option<Run>, Failure> {
         loop {
             tokio::select! {
                 run = handle.wait() => return Ok(Some(run?)),
@@ -286,11 +334,16 @@ impl Session {
         }
     }
 
-    /// Stops the calls that are being made. Sent on their own, so that the next signal is heard meanwhile.
+    /// Stops the calls that are being made. Sent on their own, so that the next signal is heard
+    /// meanwhile.
     fn cancel_calls(&self) {
         for run in self.watcher.in_flight() {
             let engine = self.talk.engine.clone();
-            tokio::spawn(async move { engine.command(&run, RunCommand::Cancel { by: user() }).await });
+            tokio::spawn(async move {
+                engine
+                    .command(&run, RunCommand::Cancel { by: user() })
+                    .await
+            });
         }
     }
 
@@ -312,7 +365,8 @@ impl Session {
     async fn left_open(&self, run: &Run) -> Result<Exit, Failure> {
         for hint in crate::execution::hints(&self.talk, run).await? {
             if self.screen.printer().json {
-                self.screen.event(&json!({ "event": "waits", "hint": hint }));
+                self.screen
+                    .event(&json!({ "event": "waits", "hint": hint }));
             } else {
                 self.screen.printer().hint(&hint);
             }
@@ -337,16 +391,34 @@ impl Session {
     async fn learn_names(&self) {
         let plans = self.plans.engine.store().plans().await.unwrap_or_default();
         self.names.set(Known {
-            plans: plans.into_iter().take(500).map(|info| info.status.plan.to_string()).collect(),
-            tools: self.talk.engine.catalog().iter().map(|tool| tool.name.to_string()).collect(),
-            models: self.model.models().into_iter().map(|model| model.name).collect(),
+            plans: plans
+                .into_iter()
+                .take(500)
+                .map(|info| info.status.plan.to_string())
+                .collect(),
+            tools: self
+                .talk
+                .engine
+                .catalog()
+                .iter()
+                .map(|tool| tool.name.to_string())
+                .collect(),
+            models: self
+                .model
+                .models()
+                .into_iter()
+                .map(|model| model.name)
+                .collect(),
         });
     }
 
     /// Says what the chat took and how it goes on.
     async fn part(&self) {
         let printer = self.screen.printer();
-        let plan = self.conversation.as_ref().map(|conversation| conversation.plan.to_string());
+        let plan = self
+            .conversation
+            .as_ref()
+            .map(|conversation| conversation.plan.to_string());
         if printer.json {
             let mut event = slash::cost_document(self);
             event["event"] = json!("end");
@@ -370,5 +442,8 @@ impl Session {
 
 /// The program with another engine.
 fn with(app: &App, engine: Engine) -> App {
-    App { engine, ..app.clone() }
+    App {
+        engine,
+        ..app.clone()
+    }
 }

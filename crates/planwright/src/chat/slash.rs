@@ -1,4 +1,5 @@
-//! Commands inside the chat. They are those of the command line: the same arguments, the same functions.
+//! Commands inside the chat. They are those of the command line: the same arguments, the same
+//! functions.
 
 use super::session::Session;
 use super::words::split;
@@ -20,8 +21,17 @@ pub(super) enum Next {
 
 /// A line that begins with a slash.
 #[derive(Debug, Parser)]
-#[command(name = "/", no_binary_name = true, disable_version_flag = true, disable_help_flag = true)]
-#[command(disable_help_subcommand = true, help_template = "{subcommands}", max_term_width = 110)]
+#[command(
+    name = "/",
+    no_binary_name = true,
+    disable_version_flag = true,
+    disable_help_flag = true
+)]
+#[command(
+    disable_help_subcommand = true,
+    help_template = "{subcommands}",
+    max_term_width = 110
+)]
 struct Slash {
     #[command(subcommand)]
     command: Command,
@@ -81,7 +91,10 @@ pub(super) async fn run(session: &mut Session, text: &str) -> Result<Next, Failu
     let done = match slash.command {
         Command::Quit => return Ok(Next::Quit),
         Command::Help => help(session),
-        Command::Clear => session.clear().await.map(|()| session.screen.note("the next message begins anew")),
+        Command::Clear => session
+            .clear()
+            .await
+            .map(|()| session.screen.note("the next message begins anew")),
         Command::Cost => cost(session),
         Command::Model { name } => model(session, name),
         Command::Servers => ended(servers::run(&setting, &servers::Command::List).await),
@@ -90,10 +103,16 @@ pub(super) async fn run(session: &mut Session, text: &str) -> Result<Next, Failu
             ended(list::run(&setting, &args).await)
         }
         Command::PlanStats(args) => ended(stats::run(&setting, &args).await),
-        Command::Plan(PlanCommand::Create(args)) => ended(Box::pin(create::run(&setting, &args)).await),
+        Command::Plan(PlanCommand::Create(args)) => {
+            ended(Box::pin(create::run(&setting, &args)).await)
+        }
         Command::Plan(PlanCommand::Show(args)) => ended(show::run(&setting, &args).await),
-        Command::Plan(PlanCommand::Run(args)) => ended(Box::pin(run_plan::run(&setting, &args)).await),
-        Command::Plan(PlanCommand::Resume(args)) => ended(Box::pin(resume::run(&setting, &args)).await),
+        Command::Plan(PlanCommand::Run(args)) => {
+            ended(Box::pin(run_plan::run(&setting, &args)).await)
+        }
+        Command::Plan(PlanCommand::Resume(args)) => {
+            ended(Box::pin(resume::run(&setting, &args)).await)
+        }
         Command::Plan(PlanCommand::Approve(args)) => ended(approve::run(&setting, &args).await),
         Command::Plan(PlanCommand::Reject(args)) => ended(reject::run(&setting, &args).await),
         Command::Plan(PlanCommand::Delete(args)) => ended(delete::run(&setting, &args).await),
@@ -108,8 +127,15 @@ fn ended(done: Result<Exit, Failure>) -> Result<(), Failure> {
 
 fn unreadable(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
-    let words: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let message = words.first().map(|first| first.trim_start_matches("error: ")).unwrap_or("no such command");
+    let words: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let message = words
+        .first()
+        .map(|first| first.trim_start_matches("error: "))
+        .unwrap_or("no such command");
     Failure::usage(line(message)).hint("/help lists the commands")
 }
 
@@ -143,7 +169,11 @@ fn model(session: &Session, name: Option<String>) -> Result<(), Failure> {
             .map(|model| model.name)
             .collect();
         let failure = Failure::usage(error.to_string());
-        if known.is_empty() { failure } else { failure.hint(format!("there are {}", known.join(", "))) }
+        if known.is_empty() {
+            failure
+        } else {
+            failure.hint(format!("there are {}", known.join(", ")))
+        }
     };
     let model = match name {
         Some(name) => session.model.choose(name),
@@ -156,7 +186,8 @@ fn model(session: &Session, name: Option<String>) -> Result<(), Failure> {
     printer.data(&format!("{}  {}", line(&model.name), line(&model.endpoint)))
 }
 
-/// The tools the model is offered whose names contain a word; a tool that is named exactly is shown in full.
+/// The tools the model is offered whose names contain a word; a tool that is named exactly is shown
+/// in full.
 fn tools_of(session: &Session, filter: Option<&str>) -> Result<(), Failure> {
     let catalog = session.engine().catalog();
     tools::matching(session.screen.printer(), &catalog, filter)
@@ -167,16 +198,26 @@ fn cost(session: &Session) -> Result<(), Failure> {
     if printer.json {
         return printer.document(&cost_document(session));
     }
-    cost_lines(session).iter().try_for_each(|text| printer.data(text))
+    cost_lines(session)
+        .iter()
+        .try_for_each(|text| printer.data(text))
 }
 
 /// What the chat took, in lines for people.
 pub(super) fn cost_lines(session: &Session) -> Vec<String> {
     let spending = &session.spending;
     let budget = spending.budget();
-    let of = |limit: Option<u64>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+    let of = |limit: Option<u64>| {
+        limit
+            .map(|limit| format!(" of {limit}"))
+            .unwrap_or_default()
+    };
     let all = spending.tokens();
-    let estimated = if all.estimated { " (in part estimated)" } else { "" };
+    let estimated = if all.estimated {
+        " (in part estimated)"
+    } else {
+        ""
+    };
     let mut lines = vec![format!(
         "{} tokens{} ({} in, {} out){estimated}, {} calls{}",
         all.total(),
@@ -188,7 +229,11 @@ pub(super) fn cost_lines(session: &Session) -> Vec<String> {
     )];
     for (name, usage, cost) in spending.models() {
         let cost = cost.map_or_else(|| "no price is known".to_owned(), |cost| cost.to_string());
-        lines.push(format!("  {}  {} tokens  {cost}", line(&name), usage.total()));
+        lines.push(format!(
+            "  {}  {} tokens  {cost}",
+            line(&name),
+            usage.total()
+        ));
     }
     lines
 }
@@ -218,7 +263,15 @@ mod tests {
 
     #[test]
     fn nonsense_is_a_clear_error() {
-        for text in ["", "nosuch", "plan", "plan nosuch", "plan show", "model a b", "plan show p --nosuch"] {
+        for text in [
+            "",
+            "nosuch",
+            "plan",
+            "plan nosuch",
+            "plan show",
+            "model a b",
+            "plan show p --nosuch",
+        ] {
             let words = split(text).unwrap();
             let error = Slash::try_parse_from(words).unwrap_err();
             let failure = unreadable(&error);

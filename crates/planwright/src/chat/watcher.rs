@@ -35,7 +35,10 @@ impl fmt::Debug for Watcher {
 
 impl Watcher {
     pub(super) fn new(screen: Arc<Screen>) -> Self {
-        Self { screen, calls: Mutex::default() }
+        Self {
+            screen,
+            calls: Mutex::default(),
+        }
     }
 
     /// The runs of the calls that are being made.
@@ -53,10 +56,16 @@ impl Watcher {
             let args = written(&call.args);
             match &call.fate {
                 CallFate::Refused(error) => {
-                    self.screen.call(&call.tool, &args, "refused", Some(&error.message));
+                    self.screen
+                        .call(&call.tool, &args, "refused", Some(&error.message));
                 }
                 CallFate::Run(run) => {
-                    let shown = Shown { tool: call.tool.clone(), args, verdict: None, started: None };
+                    let shown = Shown {
+                        tool: call.tool.clone(),
+                        args,
+                        verdict: None,
+                        started: None,
+                    };
                     self.calls().insert(run.clone(), shown);
                 }
             }
@@ -81,17 +90,32 @@ impl Watcher {
                 }
             }
             RunEvent::AttemptSucceeded { .. } => self.ended(call, entry.at, None),
-            RunEvent::AttemptFailed { error, retry_at: None, .. } | RunEvent::StepFailed { error, .. } => {
-                self.ended(call, entry.at, Some(&format!("{}: {}", error.code, error.message)));
+            RunEvent::AttemptFailed {
+                error,
+                retry_at: None,
+                ..
+            }
+            | RunEvent::StepFailed { error, .. } => {
+                self.ended(
+                    call,
+                    entry.at,
+                    Some(&format!("{}: {}", error.code, error.message)),
+                );
             }
             RunEvent::ApprovalDenied { reason, .. } => {
                 self.ended(call, entry.at, Some(&format!("denied: {reason}")));
             }
             RunEvent::AttemptCancelled { .. } => self.ended(call, entry.at, Some("cancelled")),
             RunEvent::OutcomeLost { reason, .. } => {
-                self.ended(call, entry.at, Some(&format!("its outcome is unknown: {reason}")));
+                self.ended(
+                    call,
+                    entry.at,
+                    Some(&format!("its outcome is unknown: {reason}")),
+                );
             }
-            RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunCancelled { .. } => {
+            RunEvent::RunCompleted { .. }
+            | RunEvent::RunFailed { .. }
+            | RunEvent::RunCancelled { .. } => {
                 calls.remove(run.id());
             }
             _ => {}
@@ -99,7 +123,10 @@ impl Watcher {
     }
 
     fn ended(&self, call: &Shown, at: Timestamp, error: Option<&str>) {
-        let took = call.started.map(|started| at.since(started)).unwrap_or_default();
+        let took = call
+            .started
+            .map(|started| at.since(started))
+            .unwrap_or_default();
         self.screen.result(&call.tool, took, error);
     }
 }
@@ -107,9 +134,18 @@ impl Watcher {
 /// A call that was wanted before this process went on with the conversation.
 fn unseen(run: &Run) -> Shown {
     let step = run.plan().document().steps.first();
-    let tool = step.map(|step| step.action_label().to_owned()).unwrap_or_default();
-    let args = step.map(|step| Value::Object(step.args.clone())).unwrap_or_default();
-    Shown { tool, args, verdict: None, started: None }
+    let tool = step
+        .map(|step| step.action_label().to_owned())
+        .unwrap_or_default();
+    let args = step
+        .map(|step| Value::Object(step.args.clone()))
+        .unwrap_or_default();
+    Shown {
+        tool,
+        args,
+        verdict: None,
+        started: None,
+    }
 }
 
 fn written(value: &StoredValue) -> Value {

@@ -1,7 +1,7 @@
 //! A line as the words of a command.
 
-/// Splits a line as a shell would: quotes keep blanks together, a backslash takes the next character as it is. Nothing is
-/// expanded.
+/// Splits a line as a shell would: quotes keep blanks together, a backslash takes the next
+/// character as it is. Nothing is expanded.
 pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -41,7 +41,14 @@ mod tests {
         assert_eq!(words("plan  show p"), ["plan", "show", "p"]);
         assert_eq!(
             words(r#"plan create "read it, then $HOME" 'a "b"' c\ d """#),
-            ["plan", "create", "read it, then $HOME", "a \"b\"", "c d", "",]
+            [
+                "plan",
+                "create",
+                "read it, then $HOME",
+                "a \"b\"",
+                "c d",
+                "",
+            ]
         );
         assert_eq!(words("   "), Vec::<String>::new());
         for open in ["plan \"x", "it's", "x\\"] {

@@ -53,11 +53,17 @@ pub(crate) struct Args {
 
 impl ShownFlags {
     /// What was shown, or a failure that says what would have to be named.
-    pub(crate) fn read(&self, command: &str, id: &PlanId, current: (u32, Digest)) -> Result<Shown, Failure> {
+    pub(crate) fn read(
+        &self,
+        command: &str,
+        id: &PlanId,
+        current: (u32, Digest),
+    ) -> Result<Shown, Failure> {
         match (self.version, &self.digest) {
             (Some(version), _) => Ok(Shown::Version(version)),
             (None, Some(digest)) => digest.parse().map(Shown::Digest).map_err(|error| {
-                Failure::usage(format!("--digest: {error}")).hint(format!("the current one is {}", current.1))
+                Failure::usage(format!("--digest: {error}"))
+                    .hint(format!("the current one is {}", current.1))
             }),
             (None, None) => {
                 let (version, digest) = current;
@@ -87,10 +93,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let (id, variables) = (review.id(), args.variables.read()?);
-    app.start_servers(&review.current().document, Need::Use).await?;
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
     let candidate = app.engine.candidate(review, &variables).await?;
     let digest = candidate.digest;
-    let shown = args.shown.read("approve", id, (review.current().number, digest))?;
+    let shown = args
+        .shown
+        .read("approve", id, (review.current().number, digest))?;
     if let Some(since) = changes::since_agreed(app, review, &candidate).await?
         && !app.printer().json
     {
@@ -99,11 +108,20 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     let judged = app.engine.judge(&candidate.plan);
     let (printer, late, by) = (app.printer(), args.late.read()?, user());
     let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
-        late.ask(printer, (&candidate.plan, &judged), &app.engine.policy().late_bound)?
+        late.ask(
+            printer,
+            (&candidate.plan, &judged),
+            &app.engine.policy().late_bound,
+        )?
     } else {
         late.chosen(&judged)
     };
-    let given = GivenApproval { shown, by, assurance: Assurance::CommandLine, late };
+    let given = GivenApproval {
+        shown,
+        by,
+        assurance: Assurance::CommandLine,
+        late,
+    };
     let review = app.engine.approve_on_terms(id, &variables, &given).await?;
     let (count, required) = counted(app, &review, &digest);
     project(app, &review).await;
@@ -114,20 +132,29 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
             "approvals": count, "required": required,
         }));
     }
-    let word =
-        if count < required { format!("{count} of {required} approvals") } else { "approved".to_owned() };
-    app.printer().data(&format!("{id}  version {}  {word}  {digest}", review.current().number))?;
+    let word = if count < required {
+        format!("{count} of {required} approvals")
+    } else {
+        "approved".to_owned()
+    };
+    app.printer().data(&format!(
+        "{id}  version {}  {word}  {digest}",
+        review.current().number
+    ))?;
     if count < required {
         app.printer().hint("somebody else has to approve it too");
         return Ok(());
     }
-    app.printer().hint(&format!("planwright run {id}{}", args.variables.as_typed()));
+    app.printer()
+        .hint(&format!("planwright run {id}{}", args.variables.as_typed()));
     Ok(())
 }
 
 async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
     let target = step_target(app, &args.plan, step).await?;
-    let shown = args.shown.read("approve", target.review.id(), shown_of_step(&target))?;
+    let shown = args
+        .shown
+        .read("approve", target.review.id(), shown_of_step(&target))?;
     let command = RunCommand::Approve {
         step: target.step.clone(),
         by: user(),
@@ -144,17 +171,22 @@ fn counted(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
     (given, app.engine.policy().approval.required() as usize)
 }
 
-/// What is to be named when deciding about a step: the concrete call if one is asked about, else what runs.
+/// What is to be named when deciding about a step: the concrete call if one is asked about, else
+/// what runs.
 pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
     let run = &target.run;
     let asked = run.find(&target.step).and_then(|ix| match run.step(ix) {
         StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
         _ => None,
     });
-    (run.start().version, asked.unwrap_or_else(|| run.start().digest))
+    (
+        run.start().version,
+        asked.unwrap_or_else(|| run.start().digest),
+    )
 }
 
-/// Says what was decided about a step, where the run stands, and how it goes on if nobody executes it.
+/// Says what was decided about a step, where the run stands, and how it goes on if nobody executes
+/// it.
 pub(crate) async fn decided(app: &App, target: &StepTarget, word: &str) -> Result<(), Failure> {
     let StepTarget { review, run, step } = target;
     let id = review.id();
@@ -165,7 +197,8 @@ pub(crate) async fn decided(app: &App, target: &StepTarget, word: &str) -> Resul
             "planId": id, "runId": run.id(), "step": step, "decision": word, "status": status,
         }));
     }
-    app.printer().data(&format!("{id}  step {step}  {word}  (the run is {status})"))?;
+    app.printer()
+        .data(&format!("{id}  step {step}  {word}  (the run is {status})"))?;
     if let Some(how) = how_to_go_on(app, run).await? {
         app.printer().hint(&how);
     }

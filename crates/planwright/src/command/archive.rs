@@ -72,7 +72,8 @@ pub(crate) async fn unarchive(setting: &Setting, args: &UnarchiveArgs) -> Result
     project(&app, &review).await;
     let status = app.engine.status(&review).await?;
     if app.printer().json {
-        app.printer().document(&json!({ "id": id, "status": status.as_str() }))?;
+        app.printer()
+            .document(&json!({ "id": id, "status": status.as_str() }))?;
     } else {
         app.printer().data(&format!("{id}  {}", status.as_str()))?;
     }

@@ -1,4 +1,5 @@
-//! `call`: calls a tool of the plan from inside an executor. The step's own gateway decides about it.
+//! `call`: calls a tool of the plan from inside an executor. The step's own gateway decides about
+//! it.
 
 use crate::exit::{Exit, Failure};
 use crate::printer::Printer;

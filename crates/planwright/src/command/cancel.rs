@@ -13,5 +13,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    pause::command(setting, &args.plan, RunCommand::Cancel { by: user() }, "cancelled").await
+    pause::command(
+        setting,
+        &args.plan,
+        RunCommand::Cancel { by: user() },
+        "cancelled",
+    )
+    .await
 }

@@ -1,4 +1,5 @@
-//! `chat`: a conversation with a model over the tools, in which everything that changes something is asked about.
+//! `chat`: a conversation with a model over the tools, in which everything that changes something
+//! is asked about.
 
 use crate::chat::{ChatOptions, Session};
 use crate::exit::{Exit, Failure};
@@ -31,7 +32,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Write)?;
-    let servers = (!args.servers.is_empty()).then(|| args.servers.iter().cloned().collect::<BTreeSet<_>>());
+    let servers =
+        (!args.servers.is_empty()).then(|| args.servers.iter().cloned().collect::<BTreeSet<_>>());
     if !args.no_tools {
         start_servers(&app, servers.as_ref()).await?;
     }
@@ -48,20 +50,28 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     Box::pin(session.run()).await
 }
 
-/// Starts the servers that were named, or every server that is ready. One that was named and cannot be started stops the
-/// chat; of the others it is said.
+/// Starts the servers that were named, or every server that is ready. One that was named and cannot
+/// be started stops the chat; of the others it is said.
 async fn start_servers(app: &App, named: Option<&BTreeSet<String>>) -> Result<(), Failure> {
     let wanted: BTreeSet<String> = match named {
         None => app.roster.ready().map(|spec| spec.name.clone()).collect(),
         Some(named) => {
             let mut wanted = BTreeSet::new();
-            for name in named.iter().filter(|name| !matches!(name.as_str(), "local" | "demo")) {
+            for name in named
+                .iter()
+                .filter(|name| !matches!(name.as_str(), "local" | "demo"))
+            {
                 let Some(server) = app.roster.find(name) else {
-                    return Err(Failure::usage(format!("no file names a server `{}`", line(name)))
-                        .hint("planwright servers list shows the servers there are"));
+                    return Err(
+                        Failure::usage(format!("no file names a server `{}`", line(name)))
+                            .hint("planwright servers list shows the servers there are"),
+                    );
                 };
                 if let Some((reason, hint)) = server.obstacle() {
-                    return Err(Failure { hint, ..Failure::refused(reason) });
+                    return Err(Failure {
+                        hint,
+                        ..Failure::refused(reason)
+                    });
                 }
                 wanted.insert(name.clone());
             }
@@ -69,13 +79,14 @@ async fn start_servers(app: &App, named: Option<&BTreeSet<String>>) -> Result<()
         }
     };
     for ServerStatus { name, state } in app.connect(&wanted).await? {
-        let ServerState::Failed { reason, .. } = state else { continue };
+        let ServerState::Failed { reason, .. } = state else {
+            continue;
+        };
         let reason = format!("the server `{name}` could not be started: {reason}");
         match named {
             Some(_) => {
-                return Err(
-                    Failure::new(Exit::RunFailed, reason).hint(format!("planwright servers check {name}"))
-                );
+                return Err(Failure::new(Exit::RunFailed, reason)
+                    .hint(format!("planwright servers check {name}")));
             }
             None => app.printer().warn(&reason),
         }

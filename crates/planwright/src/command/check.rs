@@ -42,17 +42,24 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 /// Holds the criteria against a run, and records the outcome.
 pub(crate) async fn check(app: &App, run: &RunId, model: Option<&str>) -> Result<Run, Failure> {
     let _spinner = Spinner::begin(app.printer(), "a model is asked whether the criteria hold");
-    app.engine.check_criteria(run, model).await.map_err(|error| match error {
-        CheckCriteriaError::Load(error) => error.into(),
-        CheckCriteriaError::NoCriteria => Failure::usage(error.to_string())
-            .hint("`successCriteria` of a plan lists what has to hold after it ran"),
-        CheckCriteriaError::Refused(refusal) => Failure::refused(refusal.to_string()),
-        CheckCriteriaError::Append(error) => Failure::new(Exit::Store, error.to_string()),
-    })
+    app.engine
+        .check_criteria(run, model)
+        .await
+        .map_err(|error| match error {
+            CheckCriteriaError::Load(error) => error.into(),
+            CheckCriteriaError::NoCriteria => Failure::usage(error.to_string())
+                .hint("`successCriteria` of a plan lists what has to hold after it ran"),
+            CheckCriteriaError::Refused(refusal) => Failure::refused(refusal.to_string()),
+            CheckCriteriaError::Append(error) => Failure::new(Exit::Store, error.to_string()),
+        })
 }
 
 /// Only what holds is a success: what nobody could tell is none.
 pub(crate) fn verdict(run: &Run) -> Exit {
     let all_hold = run.criteria().iter().all(|check| check.holds == Some(true));
-    if all_hold { Exit::Done } else { Exit::RunFailed }
+    if all_hold {
+        Exit::Done
+    } else {
+        Exit::RunFailed
+    }
 }

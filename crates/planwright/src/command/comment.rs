@@ -37,10 +37,14 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let app = setting.open(existing(setting))?;
     load(&app, &id).await?;
     let (comment, review) = match (&args.resolve, &args.reopen, text) {
-        (Some(comment), _, _) => (comment.clone(), app.engine.resolve_comment(&id, comment, &user()).await?),
-        (None, Some(comment), _) => {
-            (comment.clone(), app.engine.reopen_comment(&id, comment, &user()).await?)
-        }
+        (Some(comment), _, _) => (
+            comment.clone(),
+            app.engine.resolve_comment(&id, comment, &user()).await?,
+        ),
+        (None, Some(comment), _) => (
+            comment.clone(),
+            app.engine.reopen_comment(&id, comment, &user()).await?,
+        ),
         (None, None, text) => {
             let new = NewComment {
                 on: args.step.clone(),
@@ -59,7 +63,8 @@ fn report(app: &App, id: &PlanId, comment: &str, review: &Review) -> Result<Exit
         return Err(Failure::usage(format!("there is no comment `{comment}`")));
     };
     if app.printer().json {
-        app.printer().document(&ThreadLine::new(thread, &review.current().document))?;
+        app.printer()
+            .document(&ThreadLine::new(thread, &review.current().document))?;
     } else {
         let state = if thread.is_open() { "open" } else { "resolved" };
         app.printer().data(&format!("{id}  {comment}  {state}"))?;
@@ -67,7 +72,8 @@ fn report(app: &App, id: &PlanId, comment: &str, review: &Review) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// The text itself, or what is on stdin. One byte more than allowed is enough to know that it is too much.
+/// The text itself, or what is on stdin. One byte more than allowed is enough to know that it is
+/// too much.
 fn said(text: &str) -> Result<String, Failure> {
     if text != "-" {
         return Ok(text.to_owned());

@@ -43,9 +43,15 @@ pub(crate) fn summary(review: &Review) -> Option<String> {
 
 fn show(printer: Printer, threads: &[ThreadLine]) -> Result<(), Failure> {
     for thread in threads {
-        let on =
-            thread.step.as_deref().map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
-        let outdated = if thread.outdated { ", which is gone" } else { "" };
+        let on = thread
+            .step
+            .as_deref()
+            .map_or_else(|| "the plan".to_owned(), |step| format!("step `{step}`"));
+        let outdated = if thread.outdated {
+            ", which is gone"
+        } else {
+            ""
+        };
         let heading = format!("{}  {}  on {on}{outdated}", thread.id, thread.state);
         printer.data(&printer.out(BOLD, &heading))?;
         for comment in &thread.comments {

@@ -38,7 +38,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     if !args.dry_run && !args.fallback {
         args.planner.check_model(setting)?;
     }
-    let app = setting.open(if args.dry_run { Access::Read } else { Access::Write })?;
+    let app = setting.open(if args.dry_run {
+        Access::Read
+    } else {
+        Access::Write
+    })?;
     args.planner.start_servers(&app).await?;
     let mut order = CreateOrder::new(goal, user());
     order.draft = args.draft;
@@ -51,7 +55,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         app.engine.create_fallback(order).await?
     } else {
         let watching = Watching::begin(app.printer(), &mut order.options);
-        let created = interruptible(order.options.cancelled.clone(), app.engine.create(order)).await;
+        let created =
+            interruptible(order.options.cancelled.clone(), app.engine.create(order)).await;
         drop(watching);
         created?
     };
@@ -97,7 +102,9 @@ async fn tell(app: &App, created: &Created) -> Result<(), Failure> {
         printer.findings(&created.findings);
     }
     if created.planning.fallback {
-        printer.hint(&format!("planwright edit {id} finishes it, planwright propose {id} puts it forward"));
+        printer.hint(&format!(
+            "planwright edit {id} finishes it, planwright propose {id} puts it forward"
+        ));
     } else if review.state() == planwright_core::review::ReviewState::Draft {
         printer.hint(&format!("planwright propose {id} puts it forward"));
     } else {
@@ -122,13 +129,23 @@ fn show_prompt(app: &App, prompt: &Prompt) -> Result<Exit, Failure> {
             Message::Assistant { text, .. } => ("assistant", text),
             Message::Tool { text, .. } => ("tool", text),
         };
-        printer.data(&format!("{}\n{}\n", printer.out(BOLD, &format!("--- {role}")), block(text)))?;
+        printer.data(&format!(
+            "{}\n{}\n",
+            printer.out(BOLD, &format!("--- {role}")),
+            block(text)
+        ))?;
     }
-    printer.data(&printer.out(BOLD, &format!("--- schema of the answer ({})", result.shape)))?;
+    printer.data(&printer.out(
+        BOLD,
+        &format!("--- schema of the answer ({})", result.shape),
+    ))?;
     printer.data(&block(&format!("{:#}", result.schema)))?;
     printer.talk(&format!("about {} tokens; nobody was asked", result.tokens));
     if result.tools_left_out > 0 {
-        printer.warn(&format!("{} tools did not fit and are left out", result.tools_left_out));
+        printer.warn(&format!(
+            "{} tools did not fit and are left out",
+            result.tools_left_out
+        ));
         printer.hint("--server NAME plans with the tools of one server");
     }
     Ok(Exit::Done)

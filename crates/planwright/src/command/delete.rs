@@ -28,9 +28,17 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     }
     if !args.yes {
         if !app.printer().can_ask() {
-            return Err(Failure::refused("nobody is there to be asked").hint("repeat the command with --yes"));
+            return Err(Failure::refused("nobody is there to be asked")
+                .hint("repeat the command with --yes"));
         }
-        let title = line(review.current().document.title.as_deref().unwrap_or_default());
+        let title = line(
+            review
+                .current()
+                .document
+                .title
+                .as_deref()
+                .unwrap_or_default(),
+        );
         if ask(app.printer(), &format!("Delete {id} ({title})?"))? != Answer::Yes {
             return Err(Failure::refused("not deleted"));
         }
@@ -38,7 +46,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let review = app.engine.delete(&id, &user()).await?;
     project(&app, &review).await;
     if app.printer().json {
-        app.printer().document(&json!({ "id": id, "status": review.state().as_str() }))?;
+        app.printer()
+            .document(&json!({ "id": id, "status": review.state().as_str() }))?;
     } else {
         app.printer().data(&format!("{id}  deleted"))?;
     }

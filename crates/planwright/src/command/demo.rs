@@ -1,4 +1,5 @@
-//! `demo`: the whole story, with the real program: review, approval, a parallel run, kill -9, recovery, audit.
+//! `demo`: the whole story, with the real program: review, approval, a parallel run, kill -9,
+//! recovery, audit.
 
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, DIM, Printer};
@@ -37,8 +38,9 @@ struct Stage {
 
 impl Stage {
     fn set(printer: Printer, dir: Option<&Path>, keep: bool) -> Result<Self, Failure> {
-        let failed =
-            |error: std::io::Error| Failure::new(Exit::RunFailed, format!("cannot set the stage: {error}"));
+        let failed = |error: std::io::Error| {
+            Failure::new(Exit::RunFailed, format!("cannot set the stage: {error}"))
+        };
         let program = std::env::current_exe().map_err(failed)?;
         let (workspace, temporary) = match dir.filter(|dir| !dir.as_os_str().is_empty()) {
             Some(dir) => {
@@ -59,11 +61,19 @@ impl Stage {
         };
         let workspace = workspace.canonicalize().map_err(failed)?;
         std::fs::create_dir_all(workspace.join("src")).map_err(failed)?;
-        for (name, text) in [("auth.txt", "login, logout, refresh"), ("billing.txt", "invoices, refunds")] {
+        for (name, text) in [
+            ("auth.txt", "login, logout, refresh"),
+            ("billing.txt", "invoices, refunds"),
+        ] {
             std::fs::write(workspace.join("src").join(name), text).map_err(failed)?;
         }
         std::fs::write(workspace.join("plan.json"), format!("{:#}\n", plan())).map_err(failed)?;
-        Ok(Self { printer, program, workspace, temporary })
+        Ok(Self {
+            printer,
+            program,
+            workspace,
+            temporary,
+        })
     }
 
     fn tell(&self) -> Result<(), Failure> {
@@ -86,25 +96,38 @@ impl Stage {
         self.show(&["replay", PLAN, "--offline"])?;
         self.show(&["verify"])?;
         let note = std::fs::read_to_string(self.workspace.join("notes.txt")).unwrap_or_default();
-        self.printer.talk(&format!("\nnotes.txt, written by the plan:\n{}", crate::printer::block(&note)));
+        self.printer.talk(&format!(
+            "\nnotes.txt, written by the plan:\n{}",
+            crate::printer::block(&note)
+        ));
         Ok(())
     }
 
     fn chapter(&self, title: &str) {
-        self.printer.talk(&format!("\n{}", self.printer.err(BOLD, title)));
+        self.printer
+            .talk(&format!("\n{}", self.printer.err(BOLD, title)));
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(args).current_dir(&self.workspace).stdin(Stdio::null());
-        command.env("PLANWRIGHT_DIR", &self.workspace).env_remove("PLAN_RUNTIME_STORE_PATH");
+        command
+            .args(args)
+            .current_dir(&self.workspace)
+            .stdin(Stdio::null());
+        command
+            .env("PLANWRIGHT_DIR", &self.workspace)
+            .env_remove("PLAN_RUNTIME_STORE_PATH");
         // What is shown is talk: it goes where the chapters go, in their order.
         command.stdout(std::io::stderr()).stderr(std::io::stderr());
         command
     }
 
     fn announce(&self, args: &[&str]) {
-        self.printer.talk(&self.printer.err(DIM, &format!("$ planwright {}", args.join(" "))));
+        self.printer.talk(
+            &self
+                .printer
+                .err(DIM, &format!("$ planwright {}", args.join(" "))),
+        );
     }
 
     fn show(&self, args: &[&str]) -> Result<(), Failure> {
@@ -117,7 +140,10 @@ impl Stage {
 
     fn expect(&self, args: &[&str], exit: Exit) -> Result<(), Failure> {
         self.announce(args);
-        let status = self.command(args).status().map_err(|error| self.broken(args, &error.to_string()))?;
+        let status = self
+            .command(args)
+            .status()
+            .map_err(|error| self.broken(args, &error.to_string()))?;
         if status.code() == Some(exit.code().into()) {
             Ok(())
         } else {
@@ -128,14 +154,18 @@ impl Stage {
     fn broken(&self, args: &[&str], how: &str) -> Failure {
         Failure::new(
             Exit::RunFailed,
-            format!("the demo expected otherwise of `planwright {}`: {how}", args.join(" ")),
+            format!(
+                "the demo expected otherwise of `planwright {}`: {how}",
+                args.join(" ")
+            ),
         )
     }
 
     fn document(&self, args: &[&str]) -> Result<Value, Failure> {
         let output = self.command(args).stdout(Stdio::piped()).output();
         let output = output.map_err(|error| self.broken(args, &error.to_string()))?;
-        serde_json::from_slice(&output.stdout).map_err(|error| self.broken(args, &error.to_string()))
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| self.broken(args, &error.to_string()))
     }
 
     fn digest(&self) -> Result<String, Failure> {
@@ -147,8 +177,10 @@ impl Stage {
     fn crash(&self) -> Result<(), Failure> {
         let args = ["run", PLAN];
         self.announce(&args);
-        let mut child =
-            self.command(&args).spawn().map_err(|error| self.broken(&args, &error.to_string()))?;
+        let mut child = self
+            .command(&args)
+            .spawn()
+            .map_err(|error| self.broken(&args, &error.to_string()))?;
         let since = Instant::now();
         while since.elapsed() < PATIENCE && !self.workspace.join("draft.txt").exists() {
             std::thread::sleep(Duration::from_millis(10));
@@ -157,8 +189,14 @@ impl Stage {
             // It may have ended by itself, which the next line shows.
             let _ = kill_process(pid, Signal::KILL);
         }
-        let status = child.wait().map_err(|error| self.broken(&args, &error.to_string()))?;
-        self.printer.talk(&self.printer.err(DIM, &format!("(the process ended: {status})")));
+        let status = child
+            .wait()
+            .map_err(|error| self.broken(&args, &error.to_string()))?;
+        self.printer.talk(
+            &self
+                .printer
+                .err(DIM, &format!("(the process ended: {status})")),
+        );
         if status.success() {
             Err(self.broken(&args, "it was over before it could be killed"))
         } else {
@@ -171,7 +209,8 @@ impl Stage {
             // What stays is in the system's temporary directory.
             drop(std::fs::remove_dir_all(&self.workspace));
         } else {
-            self.printer.talk(&format!("the workspace is {}", self.workspace.display()));
+            self.printer
+                .talk(&format!("the workspace is {}", self.workspace.display()));
         }
     }
 }

@@ -16,7 +16,8 @@ pub(crate) struct Args {
     /// A plan id, or enough of its beginning.
     #[arg(value_name = "ID")]
     plan: String,
-    /// The earlier version; default: the one that was last approved, else the one before the current.
+    /// The earlier version; default: the one that was last approved, else the one before the
+    /// current.
     #[arg(value_name = "A")]
     from: Option<u32>,
     /// The later version; default: the current one.
@@ -37,7 +38,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             let earlier = review.version(from).ok_or(Refusal::NoSuchVersion(from))?;
             let mut document = read_edited(path, &setting.config.bounds())?.document;
             document.id.get_or_insert_with(|| id.clone());
-            DiffResult::new(id, from, None, PlanDiff::between(&earlier.document, &document))
+            DiffResult::new(
+                id,
+                from,
+                None,
+                PlanDiff::between(&earlier.document, &document),
+            )
         }
         None => {
             let to = args.to.unwrap_or(current);
@@ -50,8 +56,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         printer.document(&result)?;
         return Ok(Exit::Done);
     }
-    let other = result.to.map_or_else(|| "the file".to_owned(), |to| format!("version {to}"));
-    printer.talk(&printer.err(BOLD, &format!("{}: version {} → {other}", result.id, result.from)));
+    let other = result
+        .to
+        .map_or_else(|| "the file".to_owned(), |to| format!("version {to}"));
+    printer.talk(&printer.err(
+        BOLD,
+        &format!("{}: version {} → {other}", result.id, result.from),
+    ));
     changes::print(printer, &result.diff)?;
     if result.diff.is_empty() {
         printer.talk("no difference");
@@ -63,7 +74,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// The version that was last agreed to before this one, else the one before it.
 fn compared_with(review: &Review, to: u32) -> u32 {
-    let agreed = review.approvals().iter().rev().filter(|approval| !approval.is_void());
-    let agreed = agreed.map(|approval| approval.version).find(|&version| version < to);
+    let agreed = review
+        .approvals()
+        .iter()
+        .rev()
+        .filter(|approval| !approval.is_void());
+    let agreed = agreed
+        .map(|approval| approval.version)
+        .find(|&version| version < to);
     agreed.unwrap_or_else(|| to.saturating_sub(1).max(1))
 }

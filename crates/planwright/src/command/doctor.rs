@@ -52,21 +52,44 @@ impl Diagnosis {
         hint: Option<String>,
     ) {
         self.ok &= verdict != Verdict::Fail;
-        self.checks.push(Check { name, verdict, message: message.into(), hint });
+        self.checks.push(Check {
+            name,
+            verdict,
+            message: message.into(),
+            hint,
+        });
     }
 }
 
-pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) -> Result<Exit, Failure> {
-    let mut diagnosis = Diagnosis { ok: true, checks: Vec::new() };
+pub(crate) async fn run(
+    printer: Printer,
+    dir: Option<&Path>,
+    unlock: Unlock,
+) -> Result<Exit, Failure> {
+    let mut diagnosis = Diagnosis {
+        ok: true,
+        checks: Vec::new(),
+    };
     let mut exit = Exit::Usage;
     match Workspace::find(dir) {
         Ok(workspace) => {
-            diagnosis.note("workspace", Verdict::Ok, workspace.root.display().to_string(), None);
+            diagnosis.note(
+                "workspace",
+                Verdict::Ok,
+                workspace.root.display().to_string(),
+                None,
+            );
             permissions(&mut diagnosis, &workspace);
             free_space(&mut diagnosis, &workspace);
             if let Some(config) = configuration(&mut diagnosis, &workspace) {
-                let setting =
-                    Setting { workspace, config, printer, servers: Servers::default(), unlock, shared: None };
+                let setting = Setting {
+                    workspace,
+                    config,
+                    printer,
+                    servers: Servers::default(),
+                    unlock,
+                    shared: None,
+                };
                 secrets(&mut diagnosis, &setting).await;
                 servers(&mut diagnosis, &setting);
                 models(&mut diagnosis, &setting);
@@ -79,7 +102,13 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) ->
     if printer.json {
         printer.document(&diagnosis)?;
     } else {
-        for Check { name, verdict, message, hint } in &diagnosis.checks {
+        for Check {
+            name,
+            verdict,
+            message,
+            hint,
+        } in &diagnosis.checks
+        {
             let sign = match verdict {
                 Verdict::Ok => printer.out(GREEN, "ok  "),
                 Verdict::Warn => printer.out(YELLOW, "warn"),
@@ -96,7 +125,9 @@ pub(crate) async fn run(printer: Printer, dir: Option<&Path>, unlock: Unlock) ->
 
 fn permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
     for path in [&workspace.plans, &workspace.database] {
-        let Ok(found) = std::fs::metadata(path) else { continue };
+        let Ok(found) = std::fs::metadata(path) else {
+            continue;
+        };
         let mode = found.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             let hint = format!("chmod go-rwx {}", path.display());
@@ -110,11 +141,19 @@ fn permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
 }
 
 fn free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
-    let place = workspace.database.ancestors().find(|path| path.exists()).unwrap_or(&workspace.root);
+    let place = workspace
+        .database
+        .ancestors()
+        .find(|path| path.exists())
+        .unwrap_or(&workspace.root);
     match rustix::fs::statvfs(place) {
         Ok(found) => {
             let free = found.f_bavail.saturating_mul(found.f_frsize);
-            let verdict = if free < LITTLE_SPACE { Verdict::Warn } else { Verdict::Ok };
+            let verdict = if free < LITTLE_SPACE {
+                Verdict::Warn
+            } else {
+                Verdict::Ok
+            };
             diagnosis.note("free space", verdict, format!("{} MiB", free >> 20), None);
         }
         Err(error) => diagnosis.note("free space", Verdict::Warn, error.to_string(), None),
@@ -125,8 +164,11 @@ fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Con
     match Config::read(&workspace.root) {
         Ok(config) => {
             let there = workspace.root.join(config::FILE).exists();
-            let message =
-                if there { config::FILE.to_owned() } else { format!("no {}: the defaults", config::FILE) };
+            let message = if there {
+                config::FILE.to_owned()
+            } else {
+                format!("no {}: the defaults", config::FILE)
+            };
             diagnosis.note("config", Verdict::Ok, message, None);
             Some(config)
         }
@@ -139,18 +181,32 @@ fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Con
 
 /// Whether the configured secrets are there. A plan that needs none runs all the same.
 async fn secrets(diagnosis: &mut Diagnosis, setting: &Setting) {
-    let Ok(secrets) = setting.config.secrets(&setting.workspace.root) else { return };
+    let Ok(secrets) = setting.config.secrets(&setting.workspace.root) else {
+        return;
+    };
     let listed = super::secrets::look(&secrets, secrets.names()).await;
     if listed.is_empty() {
         return;
     }
-    let problems: Vec<&str> = listed.iter().filter_map(|secret| secret.problem.as_deref()).collect();
-    let message = format!("{} of {} available", listed.len() - problems.len(), listed.len());
+    let problems: Vec<&str> = listed
+        .iter()
+        .filter_map(|secret| secret.problem.as_deref())
+        .collect();
+    let message = format!(
+        "{} of {} available",
+        listed.len() - problems.len(),
+        listed.len()
+    );
     if problems.is_empty() {
         diagnosis.note("secrets", Verdict::Ok, message, None);
     } else {
         let hint = Some("planwright secrets list says where each is looked for".to_owned());
-        diagnosis.note("secrets", Verdict::Warn, format!("{message}: {}", problems.join("; ")), hint);
+        diagnosis.note(
+            "secrets",
+            Verdict::Warn,
+            format!("{message}: {}", problems.join("; ")),
+            hint,
+        );
     }
 }
 
@@ -179,14 +235,21 @@ fn servers(diagnosis: &mut Diagnosis, setting: &Setting) {
 fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
     let models = match setting.models(&Redaction::default()) {
         Ok(models) => models,
-        Err(failure) => return diagnosis.note("models", Verdict::Warn, failure.message, failure.hint),
+        Err(failure) => {
+            return diagnosis.note("models", Verdict::Warn, failure.message, failure.hint);
+        }
     };
     let listed = models.models();
     for model in &listed {
         let missing = model.key.as_ref().filter(|key| !key.present);
         let missing = missing.map(|key| format!("its key is missing ({})", key.source));
         if let Some(problem) = models.obstacle(&model.name).or(missing) {
-            diagnosis.note("models", Verdict::Warn, format!("{}: {problem}", model.name), None);
+            diagnosis.note(
+                "models",
+                Verdict::Warn,
+                format!("{}: {problem}", model.name),
+                None,
+            );
         }
     }
     let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
@@ -217,24 +280,45 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
         Ok(app) => app,
         Err(failure) => {
             let exit = failure.exit;
-            let name = if matches!(exit, Exit::Store | Exit::Locked) { "store" } else { "tools" };
+            let name = if matches!(exit, Exit::Store | Exit::Locked) {
+                "store"
+            } else {
+                "tools"
+            };
             diagnosis.note(name, Verdict::Fail, failure.message, None);
             return exit;
         }
     };
     let Some(sqlite) = &app.sqlite else {
-        diagnosis.note("store", Verdict::Ok, "none yet: it is made with the first plan", None);
+        diagnosis.note(
+            "store",
+            Verdict::Ok,
+            "none yet: it is made with the first plan",
+            None,
+        );
         return Exit::Store;
     };
     match sqlite.damage().await {
         Ok(losses) if losses.is_empty() => {
-            let kept = if sqlite.cipher().is_sealed() { "encrypted" } else { "not encrypted" };
-            let message = format!("{} ({kept}) opens, and no entry is missing", sqlite.path().display());
+            let kept = if sqlite.cipher().is_sealed() {
+                "encrypted"
+            } else {
+                "not encrypted"
+            };
+            let message = format!(
+                "{} ({kept}) opens, and no entry is missing",
+                sqlite.path().display()
+            );
             diagnosis.note("store", Verdict::Ok, message, None);
         }
         Ok(losses) => {
             let message = format!("{} stream(s) lost entries", losses.len());
-            diagnosis.note("store", Verdict::Fail, message, Some("planwright verify lists them".to_owned()));
+            diagnosis.note(
+                "store",
+                Verdict::Fail,
+                message,
+                Some("planwright verify lists them".to_owned()),
+            );
         }
         Err(error) => diagnosis.note("store", Verdict::Fail, with_causes(&error), None),
     }
@@ -246,7 +330,11 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
 
 /// Runs that go on in the journal, but in no process.
 async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
-    let runs = app.engine.store().runs_in(&["executing", "stalled"]).await?;
+    let runs = app
+        .engine
+        .store()
+        .runs_in(&["executing", "stalled"])
+        .await?;
     let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
     let mut left = Vec::new();
     for plan in plans {
@@ -254,15 +342,29 @@ async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> 
         if review.state() == ReviewState::Deleted {
             continue;
         }
-        if crate::standing::standing(app, &review).await?.note.is_some() {
+        if crate::standing::standing(app, &review)
+            .await?
+            .note
+            .is_some()
+        {
             left.push(review.id().to_string());
         }
     }
     if left.is_empty() {
-        diagnosis.note("runs", Verdict::Ok, "none is left behind by a dead process", None);
+        diagnosis.note(
+            "runs",
+            Verdict::Ok,
+            "none is left behind by a dead process",
+            None,
+        );
     } else {
         let hint = format!("planwright resume {}", left[0]);
-        diagnosis.note("runs", Verdict::Warn, format!("left behind: {}", left.join(", ")), Some(hint));
+        diagnosis.note(
+            "runs",
+            Verdict::Warn,
+            format!("left behind: {}", left.join(", ")),
+            Some(hint),
+        );
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! `edit`: changes a plan: by single changes, by a file, or in an editor. Every change is a new version.
+//! `edit`: changes a plan: by single changes, by a file, or in an editor. Every change is a new
+//! version.
 
 use crate::changes;
 use crate::command::resume::existing;
@@ -33,8 +34,9 @@ pub(crate) enum Form {
 pub(crate) struct Args {
     #[arg(value_name = "ID")]
     plan: String,
-    /// Put a value at a path: `steps.fetch.args.path=notes.txt`, `title=…`, `limits.maxConcurrency=2`. The value is
-    /// JSON if it reads as JSON and fits, else text. A step goes by its id, or its position.
+    /// Put a value at a path: `steps.fetch.args.path=notes.txt`, `title=…`,
+    /// `limits.maxConcurrency=2`. The value is JSON if it reads as JSON and fits, else text. A step
+    /// goes by its id, or its position.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Take away what is at a path.
@@ -109,28 +111,36 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 pub(crate) fn base(review: &Review, named: Option<u32>) -> Result<&Version, Failure> {
     let current = review.current();
     match named {
-        Some(based_on) if based_on != current.number => {
-            Err(Refusal::Conflict { based_on, current: current.number }.into())
+        Some(based_on) if based_on != current.number => Err(Refusal::Conflict {
+            based_on,
+            current: current.number,
         }
+        .into()),
         Some(_) | None => Ok(current),
     }
 }
 
 impl Args {
     fn has_changes(&self) -> bool {
-        let lists = [&self.set, &self.unset, &self.skip, &self.unskip, &self.remove];
+        let lists = [
+            &self.set,
+            &self.unset,
+            &self.skip,
+            &self.unskip,
+            &self.remove,
+        ];
         lists.iter().any(|list| !list.is_empty()) || self.add.is_some() || self.relocate.is_some()
     }
 
     fn check_place(&self) -> Result<(), Failure> {
         let places = self.before.is_some() || self.after.is_some() || self.to.is_some();
         match (places, self.add.is_some() || self.relocate.is_some()) {
-            (true, false) => {
-                Err(Failure::usage("--before, --after and --to say where --move or --add puts a step"))
-            }
-            (false, _) if self.relocate.is_some() => {
-                Err(Failure::usage("--move needs a place: --before STEP, --after STEP or --to N"))
-            }
+            (true, false) => Err(Failure::usage(
+                "--before, --after and --to say where --move or --add puts a step",
+            )),
+            (false, _) if self.relocate.is_some() => Err(Failure::usage(
+                "--move needs a place: --before STEP, --after STEP or --to N",
+            )),
             (true | false, _) => Ok(()),
         }
     }
@@ -141,25 +151,51 @@ impl Args {
         for assignment in &self.set {
             document = set(&document, assignment, bounds)?;
         }
-        document.edited(&self.edits(bounds)?, bounds).map_err(refused)
+        document
+            .edited(&self.edits(bounds)?, bounds)
+            .map_err(refused)
     }
 
     fn edits(&self, bounds: &Bounds) -> Result<Vec<Edit>, Failure> {
         let (before, after, to) = (&self.before, &self.after, self.to);
         let place = || (before.clone(), after.clone(), to);
-        let mut edits: Vec<Edit> = self.unset.iter().map(|path| Edit::Unset { path: path.clone() }).collect();
-        edits.extend(self.skip.iter().map(|step| Edit::Skip { step: step.clone() }));
-        edits.extend(self.unskip.iter().map(|step| Edit::Unskip { step: step.clone() }));
+        let mut edits: Vec<Edit> = self
+            .unset
+            .iter()
+            .map(|path| Edit::Unset { path: path.clone() })
+            .collect();
+        edits.extend(
+            self.skip
+                .iter()
+                .map(|step| Edit::Skip { step: step.clone() }),
+        );
+        edits.extend(
+            self.unskip
+                .iter()
+                .map(|step| Edit::Unskip { step: step.clone() }),
+        );
         if let Some(text) = &self.add {
             let (before, after, to) = place();
-            edits.push(Edit::Add { step: Box::new(read_step(text, bounds)?), before, after, to });
+            edits.push(Edit::Add {
+                step: Box::new(read_step(text, bounds)?),
+                before,
+                after,
+                to,
+            });
         }
         if let Some(step) = &self.relocate {
             let (before, after, to) = place();
-            edits.push(Edit::Move { step: step.clone(), before, after, to });
+            edits.push(Edit::Move {
+                step: step.clone(),
+                before,
+                after,
+                to,
+            });
         }
         if !self.remove.is_empty() {
-            edits.push(Edit::Remove { steps: self.remove.clone() });
+            edits.push(Edit::Remove {
+                steps: self.remove.clone(),
+            });
         }
         Ok(edits)
     }
@@ -167,10 +203,24 @@ impl Args {
 
 /// Sets one value. What reads as JSON is JSON, unless only a text fits there.
 fn set(document: &Document, assignment: &str, bounds: &Bounds) -> Result<Document, Failure> {
-    let Some((path, text)) = assignment.split_once('=').filter(|(path, _)| !path.is_empty()) else {
-        return Err(Failure::usage(format!("`--set {}` is not PATH=VALUE", line(assignment))));
+    let Some((path, text)) = assignment
+        .split_once('=')
+        .filter(|(path, _)| !path.is_empty())
+    else {
+        return Err(Failure::usage(format!(
+            "`--set {}` is not PATH=VALUE",
+            line(assignment)
+        )));
     };
-    let put = |value: Value| document.edited(&[Edit::Set { path: path.to_owned(), value }], bounds);
+    let put = |value: Value| {
+        document.edited(
+            &[Edit::Set {
+                path: path.to_owned(),
+                value,
+            }],
+            bounds,
+        )
+    };
     let as_text = || put(Value::String(text.to_owned()));
     match parse_strict(text.as_bytes()) {
         Err(_) => as_text(),
@@ -191,22 +241,29 @@ fn read_step(text: &str, bounds: &Bounds) -> Result<Step, Failure> {
     let limit = bounds.max_document_bytes as u64 + 1;
     let mut bytes = Vec::new();
     let (name, read) = match text {
-        "-" => ("stdin".to_owned(), std::io::stdin().lock().take(limit).read_to_end(&mut bytes)),
+        "-" => (
+            "stdin".to_owned(),
+            std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
+        ),
         json if json.trim_start().starts_with('{') => {
             bytes.extend_from_slice(json.as_bytes());
             ("--add".to_owned(), Ok(0))
         }
         path => {
-            let read = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+            let read =
+                std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
             (line(path), read)
         }
     };
     read.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
     if bytes.len() as u64 >= limit {
-        return Err(Failure::usage(format!("{name}: a step has at most {} bytes", limit - 1)));
+        return Err(Failure::usage(format!(
+            "{name}: a step has at most {} bytes",
+            limit - 1
+        )));
     }
-    let value =
-        parse_strict(&bytes).map_err(|error| Failure::usage(format!("{name} is not a step: {error}")))?;
+    let value = parse_strict(&bytes)
+        .map_err(|error| Failure::usage(format!("{name} is not a step: {error}")))?;
     Step::read(value, bounds).map_err(|error| {
         let failure = Failure::usage(format!("{name} is not a step: {error}"));
         match error.suggestion {
@@ -216,16 +273,27 @@ fn read_step(text: &str, bounds: &Bounds) -> Result<Step, Failure> {
     })
 }
 
-async fn in_editor(app: &App, review: &Review, bounds: &Bounds, args: &Args) -> Result<Exit, Failure> {
+async fn in_editor(
+    app: &App,
+    review: &Review,
+    bounds: &Bounds,
+    args: &Args,
+) -> Result<Exit, Failure> {
     let current = review.current();
     let (ending, text) = match args.form {
         Form::Md => {
             let page = markdown(&app.engine, review, current).await;
-            ("md", page.map_err(|problem| Failure::new(Exit::Store, problem))?)
+            (
+                "md",
+                page.map_err(|problem| Failure::new(Exit::Store, problem))?,
+            )
         }
         Form::Json => {
             let json = serde_json::to_string_pretty(&*current.document);
-            ("json", json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n")
+            (
+                "json",
+                json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n",
+            )
         }
     };
     let name = format!("{}-v{}", review.id(), current.number);
@@ -242,13 +310,20 @@ async fn in_editor(app: &App, review: &Review, bounds: &Bounds, args: &Args) -> 
     };
     let file = read_edited(&sheet.path, bounds).map_err(go_on)?;
     file.tell(app.printer());
-    let done = finish(app, review, file.document, args).await.map_err(go_on)?;
+    let done = finish(app, review, file.document, args)
+        .await
+        .map_err(go_on)?;
     sheet.discard();
     Ok(done)
 }
 
 /// Shows what changes, asks if somebody is there to be asked, and stores it.
-async fn finish(app: &App, review: &Review, mut document: Document, args: &Args) -> Result<Exit, Failure> {
+async fn finish(
+    app: &App,
+    review: &Review,
+    mut document: Document,
+    args: &Args,
+) -> Result<Exit, Failure> {
     let printer = app.printer();
     document.id.get_or_insert_with(|| review.id().clone());
     let diff = PlanDiff::between(&review.current().document, &document);
@@ -257,17 +332,21 @@ async fn finish(app: &App, review: &Review, mut document: Document, args: &Args)
     }
     app.start_servers(&document, Need::Look).await?;
     let checked = app.engine.tolerant_candidate(document.clone()).await?;
-    // What more knowledge can mend is stored all the same, but nobody says yes without having seen it.
+    // What more knowledge can mend is stored all the same, but nobody says yes without having seen
+    // it.
     printer.findings(&checked.findings);
     if args.dry_run {
         if printer.json {
             let (id, from) = (review.id().clone(), review.current().number);
-            printer.document(&planwright_server::wire::DiffResult::new(id, from, None, diff))?;
+            printer.document(&planwright_server::wire::DiffResult::new(
+                id, from, None, diff,
+            ))?;
         }
         printer.talk("dry run: nothing was stored");
         return Ok(Exit::Done);
     }
-    let asked = !args.has_changes() && !args.yes && !diff.is_empty() && printer.can_ask() && !printer.json;
+    let asked =
+        !args.has_changes() && !args.yes && !diff.is_empty() && printer.can_ask() && !printer.json;
     let next = review.current().number + 1;
     if asked && ask(printer, &format!("Store this as version {next}?"))? != Answer::Yes {
         return Err(Failure::refused("not stored"));
@@ -275,7 +354,10 @@ async fn finish(app: &App, review: &Review, mut document: Document, args: &Args)
     let editing = Editing {
         based_on: args.base.unwrap_or_else(|| review.current().number),
         by: user(),
-        reason: args.reason.clone().filter(|reason| !reason.trim().is_empty()),
+        reason: args
+            .reason
+            .clone()
+            .filter(|reason| !reason.trim().is_empty()),
     };
     let (edited, _) = app.engine.edit(review.id(), document, &editing).await?;
     stored(app, review, &edited, diff).await?;
@@ -298,7 +380,14 @@ pub(crate) async fn stored(
     let status = standing(app, after).await?.word;
     if printer.json {
         let id = id.clone();
-        return printer.document(&EditedPlan { id, version, status, digest, changed, diff });
+        return printer.document(&EditedPlan {
+            id,
+            version,
+            status,
+            digest,
+            changed,
+            diff,
+        });
     }
     printer.data(&format!("{id}  version {version}  {status}  {digest}"))?;
     if !changed {

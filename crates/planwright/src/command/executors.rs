@@ -1,4 +1,5 @@
-//! `executors`: the programs that work on agent steps, and the user's word about those that a project brings.
+//! `executors`: the programs that work on agent steps, and the user's word about those that a
+//! project brings.
 
 use crate::config::FILE;
 use crate::executor_table::{Described, trust_name};
@@ -58,18 +59,31 @@ fn list(setting: &Setting) -> Result<Exit, Failure> {
     }
     for executor in &executors {
         let obstacle = executor.obstacle();
-        let (style, word) = if obstacle.is_none() { (GREEN, "ready") } else { (YELLOW, "untrusted") };
+        let (style, word) = if obstacle.is_none() {
+            (GREEN, "ready")
+        } else {
+            (YELLOW, "untrusted")
+        };
         let name = printer.out(BOLD, &format!("{:16}", line(&executor.name)));
         let word = printer.out(style, &format!("{word:9}"));
-        printer.data(&format!("{name}  {word}  {:18}  {}", executor.source(), line(&executor.line())))?;
+        printer.data(&format!(
+            "{name}  {word}  {:18}  {}",
+            executor.source(),
+            line(&executor.line())
+        ))?;
         if let Some(obstacle) = &obstacle {
             printer.data(&format!("{:16}  {}", "", printer.out(DIM, &line(obstacle))))?;
         }
     }
-    match executors.iter().find(|executor| executor.obstacle().is_some()) {
+    match executors
+        .iter()
+        .find(|executor| executor.obstacle().is_some())
+    {
         Some(first) => {
             let name = line(&first.name);
-            printer.hint(&format!("planwright executors trust {name} shows what it runs, and asks"));
+            printer.hint(&format!(
+                "planwright executors trust {name} shows what it runs, and asks"
+            ));
         }
         None if executors.is_empty() => {
             printer.talk("no executor is configured");
@@ -98,13 +112,23 @@ fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
     let (executors, printer) = (setting.executors(), setting.printer);
     let executor = find(&executors, &args.name)?;
     if executor.own {
-        printer.talk(&format!("it is in your own {FILE}, so it is trusted already"));
+        printer.talk(&format!(
+            "it is in your own {FILE}, so it is trusted already"
+        ));
         return trusting::trusted(printer, &executor.name, executor.digest);
     }
     show(printer, executor, &setting.workspace.root);
-    trusting::agree(printer, args.yes, &format!("executors trust {}", executor.name))?;
+    trusting::agree(
+        printer,
+        args.yes,
+        &format!("executors trust {}", executor.name),
+    )?;
     let trust = Trust::read(&setting.workspace.root);
-    trust.grant(&trust_name(&executor.name), executor.digest, &executor.line())?;
+    trust.grant(
+        &trust_name(&executor.name),
+        executor.digest,
+        &executor.line(),
+    )?;
     trusting::trusted(printer, &executor.name, executor.digest)
 }
 
@@ -113,7 +137,8 @@ fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
     let found = Trust::read(&setting.workspace.root).revoke(&trust_name(&args.name))?;
     if !found && find(&setting.executors(), &args.name)?.own {
         return Err(
-            Failure::usage(format!("it is in your own {FILE}, so it is trusted")).hint("remove it there")
+            Failure::usage(format!("it is in your own {FILE}, so it is trusted"))
+                .hint("remove it there"),
         );
     }
     trusting::untrusted(setting.printer, &args.name, found)
@@ -135,13 +160,27 @@ fn find<'a>(executors: &'a [Described], name: &str) -> Result<&'a Described, Fai
 fn show(printer: Printer, executor: &Described, workspace: &Path) {
     let table = &executor.table;
     let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
-    printer.talk(&format!("the executor `{}` of {FILE}", line(&executor.name)));
-    for (word, name) in table.command.iter().zip(["command"].into_iter().chain(std::iter::repeat("argument")))
+    printer.talk(&format!(
+        "the executor `{}` of {FILE}",
+        line(&executor.name)
+    ));
+    for (word, name) in table
+        .command
+        .iter()
+        .zip(["command"].into_iter().chain(std::iter::repeat("argument")))
     {
-        printer.talk(&format!("{}{}", label(name), line(&json!(word).to_string())));
+        printer.talk(&format!(
+            "{}{}",
+            label(name),
+            line(&json!(word).to_string())
+        ));
     }
     let directory = table.cwd.as_deref().unwrap_or_else(|| Path::new("."));
-    printer.talk(&format!("{}{}", label("directory"), line(&directory.display().to_string())));
+    printer.talk(&format!(
+        "{}{}",
+        label("directory"),
+        line(&directory.display().to_string())
+    ));
     for name in &table.env {
         printer.talk(&format!("{}{}", label("variable"), line(name)));
     }

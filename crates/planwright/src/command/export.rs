@@ -51,7 +51,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let text = match args.format {
         Format::Json => {
             // Nobody else has the artifacts, so they are put back.
-            let json = serde_json::to_string_pretty(&app.engine.whole_document(&version.document).await?);
+            let json =
+                serde_json::to_string_pretty(&app.engine.whole_document(&version.document).await?);
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
         Format::Md => {
@@ -59,7 +60,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             page.map_err(|problem| Failure::new(Exit::Store, problem))?
         }
         Format::Cursor => {
-            setting.printer.talk("tools, arguments and options are not part of this form");
+            setting
+                .printer
+                .talk("tools, arguments and options are not part of this form");
             to_cursor(&version.document, &completed(&app, &review, version).await?)
         }
     };
@@ -77,22 +80,39 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// The steps that the latest run of this version has done.
-async fn completed(app: &App, review: &Review, version: &Version) -> Result<BTreeSet<StepId>, Failure> {
-    let opened = review.runs().iter().rev().find(|opened| opened.version == version.number);
-    let Some(opened) = opened else { return Ok(BTreeSet::new()) };
+async fn completed(
+    app: &App,
+    review: &Review,
+    version: &Version,
+) -> Result<BTreeSet<StepId>, Failure> {
+    let opened = review
+        .runs()
+        .iter()
+        .rev()
+        .find(|opened| opened.version == version.number);
+    let Some(opened) = opened else {
+        return Ok(BTreeSet::new());
+    };
     let (run, _) = app.engine.load_run(&opened.run, review).await?;
-    let done = run.plan().indices().filter(|ix| matches!(run.step(*ix), StepState::Completed { .. }));
+    let done = run
+        .plan()
+        .indices()
+        .filter(|ix| matches!(run.step(*ix), StepState::Completed { .. }));
     Ok(done.map(|ix| run.plan().step_id(ix).clone()).collect())
 }
 
 /// Puts what the plan names beside the file, where an import looks for it.
 async fn write_stored_parts(app: &App, version: &Version, path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().unwrap_or_else(|| Path::new("")).join("artifacts");
+    let directory = path
+        .parent()
+        .unwrap_or_else(|| Path::new(""))
+        .join("artifacts");
     for (name, artifact) in &version.document.context.stored {
         let bytes = app.artifacts().get(artifact).await?;
         let file = directory.join(file_of_stored(name));
-        std::fs::create_dir_all(&directory)
-            .map_err(|error| Failure::usage(format!("cannot create {}: {error}", directory.display())))?;
+        std::fs::create_dir_all(&directory).map_err(|error| {
+            Failure::usage(format!("cannot create {}: {error}", directory.display()))
+        })?;
         atomic_write(&file, &bytes)
             .map_err(|error| Failure::usage(planwright_engine::with_causes(&error)))?;
     }

@@ -16,6 +16,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let command = RunCommand::GiveUp { by: user(), reason: args.reason.clone() };
+    let command = RunCommand::GiveUp {
+        by: user(),
+        reason: args.reason.clone(),
+    };
     pause::command(setting, &args.plan, command, "failed").await
 }

@@ -30,25 +30,47 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let source = pick_run(&review, args.run.as_deref())?;
     let variables = args.flags.variables.read()?;
     if args.flags.dry_run {
-        return Err(Failure::usage("a fork cannot be tried on paper")
-            .hint(format!("planwright run {id} --dry-run shows what the whole plan would do")));
+        return Err(
+            Failure::usage("a fork cannot be tried on paper").hint(format!(
+                "planwright run {id} --dry-run shows what the whole plan would do"
+            )),
+        );
     }
     refuse_while_executing(&app, &review).await?;
-    app.start_servers(&review.current().document, Need::Use).await?;
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
     let candidate = app.engine.runnable(&review, &variables).await?;
     let mut from = Vec::new();
     for step in &args.from {
         // Of the version that would run, which need not be the one that ran.
-        let found = candidate.plan.find(step).map(|ix| candidate.plan.step_id(ix).clone());
+        let found = candidate
+            .plan
+            .find(step)
+            .map(|ix| candidate.plan.step_id(ix).clone());
         let unknown = || Failure::usage(format!("plan `{id}` has no step `{}`", line(step)));
         from.push(found.ok_or_else(unknown)?);
     }
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
-    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, late, typed };
+    let question = Question {
+        review: &review,
+        candidate: &candidate,
+        yes: args.flags.yes,
+        late,
+        typed,
+    };
     let approval = consent(&app, &question).await?;
-    let begin = Begin::Fork { plan: id, source, from };
-    let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    let begin = Begin::Fork {
+        plan: id,
+        source,
+        from,
+    };
+    let order = Order {
+        begin,
+        approval,
+        variables,
+        steps: candidate.plan.len(),
+    };
     // A large plan need not be in memory twice while it runs.
     drop((review, candidate));
     execute(&app, order, &args.flags).await

@@ -11,8 +11,8 @@ use planwright_server::wire::Imported;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files with plans, or `-` for stdin. An edited plan.md is stored as the next version, if the plan is still at the
-    /// version the file names.
+    /// Files with plans, or `-` for stdin. An edited plan.md is stored as the next version, if the
+    /// plan is still at the version the file names.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     /// The form the files are in; default: what they look like.
@@ -26,7 +26,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let bounds = setting.config.bounds();
     if setting.printer.json && args.files.len() > 1 {
-        return Err(Failure::usage("--json prints one document, so import one file at a time with it"));
+        return Err(Failure::usage(
+            "--json prints one document, so import one file at a time with it",
+        ));
     }
     // All are read before the first is stored: a broken one leaves nothing half done.
     let mut plans = Vec::new();
@@ -50,19 +52,33 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
     app.start_servers(&plan.document, Need::Look).await?;
     plan.tell(app.printer());
-    let (review, findings) = if draft { plan.store_draft(app).await? } else { plan.store(app).await? };
+    let (review, findings) = if draft {
+        plan.store_draft(app).await?
+    } else {
+        plan.store(app).await?
+    };
     project(app, &review).await;
     let current = review.current();
     let imported = Imported {
         id: review.id().clone(),
         version: current.number,
         status: standing(app, &review).await?.word,
-        digest: app.engine.candidate(&review, &serde_json::Map::new()).await?.digest,
+        digest: app
+            .engine
+            .candidate(&review, &serde_json::Map::new())
+            .await?
+            .digest,
     };
     app.printer().findings(&findings);
     if app.printer().json {
         return app.printer().document(&imported);
     }
-    let Imported { id, version, status, digest } = imported;
-    app.printer().data(&format!("{id}  version {version}  {status}  {digest}"))
+    let Imported {
+        id,
+        version,
+        status,
+        digest,
+    } = imported;
+    app.printer()
+        .data(&format!("{id}  version {version}  {status}  {digest}"))
 }

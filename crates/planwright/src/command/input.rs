@@ -19,14 +19,20 @@ pub(crate) struct Args {
     /// A plan, or a run.
     #[arg(value_name = "ID")]
     plan: String,
-    /// The step that asks, one element of it (`step[3]`), or a step of a sub-plan (`step/step`). Without it everything that is asked is listed.
+    /// The step that asks, one element of it (`step[3]`), or a step of a sub-plan (`step/step`).
+    /// Without it everything that is asked is listed.
     #[arg(value_name = "STEP")]
     step: Option<String>,
     /// The answer as JSON. If there are several questions, an object with an answer for each key.
     #[arg(long, value_name = "JSON", requires = "step", conflicts_with_all = ["set", "decline"])]
     value: Option<String>,
     /// One value of the answer. JSON if it reads as JSON, else text.
-    #[arg(long, value_name = "NAME=VALUE", requires = "step", conflicts_with = "decline")]
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        requires = "step",
+        conflicts_with = "decline"
+    )]
     set: Vec<String>,
     /// Say that you do not want to answer.
     #[arg(long, requires = "step")]
@@ -44,17 +50,28 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let target = step_target(&app, &args.plan, step).await?;
     let StepTarget { run, step, .. } = &target;
     let id = &args.plan;
-    let waiting = run.find(step).and_then(|ix| Some((ix, waiting_for(run, ix)?)));
+    let waiting = run
+        .find(step)
+        .and_then(|ix| Some((ix, waiting_for(run, ix)?)));
     let Some((ix, asked)) = waiting else {
-        let state = run.find(step).map_or("not there yet", |ix| run.step(ix).name());
-        return Err(Failure::refused(format!("step `{}` is {state}: it asks nothing", line(step)))
-            .hint(format!("planwright input {id} lists what is asked")));
+        let state = run
+            .find(step)
+            .map_or("not there yet", |ix| run.step(ix).name());
+        return Err(
+            Failure::refused(format!("step `{}` is {state}: it asks nothing", line(step)))
+                .hint(format!("planwright input {id} lists what is asked")),
+        );
     };
     let Some(replies) = replies(&app, run, ix, asked, args)? else {
         return Err(Failure::refused("not answered"));
     };
     let word = if args.decline { "declined" } else { "answered" };
-    let command = RunCommand::GiveInput { step: step.clone(), by: user(), question: asked.digest(), replies };
+    let command = RunCommand::GiveInput {
+        step: step.clone(),
+        by: user(),
+        question: asked.digest(),
+        replies,
+    };
     app.engine.command(run.id(), command).await?;
     decided(&app, &target, word).await?;
     Ok(Exit::Done)
@@ -72,7 +89,8 @@ fn replies(
     }
     if let Some(text) = &args.value {
         let value = parse_strict(text.as_bytes()).map_err(|error| {
-            Failure::usage(format!("--value: {error}")).hint("a text needs its quotes: --value '\"text\"'")
+            Failure::usage(format!("--value: {error}"))
+                .hint("a text needs its quotes: --value '\"text\"'")
         })?;
         return spread(asked, value).map(Some);
     }
@@ -83,8 +101,11 @@ fn replies(
         return ask_all(app.printer(), &origin(app, run, ix), asked);
     }
     let (plan, step) = (run.plan().id(), quoted(run.step_id(ix).as_str()));
-    Err(Failure::usage("say what the answer is: --set NAME=VALUE, --value JSON or --decline")
-        .hint(format!("planwright input {plan} shows what is asked by {step}")))
+    Err(
+        Failure::usage("say what the answer is: --set NAME=VALUE, --value JSON or --decline").hint(
+            format!("planwright input {plan} shows what is asked by {step}"),
+        ),
+    )
 }
 
 /// One answer per question. A sole question is answered directly, several by their keys.
@@ -92,28 +113,57 @@ fn spread(asked: &Asked, value: Value) -> Result<Vec<Reply>, Failure> {
     if let [_] = asked.questions.as_slice() {
         return Ok(vec![Reply::Values(as_values(value))]);
     }
-    let keys = || asked.questions.iter().map(|question| line(&question.key)).collect::<Vec<_>>().join(", ");
+    let keys = || {
+        asked
+            .questions
+            .iter()
+            .map(|question| line(&question.key))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let Value::Object(mut answers) = value else {
-        return Err(Failure::usage(format!("there are several questions: answer each of {}", keys())));
+        return Err(Failure::usage(format!(
+            "there are several questions: answer each of {}",
+            keys()
+        )));
     };
     let replies = asked.questions.iter().map(|question| {
-        let missing = || Failure::usage(format!("the question `{}` is not answered", line(&question.key)));
-        answers.remove(&question.key).map(|value| Reply::Values(as_values(value))).ok_or_else(missing)
+        let missing = || {
+            Failure::usage(format!(
+                "the question `{}` is not answered",
+                line(&question.key)
+            ))
+        };
+        answers
+            .remove(&question.key)
+            .map(|value| Reply::Values(as_values(value)))
+            .ok_or_else(missing)
     });
     let replies = replies.collect::<Result<_, _>>()?;
     match answers.keys().next() {
         None => Ok(replies),
-        Some(other) => Err(Failure::usage(format!("nobody asks `{}`, only {}", line(other), keys()))),
+        Some(other) => Err(Failure::usage(format!(
+            "nobody asks `{}`, only {}",
+            line(other),
+            keys()
+        ))),
     }
 }
 
 fn set(assignments: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut values = Map::new();
     for assignment in assignments {
-        let Some((name, text)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            return Err(Failure::usage(format!("`--set {}` is not NAME=VALUE", line(assignment))));
+        let Some((name, text)) = assignment
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+        else {
+            return Err(Failure::usage(format!(
+                "`--set {}` is not NAME=VALUE",
+                line(assignment)
+            )));
         };
-        let value = parse_strict(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned()));
+        let value =
+            parse_strict(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned()));
         if values.insert(name.to_owned(), value).is_some() {
             return Err(Failure::usage(format!("`{}` is given twice", line(name))));
         }
@@ -123,8 +173,10 @@ fn set(assignments: &[String]) -> Result<Map<String, Value>, Failure> {
 
 fn list(app: &App, run: &Run) -> Result<(), Failure> {
     let printer = app.printer();
-    let asking: Vec<(StepIx, &Asked)> =
-        run.waiting().filter_map(|ix| Some((ix, waiting_for(run, ix)?))).collect();
+    let asking: Vec<(StepIx, &Asked)> = run
+        .waiting()
+        .filter_map(|ix| Some((ix, waiting_for(run, ix)?)))
+        .collect();
     if printer.json {
         let asking = asking.iter().map(|(ix, asked)| {
             json!({
@@ -146,11 +198,15 @@ fn list(app: &App, run: &Run) -> Result<(), Failure> {
             }
             match &question.url {
                 Some(url) => printer.data(&format!("  page    {}", line(url)))?,
-                None => printer.data(&format!("  schema  {}", line(&question.schema.to_string())))?,
+                None => {
+                    printer.data(&format!("  schema  {}", line(&question.schema.to_string())))?;
+                }
             }
         }
         let (plan, step) = (run.plan().id(), quoted(run.step_id(*ix).as_str()));
-        printer.hint(&format!("planwright input {plan} {step} --set NAME=VALUE | --value JSON | --decline"));
+        printer.hint(&format!(
+            "planwright input {plan} {step} --set NAME=VALUE | --value JSON | --decline"
+        ));
     }
     if asking.is_empty() {
         printer.talk("nothing is asked");

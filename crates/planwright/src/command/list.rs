@@ -17,7 +17,8 @@ pub(crate) struct Args {
     /// Archived plans, instead of the others.
     #[arg(long)]
     archived: bool,
-    /// Only plans with this label on one of their steps. Conversations are labelled `chat`, and left out otherwise.
+    /// Only plans with this label on one of their steps. Conversations are labelled `chat`, and
+    /// left out otherwise.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
 }
@@ -32,7 +33,8 @@ impl Args {
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     let app = setting.open(Access::Read)?;
     tend(&app).await;
-    let (printer, mut lines, mut notes, mut damaged) = (setting.printer, Vec::new(), Vec::new(), false);
+    let (printer, mut lines, mut notes, mut damaged) =
+        (setting.printer, Vec::new(), Vec::new(), false);
     for info in app.engine.store().plans().await? {
         if !args.shows(&info.status.status) {
             continue;
@@ -58,7 +60,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     } else {
         for (plan, note) in lines.iter().zip(notes) {
             let title = line(&plan.title);
-            let note = note.map(|_| printer.out(DIM, "  (no process executes it)")).unwrap_or_default();
+            let note = note
+                .map(|_| printer.out(DIM, "  (no process executes it)"))
+                .unwrap_or_default();
             printer.data(&format!(
                 "{:24}  {:12}  v{:<3} {:>5} steps  {title}{note}",
                 plan.id, plan.status, plan.version, plan.steps

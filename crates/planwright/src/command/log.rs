@@ -39,14 +39,22 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         let (review, _) = load_for_reading(&app, &args.plan).await?;
         StreamName::Plan(review.id().clone())
     } else {
-        StreamName::Run(run_for_reading(&app, &args.plan, args.run.as_deref()).await?.run)
+        StreamName::Run(
+            run_for_reading(&app, &args.plan, args.run.as_deref())
+                .await?
+                .run,
+        )
     };
     let store = app.engine.store();
     let mut changes = args.follow.then(|| store.changes());
-    let mut head = Head { seq: 0, hash: Digest::ZERO };
+    let mut head = Head {
+        seq: 0,
+        hash: Digest::ZERO,
+    };
     loop {
         let page = store.read(&stream, head.seq, PAGE).await?;
-        head = check_chain(head, &stream, &page).map_err(|error| StoreError::chain(&stream, &error))?;
+        head = check_chain(head, &stream, &page)
+            .map_err(|error| StoreError::chain(&stream, &error))?;
         let mut ended = false;
         for record in &page {
             ended |= print(setting.printer, &stream, record)?;
@@ -67,7 +75,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 /// Prints one entry. Returns whether the stream ends with it.
 fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool, Failure> {
     let entry = LogLine::new(stream, record).map_err(|error| {
-        Failure::new(Exit::Store, format!("entry {} of {stream} cannot be read: {error}", record.seq))
+        Failure::new(
+            Exit::Store,
+            format!("entry {} of {stream} cannot be read: {error}", record.seq),
+        )
     })?;
     if printer.json {
         let text = serde_json::to_string(&entry);
@@ -78,7 +89,10 @@ fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool,
         let body = details(&entry.fields);
         printer.data(&format!("{:>5}  {at}  {kind:20}  {body}", entry.seq))?;
     }
-    Ok(matches!(entry.kind.as_str(), "run_completed" | "run_failed" | "run_cancelled" | "plan_deleted"))
+    Ok(matches!(
+        entry.kind.as_str(),
+        "run_completed" | "run_failed" | "run_cancelled" | "plan_deleted"
+    ))
 }
 
 /// What belongs to an event, short enough for a line.
@@ -88,11 +102,12 @@ fn details(fields: &Map<String, Value>) -> String {
         .iter()
         .map(|(key, value)| {
             let text = match value {
-                Value::String(text) => {
-                    text.parse::<Digest>().map_or_else(|_| line(text), |digest| digest.short())
-                }
+                Value::String(text) => text
+                    .parse::<Digest>()
+                    .map_or_else(|_| line(text), |digest| digest.short()),
                 Value::Object(by) if key == "by" => {
-                    let part = |name: &str| by.get(name).and_then(Value::as_str).unwrap_or_default();
+                    let part =
+                        |name: &str| by.get(name).and_then(Value::as_str).unwrap_or_default();
                     line(&format!("{} {}", part("kind"), part("name")))
                 }
                 other => line(&other.to_string()),

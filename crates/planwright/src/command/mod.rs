@@ -72,7 +72,9 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Demo(args) => return demo::run(printer, dir, &args),
         Command::Call(args) => return on_runtime(async move { call::run(printer, &args).await }),
         Command::Doctor => return on_runtime(doctor::run(printer, dir, cli.global.unlock)),
-        Command::Policy(policy::Args { command: PolicyCommand::Check { file } }) => {
+        Command::Policy(policy::Args {
+            command: PolicyCommand::Check { file },
+        }) => {
             return policy::check(printer, dir, file.as_deref());
         }
         other => other,
@@ -104,7 +106,9 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         | Command::Demo(_)
         | Command::Serve(_)
         | Command::Doctor
-        | Command::Policy(policy::Args { command: PolicyCommand::Check { .. } }) => Ok(Exit::Done),
+        | Command::Policy(policy::Args {
+            command: PolicyCommand::Check { .. },
+        }) => Ok(Exit::Done),
         Command::New(args) => new::run(&setting, &args),
         Command::Create(args) => Box::pin(create::run(&setting, &args)).await,
         Command::Regenerate(args) => Box::pin(regenerate::run(&setting, &args)).await,
@@ -151,9 +155,9 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         Command::Servers(command) => servers::run(&setting, &command).await,
         Command::Store(command) => store::run(&setting, &command).await,
         Command::Token(command) => token::run(&setting, &command).await,
-        Command::Policy(policy::Args { command: PolicyCommand::Explain(args) }) => {
-            policy::explain(&setting, &args).await
-        }
+        Command::Policy(policy::Args {
+            command: PolicyCommand::Explain(args),
+        }) => policy::explain(&setting, &args).await,
     }
 }
 
@@ -171,10 +175,12 @@ fn on(
     mut builder: tokio::runtime::Builder,
     work: impl Future<Output = Result<Exit, Failure>>,
 ) -> Result<Exit, Failure> {
-    let runtime = builder
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::RunFailed, format!("cannot start the runtime: {error}")))?;
+    let runtime = builder.enable_all().build().map_err(|error| {
+        Failure::new(
+            Exit::RunFailed,
+            format!("cannot start the runtime: {error}"),
+        )
+    })?;
     let done = runtime.block_on(work);
     // A call that did not stop when told to must not keep the program alive.
     runtime.shutdown_background();

@@ -35,11 +35,17 @@ pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     };
     let at = path.display();
     let written = OpenOptions::new().write(true).create_new(true).open(path);
-    written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::usage(format!("{at} exists and is not overwritten")),
-        _ => Failure::usage(format!("cannot write {at}: {error}")),
-    })?;
+    written
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Failure::usage(format!("{at} exists and is not overwritten"))
+            }
+            _ => Failure::usage(format!("cannot write {at}: {error}")),
+        })?;
     setting.printer.talk(&format!("wrote {at}"));
-    setting.printer.hint(&format!("planwright validate {at}, then planwright run {at} --dry-run"));
+    setting.printer.hint(&format!(
+        "planwright validate {at}, then planwright run {at} --dry-run"
+    ));
     Ok(Exit::Done)
 }

@@ -18,7 +18,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    command(setting, &args.plan, RunCommand::Pause { by: user() }, "paused").await
+    command(
+        setting,
+        &args.plan,
+        RunCommand::Pause { by: user() },
+        "paused",
+    )
+    .await
 }
 
 /// Gives a command to the run that goes on.
@@ -41,7 +47,8 @@ pub(crate) async fn command(
     let id = review.id();
     let (run_after, _) = app.engine.load_run(&run, &review).await?;
     if app.printer().json {
-        app.printer().document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
+        app.printer()
+            .document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
     } else {
         app.printer().data(&format!("{id}  {run}  {word}"))?;
     }

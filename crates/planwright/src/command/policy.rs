@@ -44,7 +44,11 @@ pub(crate) struct ExplainArgs {
 }
 
 /// Needs no workspace in order: it is what says that it is not.
-pub(crate) fn check(printer: Printer, dir: Option<&Path>, file: Option<&Path>) -> Result<Exit, Failure> {
+pub(crate) fn check(
+    printer: Printer,
+    dir: Option<&Path>,
+    file: Option<&Path>,
+) -> Result<Exit, Failure> {
     let config = match file {
         Some(file) => Config::read_file(file)?,
         None => Config::read(&Workspace::find(dir)?.root)?,
@@ -54,9 +58,13 @@ pub(crate) fn check(printer: Printer, dir: Option<&Path>, file: Option<&Path>) -
     if printer.json {
         printer.document(&json!({ "valid": true, "rules": rules, "policyVersion": version }))?;
     } else {
-        printer.data(&format!("{} {rules} rules, policy version {version}", printer.out(GREEN, "✓")))?;
+        printer.data(&format!(
+            "{} {rules} rules, policy version {version}",
+            printer.out(GREEN, "✓")
+        ))?;
         if policy.version().is_none() {
-            printer.hint("there is no [policy]: read-only tools run, everything else is asked about");
+            printer
+                .hint("there is no [policy]: read-only tools run, everything else is asked about");
         }
     }
     Ok(Exit::Done)
@@ -68,7 +76,8 @@ pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exi
     let candidate = match PlanSource::parse(&args.plan)? {
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(&app, &id).await?;
-            app.start_servers(&review.current().document, Need::Look).await?;
+            app.start_servers(&review.current().document, Need::Look)
+                .await?;
             app.engine.candidate(&review, &variables).await?
         }
         source @ (PlanSource::File(_) | PlanSource::Stdin) => {
@@ -97,7 +106,9 @@ fn explanation(
     late: &LateFlags,
 ) -> Result<PolicyExplanation, Failure> {
     let chosen = late.read()?.chosen(judged);
-    judged.check_choices(&candidate.plan, &chosen).map_err(Failure::usage)?;
+    judged
+        .check_choices(&candidate.plan, &chosen)
+        .map_err(Failure::usage)?;
     let late = judged.late_choices(&chosen, &app.engine.policy().late_bound);
     let verdict = if judged.denied().is_some() {
         "deny"
@@ -121,7 +132,10 @@ fn print(printer: Printer, explanation: &PolicyExplanation) -> Result<(), Failur
             printer.data(&text)?;
         }
     }
-    printer.data(&format!("plan {}: {}", explanation.plan_id, explanation.verdict))?;
+    printer.data(&format!(
+        "plan {}: {}",
+        explanation.plan_id, explanation.verdict
+    ))?;
     printer.data(&format!("policy {}", explanation.policy_version))
 }
 
@@ -132,18 +146,33 @@ fn verdict_lines(printer: Printer, step: &StepVerdict) -> Vec<String> {
         "ask" => printer.out(YELLOW, "ask"),
         other => printer.out(RED, other),
     };
-    let rule =
-        step.rule.as_deref().map_or_else(|| "default".to_owned(), |rule| format!("rule {}", line(rule)));
-    let mut lines =
-        vec![format!("{}. [{}]  {word}  {rule}: {}", step.step, line(&step.tool), line(&step.reason))];
+    let rule = step.rule.as_deref().map_or_else(
+        || "default".to_owned(),
+        |rule| format!("rule {}", line(rule)),
+    );
+    let mut lines = vec![format!(
+        "{}. [{}]  {word}  {rule}: {}",
+        step.step,
+        line(&step.tool),
+        line(&step.reason)
+    )];
     for noticed in &step.noticed {
-        let reason =
-            noticed.reason.as_deref().map(|reason| format!(": {}", line(reason))).unwrap_or_default();
+        let reason = noticed
+            .reason
+            .as_deref()
+            .map(|reason| format!(": {}", line(reason)))
+            .unwrap_or_default();
         let (rule, mode) = (line(&noticed.rule), &noticed.mode);
-        lines.push(format!("    {mode}: rule {rule} would {}{reason}", noticed.verdict));
+        lines.push(format!(
+            "    {mode}: rule {rule} would {}{reason}",
+            noticed.verdict
+        ));
     }
     for rule in &step.undecided {
-        lines.push(format!("    rule {} is decided once the arguments are known", line(rule)));
+        lines.push(format!(
+            "    rule {} is decided once the arguments are known",
+            line(rule)
+        ));
     }
     if !step.late.is_empty() {
         let names: Vec<String> = step.late.iter().map(|name| line(name)).collect();
@@ -153,7 +182,10 @@ fn verdict_lines(printer: Printer, step: &StepVerdict) -> Vec<String> {
             Some(constraint) => format!(": only if {}", line(constraint)),
             None => String::new(),
         };
-        lines.push(format!("    known only later: {}{choice}", names.join(", ")));
+        lines.push(format!(
+            "    known only later: {}{choice}",
+            names.join(", ")
+        ));
     }
     if let Some(undo) = &step.undo {
         lines.push(format!("    undo: {}", line(undo)));

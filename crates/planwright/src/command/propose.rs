@@ -20,7 +20,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let id = parse_id(&args.plan)?;
     let app = setting.open(existing(setting))?;
     let (review, _) = load(&app, &id).await?;
-    app.start_servers(&review.current().document, Need::Look).await?;
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
     let review = app.engine.propose_draft(&id, &user()).await?;
     project(&app, &review).await;
     let candidate = app.engine.candidate(&review, &Map::new()).await?;
@@ -28,10 +29,17 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let status = standing(&app, &review).await?.word;
     app.printer().findings(&candidate.findings);
     if app.printer().json {
-        app.printer().document(&Imported { id, version, status, digest })?;
+        app.printer().document(&Imported {
+            id,
+            version,
+            status,
+            digest,
+        })?;
         return Ok(Exit::Done);
     }
-    app.printer().data(&format!("{id}  version {version}  {status}  {digest}"))?;
-    app.printer().hint(&format!("planwright approve {id} --digest {digest}"));
+    app.printer()
+        .data(&format!("{id}  version {version}  {status}  {digest}"))?;
+    app.printer()
+        .hint(&format!("planwright approve {id} --digest {digest}"));
     Ok(Exit::Done)
 }

@@ -1,4 +1,5 @@
-//! `regenerate`: a plan, or some of its steps, written again by a model. The result is the next version.
+//! `regenerate`: a plan, or some of its steps, written again by a model. The result is the next
+//! version.
 
 use crate::changes;
 use crate::command::edit::stored;
@@ -38,13 +39,21 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     args.planner.start_servers(&app).await?;
     let mut order = RegenerateOrder {
         by: user(),
-        steps: args.steps.iter().map(|step| step.trim().to_owned()).collect(),
+        steps: args
+            .steps
+            .iter()
+            .map(|step| step.trim().to_owned())
+            .collect(),
         feedback: args.feedback.clone().filter(|text| !text.trim().is_empty()),
         any_tool: args.any_tool,
         options: args.planner.options()?,
     };
     let watching = Watching::begin(app.printer(), &mut order.options);
-    let done = interruptible(order.options.cancelled.clone(), app.engine.regenerate(&id, order)).await;
+    let done = interruptible(
+        order.options.cancelled.clone(),
+        app.engine.regenerate(&id, order),
+    )
+    .await;
     drop(watching);
     let done = done?;
     if !app.printer().json {

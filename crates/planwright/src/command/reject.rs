@@ -28,7 +28,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     if args.reason.trim().is_empty() {
-        return Err(Failure::usage("--reason must not be empty: the author needs to know what to change"));
+        return Err(Failure::usage(
+            "--reason must not be empty: the author needs to know what to change",
+        ));
     }
     let app = setting.open(existing(setting))?;
     match &args.step {
@@ -43,18 +45,22 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
     let id = review.id();
-    app.start_servers(&review.current().document, Need::Look).await?;
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
     let digest = app.engine.candidate(review, &Map::new()).await?.digest;
-    let shown = args.shown.read("reject", id, (review.current().number, digest))?;
+    let shown = args
+        .shown
+        .read("reject", id, (review.current().number, digest))?;
     let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
     project(app, &review).await;
     let (version, status) = (review.current().number, review.state().as_str());
     if app.printer().json {
-        return app
-            .printer()
-            .document(&json!({ "id": id, "version": version, "status": status, "digest": digest }));
+        return app.printer().document(
+            &json!({ "id": id, "version": version, "status": status, "digest": digest }),
+        );
     }
-    app.printer().data(&format!("{id}  version {version}  {status}"))?;
+    app.printer()
+        .data(&format!("{id}  version {version}  {status}"))?;
     app.printer().hint(match review.state() {
         ReviewState::NeedsReview => "it was rejected three times: a person has to settle it",
         _ => "change the plan and import it again",
@@ -64,7 +70,9 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
 
 async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
     let target = step_target(app, &args.plan, step).await?;
-    let shown = args.shown.read("reject", target.review.id(), shown_of_step(&target))?;
+    let shown = args
+        .shown
+        .read("reject", target.review.id(), shown_of_step(&target))?;
     let command = RunCommand::Deny {
         step: target.step.clone(),
         by: user(),

@@ -20,12 +20,16 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     if !args.offline {
-        return Err(Failure::usage("only an offline replay exists: it makes no call")
-            .hint("add --offline; to call the tools again, use planwright run or planwright fork"));
+        return Err(
+            Failure::usage("only an offline replay exists: it makes no call").hint(
+                "add --offline; to call the tools again, use planwright run or planwright fork",
+            ),
+        );
     }
     let app = setting.open(Access::Read)?;
     let Target { review, run: id } = run_for_reading(&app, &args.plan, args.run.as_deref()).await?;
-    // Folding checks the chain, every transition, and the state that the last entry of an ended run records.
+    // Folding checks the chain, every transition, and the state that the last entry of an ended run
+    // records.
     let (run, head) = app.engine.load_run(&id, &review).await?;
     let digest = run.steps_digest();
     if setting.printer.json {
@@ -34,7 +38,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             "stateDigest": digest, "ok": true,
         }))?;
     } else {
-        setting.printer.data(&format!("{id}  {} entries  {}  state {digest}", head.seq, run.status()))?;
+        setting.printer.data(&format!(
+            "{id}  {} entries  {}  state {digest}",
+            head.seq,
+            run.status()
+        ))?;
     }
     Ok(Exit::Done)
 }

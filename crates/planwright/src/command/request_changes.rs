@@ -22,23 +22,33 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     if args.reason.trim().is_empty() {
-        return Err(Failure::usage("--reason must not be empty: the author needs to know what to change"));
+        return Err(Failure::usage(
+            "--reason must not be empty: the author needs to know what to change",
+        ));
     }
     let id = parse_id(&args.plan)?;
     let app = setting.open(existing(setting))?;
     let (review, _) = load(&app, &id).await?;
-    app.start_servers(&review.current().document, Need::Look).await?;
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
     let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
-    let shown = args.shown.read("request-changes", &id, (review.current().number, digest))?;
-    let review = app.engine.request_changes(&id, shown, &user(), &args.reason).await?;
+    let shown = args
+        .shown
+        .read("request-changes", &id, (review.current().number, digest))?;
+    let review = app
+        .engine
+        .request_changes(&id, shown, &user(), &args.reason)
+        .await?;
     project(&app, &review).await;
     let (version, status) = (review.current().number, review.state().as_str());
     if app.printer().json {
         let said = json!({ "id": id, "version": version, "status": status, "digest": digest });
         app.printer().document(&said)?;
     } else {
-        app.printer().data(&format!("{id}  version {version}  {status}"))?;
-        app.printer().hint("change the plan: the next version can be approved");
+        app.printer()
+            .data(&format!("{id}  version {version}  {status}"))?;
+        app.printer()
+            .hint("change the plan: the next version can be approved");
     }
     Ok(Exit::Done)
 }

@@ -37,7 +37,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let value = match &args.value {
         None => Value::Null,
         Some(text) => parse_strict(text.as_bytes()).map_err(|error| {
-            Failure::usage(format!("--value: {error}")).hint("a text needs its quotes: --value '\"text\"'")
+            Failure::usage(format!("--value: {error}"))
+                .hint("a text needs its quotes: --value '\"text\"'")
         })?,
     };
     let app = setting.open(existing(setting))?;
@@ -50,7 +51,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     } else {
         (Resolution::RunAgain, "runs again")
     };
-    let command = RunCommand::Resolve { step: target.step.clone(), by: user(), resolution };
+    let command = RunCommand::Resolve {
+        step: target.step.clone(),
+        by: user(),
+        resolution,
+    };
     app.engine.command(target.run.id(), command).await?;
     decided(&app, &target, word).await?;
     Ok(Exit::Done)

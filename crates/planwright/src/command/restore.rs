@@ -20,7 +20,8 @@ pub(crate) struct Args {
     /// Why. It is kept with the version.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// The version that is current, as far as you know. If the plan has moved on since, nothing is stored.
+    /// The version that is current, as far as you know. If the plan has moved on since, nothing is
+    /// stored.
     #[arg(long, value_name = "VERSION")]
     base: Option<u32>,
 }
@@ -30,14 +31,23 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let app = setting.open(existing(setting))?;
     let (review, _) = load(&app, &id).await?;
     let current = base(&review, args.base)?.number;
-    let earlier = review.version(args.version).ok_or(Refusal::NoSuchVersion(args.version))?;
+    let earlier = review
+        .version(args.version)
+        .ok_or(Refusal::NoSuchVersion(args.version))?;
     app.start_servers(&earlier.document, Need::Look).await?;
     let diff = review.diff(current, args.version)?;
     if !app.printer().json {
         changes::tell(app.printer(), &diff);
     }
-    let reason = args.reason.clone().filter(|reason| !reason.trim().is_empty());
-    let editing = Editing { based_on: current, by: user(), reason };
+    let reason = args
+        .reason
+        .clone()
+        .filter(|reason| !reason.trim().is_empty());
+    let editing = Editing {
+        based_on: current,
+        by: user(),
+        reason,
+    };
     let (restored, findings) = app.engine.restore(&id, args.version, &editing).await?;
     app.printer().findings(&findings);
     stored(&app, &review, &restored, diff).await?;

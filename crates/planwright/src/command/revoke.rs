@@ -10,7 +10,8 @@ use planwright_core::principal::Principal;
 use planwright_engine::{Sweep, Swept};
 use serde_json::{Value, json};
 
-/// The flags of an approval that is given: none of them is said together with one that is taken back.
+/// The flags of an approval that is given: none of them is said together with one that is taken
+/// back.
 pub(crate) const GIVEN: [&str; 6] = ["version", "digest", "step", "late", "var", "vars"];
 
 /// Whose approval is taken back, and why.
@@ -25,20 +26,35 @@ pub(crate) struct RevocationFlags {
 }
 
 /// Takes an approval of a plan back.
-pub(crate) async fn approval(app: &App, id: &PlanId, flags: &RevocationFlags) -> Result<(), Failure> {
+pub(crate) async fn approval(
+    app: &App,
+    id: &PlanId,
+    flags: &RevocationFlags,
+) -> Result<(), Failure> {
     load(app, id).await?;
     let (by, printer) = (user(), app.printer());
-    let of = flags.of.as_ref().map_or_else(|| by.clone(), Principal::person);
-    let reason = flags.reason.clone().filter(|reason| !reason.trim().is_empty());
+    let of = flags
+        .of
+        .as_ref()
+        .map_or_else(|| by.clone(), Principal::person);
+    let reason = flags
+        .reason
+        .clone()
+        .filter(|reason| !reason.trim().is_empty());
     let review = app.engine.revoke_approval(id, &of, &by, reason).await?;
     project(app, &review).await;
     let (version, status) = (review.current().number, review.state().as_str());
     if printer.json {
-        return printer.document(&json!({ "id": id, "version": version, "status": status, "revoked": of }));
+        return printer
+            .document(&json!({ "id": id, "version": version, "status": status, "revoked": of }));
     }
     let whose = line(&of.to_string());
-    printer.data(&format!("{id}  version {version}  {status}  the approval of {whose} counts no more"))?;
-    printer.hint(&format!("planwright approve {id} --version {version} agrees to it again"));
+    printer.data(&format!(
+        "{id}  version {version}  {status}  the approval of {whose} counts no more"
+    ))?;
+    printer.hint(&format!(
+        "planwright approve {id} --version {version} agrees to it again"
+    ));
     Ok(())
 }
 
@@ -49,15 +65,26 @@ pub(crate) async fn sweep(app: &App, sweep: &Sweep) -> Result<Swept, Failure> {
         project(app, review).await;
     }
     for (plan, error) in &swept.failed {
-        app.printer().warn(&format!("the approvals of plan {plan} could not be looked at: {}", line(error)));
+        app.printer().warn(&format!(
+            "the approvals of plan {plan} could not be looked at: {}",
+            line(error)
+        ));
     }
     Ok(swept)
 }
 
 /// The plans and runs for other programs.
 pub(crate) fn documents(swept: &Swept) -> (Value, Value) {
-    let plans = swept.plans.iter().map(|review| json!(review.id())).collect();
-    let runs = swept.running.iter().map(|(plan, run)| json!({ "planId": plan, "runId": run })).collect();
+    let plans = swept
+        .plans
+        .iter()
+        .map(|review| json!(review.id()))
+        .collect();
+    let runs = swept
+        .running
+        .iter()
+        .map(|(plan, run)| json!({ "planId": plan, "runId": run }))
+        .collect();
     (plans, runs)
 }
 
@@ -66,7 +93,10 @@ pub(crate) fn tell(app: &App, swept: &Swept) {
     let printer = app.printer();
     for review in &swept.plans {
         printer.talk(&format!("{}: the approval counts no more", review.id()));
-        printer.hint(&format!("planwright show {}, then somebody approves it again", review.id()));
+        printer.hint(&format!(
+            "planwright show {}, then somebody approves it again",
+            review.id()
+        ));
     }
     for (plan, run) in &swept.running {
         printer.talk(&format!("{plan}: {run} goes on, agreed to before"));

@@ -41,20 +41,33 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         PlanSource::File(_) | PlanSource::Stdin => import(setting, &source).await?,
     };
     refuse_while_executing(&app, &review).await?;
-    app.start_servers(&review.current().document, Need::Use).await?;
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
     let candidate = app.engine.runnable(&review, &variables).await?;
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
-    let question = Question { review: &review, candidate: &candidate, yes: args.flags.yes, late, typed };
+    let question = Question {
+        review: &review,
+        candidate: &candidate,
+        yes: args.flags.yes,
+        late,
+        typed,
+    };
     let approval = consent(&app, &question).await?;
     let begin = Begin::Start(review.id().clone());
-    let order = Order { begin, approval, variables, steps: candidate.plan.len() };
+    let order = Order {
+        begin,
+        approval,
+        variables,
+        steps: candidate.plan.len(),
+    };
     // A large plan need not be in memory twice while it runs.
     drop((review, candidate));
     execute(&app, order, &args.flags).await
 }
 
-/// Stores the plan of a file. Errors of structure stop here; the rest is said when it is about to run.
+/// Stores the plan of a file. Errors of structure stop here; the rest is said when it is about to
+/// run.
 async fn import(setting: &Setting, source: &PlanSource) -> Result<(App, Review), Failure> {
     let file = PlanFile::read(source, None, &setting.config.bounds())?;
     if existing(setting) == Access::Read {
@@ -66,12 +79,20 @@ async fn import(setting: &Setting, source: &PlanSource) -> Result<(App, Review),
     Ok((app, review))
 }
 
-async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>) -> Result<Exit, Failure> {
+async fn dry_run(
+    app: &App,
+    source: &PlanSource,
+    variables: &Map<String, Value>,
+) -> Result<Exit, Failure> {
     let (candidate, version) = match source {
         PlanSource::Id(id) => {
             let (review, _) = plan_source::load(app, id).await?;
-            app.start_servers(&review.current().document, Need::Use).await?;
-            (app.engine.candidate(&review, variables).await?, review.current().number)
+            app.start_servers(&review.current().document, Need::Use)
+                .await?;
+            (
+                app.engine.candidate(&review, variables).await?,
+                review.current().number,
+            )
         }
         PlanSource::File(_) | PlanSource::Stdin => {
             let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
@@ -91,7 +112,12 @@ async fn dry_run(app: &App, source: &PlanSource, variables: &Map<String, Value>)
         return Err(ReviewError::Invalid(candidate.findings).into());
     }
     let policy_version = &app.engine.environment().policy_version;
-    let previewed = preview(&candidate.plan, &app.engine.catalog(), app.engine.policy(), policy_version);
+    let previewed = preview(
+        &candidate.plan,
+        &app.engine.catalog(),
+        app.engine.policy(),
+        policy_version,
+    );
     let result = dry_run_result(&candidate.plan, version, &previewed);
     if app.printer().json {
         app.printer().document(&result)?;
@@ -114,15 +140,26 @@ async fn version_of(app: &App, document: &planwright_core::plan::Document) -> Re
 
 fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result<(), Failure> {
     for ix in plan.graph().order() {
-        let DryRunStep { step, args, verdict, reason, depends_on, when, item_args } =
-            &result.steps[ix.index()];
+        let DryRunStep {
+            step,
+            args,
+            verdict,
+            reason,
+            depends_on,
+            when,
+            item_args,
+        } = &result.steps[ix.index()];
         let title = line(&step.title);
         let after = if depends_on.is_empty() {
             String::new()
         } else {
             format!("  ← after: {}", depends_on.join(", "))
         };
-        printer.data(&format!("○ {}. {title}  [{}]{after}", step.id, line(&step.tool)))?;
+        printer.data(&format!(
+            "○ {}. {title}  [{}]{after}",
+            step.id,
+            line(&step.tool)
+        ))?;
         if let Some(when) = when {
             printer.data(&format!("    when     {}", line(when)))?;
         }
@@ -131,17 +168,30 @@ fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result
                 for (index, args) in items.iter().enumerate() {
                     printer.data(&format!("    [{index}]      {}", line(&args.to_string())))?;
                 }
-                let rest = plan.step(*ix).for_each.as_ref().and_then(Value::as_array).map_or(0, Vec::len);
+                let rest = plan
+                    .step(*ix)
+                    .for_each
+                    .as_ref()
+                    .and_then(Value::as_array)
+                    .map_or(0, Vec::len);
                 if rest > items.len() {
                     printer.data(&format!("    … and {} more", rest - items.len()))?;
                 }
             }
             None => printer.data(&format!("    args     {}", line(&args.to_string())))?,
         }
-        let verdict = if verdict == "allow" { verdict.clone() } else { printer.out(YELLOW, verdict) };
+        let verdict = if verdict == "allow" {
+            verdict.clone()
+        } else {
+            printer.out(YELLOW, verdict)
+        };
         printer.data(&format!("    verdict  {verdict} ({reason})"))?;
     }
-    let path = result.critical_path.as_deref().unwrap_or_default().join(" → ");
+    let path = result
+        .critical_path
+        .as_deref()
+        .unwrap_or_default()
+        .join(" → ");
     printer.data(&format!("critical path: {path}"))?;
     printer.data(&format!("digest: {}", result.digest))?;
     printer.talk("dry run: nothing was called");

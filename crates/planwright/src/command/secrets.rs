@@ -1,4 +1,5 @@
-//! `secrets`: which there are, where they are kept, and whether they can be used. Never what they are.
+//! `secrets`: which there are, where they are kept, and whether they can be used. Never what they
+//! are.
 
 use crate::exit::{Exit, Failure};
 use crate::printer::{BOLD, DIM, GREEN, RED, line};
@@ -44,14 +45,22 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let (names, check) = match &args.command {
         SecretsCommand::List => (secrets.names(), false),
         SecretsCommand::Check { names } if names.is_empty() => (secrets.names(), true),
-        SecretsCommand::Check { names } => {
-            (names.iter().map(|name| named(name)).collect::<Result<_, _>>()?, true)
-        }
+        SecretsCommand::Check { names } => (
+            names
+                .iter()
+                .map(|name| named(name))
+                .collect::<Result<_, _>>()?,
+            true,
+        ),
     };
     let listed = look(&secrets, names).await;
     show(setting, &listed)?;
     let unusable = listed.iter().filter(|secret| !secret.available).count();
-    Ok(if check && unusable > 0 { Exit::Usage } else { Exit::Done })
+    Ok(if check && unusable > 0 {
+        Exit::Usage
+    } else {
+        Exit::Done
+    })
 }
 
 fn named(name: &str) -> Result<SecretName, Failure> {
@@ -63,7 +72,11 @@ pub(crate) async fn look(secrets: &ConfiguredSecrets, names: BTreeSet<SecretName
     let mut listed = Vec::new();
     for name in names {
         let spec = secrets.spec(&name);
-        let problem = secrets.get(&name).await.err().map(|error| error.to_string());
+        let problem = secrets
+            .get(&name)
+            .await
+            .err()
+            .map(|error| error.to_string());
         listed.push(Listed {
             name: name.to_string(),
             source: spec.source.to_string(),
@@ -81,13 +94,32 @@ fn show(setting: &Setting, listed: &[Listed]) -> Result<(), Failure> {
         return printer.document(&listed);
     }
     if listed.is_empty() {
-        printer.talk("no secrets: configure them in planwright.toml, or set PLANWRIGHT_SECRET_<NAME>");
+        printer
+            .talk("no secrets: configure them in planwright.toml, or set PLANWRIGHT_SECRET_<NAME>");
     }
-    for Listed { name, source, available, tools, problem } in listed {
+    for Listed {
+        name,
+        source,
+        available,
+        tools,
+        problem,
+    } in listed
+    {
         let name = printer.out(BOLD, &format!("{name:20}"));
-        let state = if *available { printer.out(GREEN, "available") } else { printer.out(RED, "missing  ") };
-        let tools = tools.as_ref().map(|tools| format!("  for {}", tools.join(", "))).unwrap_or_default();
-        printer.data(&format!("{name}  {state}  {}{}", line(source), printer.out(DIM, &line(&tools))))?;
+        let state = if *available {
+            printer.out(GREEN, "available")
+        } else {
+            printer.out(RED, "missing  ")
+        };
+        let tools = tools
+            .as_ref()
+            .map(|tools| format!("  for {}", tools.join(", ")))
+            .unwrap_or_default();
+        printer.data(&format!(
+            "{name}  {state}  {}{}",
+            line(source),
+            printer.out(DIM, &line(&tools))
+        ))?;
         if let Some(problem) = problem {
             printer.data(&format!("{:20}  {}", "", line(problem)))?;
         }

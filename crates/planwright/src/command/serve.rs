@@ -11,7 +11,9 @@ use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
 use planwright_engine::notices::CourierWatch;
 use planwright_engine::port::{Answers, Tokens};
 use planwright_server::Service;
-use planwright_server::http::{AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve};
+use planwright_server::http::{
+    AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve,
+};
 use planwright_server::observe::NoticeFigures;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -35,10 +37,12 @@ pub(crate) struct Args {
     /// The certificate's private key, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// A proxy in front of the service does the encryption: an address that others reach is fine without a certificate.
+    /// A proxy in front of the service does the encryption: an address that others reach is fine
+    /// without a certificate.
     #[arg(long)]
     behind_proxy: bool,
-    /// A name or address that the service answers to, besides those of this machine. With a port, only that one.
+    /// A name or address that the service answers to, besides those of this machine. With a port,
+    /// only that one.
     #[arg(long = "allow-host", value_name = "HOST")]
     allow_host: Vec<AllowedHost>,
     /// A web origin whose pages may use the service, besides its own.
@@ -54,9 +58,12 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(ip) = text.parse::<IpAddr>() {
         return Ok((ip, DEFAULT_PORT).into());
     }
-    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let local = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"));
     let text = local.as_deref().unwrap_or(text);
-    text.parse().map_err(|_| format!("`{text}` is no address: ADDRESS:PORT or :PORT is expected"))
+    text.parse()
+        .map_err(|_| format!("`{text}` is no address: ADDRESS:PORT or :PORT is expected"))
 }
 
 pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
@@ -70,7 +77,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     app.connect(&wanted).await?;
     let listener = listen(args.listen)?;
     let address = listener.local_addr().map_err(|error| {
-        Failure::new(Exit::RunFailed, format!("cannot tell where the service listens: {error}"))
+        Failure::new(
+            Exit::RunFailed,
+            format!("cannot tell where the service listens: {error}"),
+        )
     })?;
     let service = service(&app);
     let http = Http::new(service, settings(setting, args, address)?);
@@ -91,10 +101,21 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 fn service(app: &App) -> Service {
     let files = Arc::<WorkspaceFiles>::clone(&app.files);
     let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
-        Some(store) => (Arc::<SqliteStore>::clone(store), Arc::<SqliteStore>::clone(store)),
-        None => (Arc::new(MemoryTokens::new()), Arc::new(MemoryAnswers::default())),
+        Some(store) => (
+            Arc::<SqliteStore>::clone(store),
+            Arc::<SqliteStore>::clone(store),
+        ),
+        None => (
+            Arc::new(MemoryTokens::new()),
+            Arc::new(MemoryAnswers::default()),
+        ),
     };
-    Service { engine: app.engine.clone(), tokens, files, answers }
+    Service {
+        engine: app.engine.clone(),
+        tokens,
+        files,
+        answers,
+    }
 }
 
 /// Tokens and plans do not travel in the clear, unless somebody else sees to that.
@@ -112,21 +133,33 @@ fn settings(setting: &Setting, args: &Args, address: SocketAddr) -> Result<Setti
     let mut hosts = AllowedHost::of_address(address);
     hosts.extend(args.allow_host.iter().cloned());
     for host in &table.allow_hosts {
-        hosts.push(host.parse().map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?);
+        hosts.push(
+            host.parse()
+                .map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?,
+        );
     }
     let zero = [table.max_connections, table.max_in_flight].contains(&Some(0));
     if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
-        return Err(Failure::usage(format!("{FILE}, [serve]: a limit of 0 would let nobody in"))
-            .hint("use 1 or more, or leave it out"));
+        return Err(
+            Failure::usage(format!("{FILE}, [serve]: a limit of 0 would let nobody in"))
+                .hint("use 1 or more, or leave it out"),
+        );
     }
     Ok(Settings {
         hosts,
-        origins: args.allow_origin.iter().chain(&table.allow_origins).cloned().collect(),
+        origins: args
+            .allow_origin
+            .iter()
+            .chain(&table.allow_origins)
+            .cloned()
+            .collect(),
         https: args.tls_cert.is_some(),
         metrics_public: table.metrics_public,
         max_connections: table.max_connections.unwrap_or(default.max_connections),
         max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
-        requests_per_second: table.requests_per_second.unwrap_or(default.requests_per_second),
+        requests_per_second: table
+            .requests_per_second
+            .unwrap_or(default.requests_per_second),
         burst: table.burst.unwrap_or(default.burst),
         ..default
     })
@@ -135,23 +168,34 @@ fn settings(setting: &Setting, args: &Args, address: SocketAddr) -> Result<Setti
 /// Says where the service is and, to whoever sits at the terminal, how to sign in.
 fn announce(app: &App, http: &Http, args: &Args, address: SocketAddr) -> Result<(), Failure> {
     let printer = app.printer();
-    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+    let scheme = if args.tls_cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let url = format!("{scheme}://{address}");
     printer.talk(&format!("listening on {url}"));
     let by = user();
     if printer.is_live() && by.kind == PrincipalKind::Person {
         let code = secret("").map_err(|problem| Failure::new(Exit::RunFailed, problem.detail))?;
         http.sign_in.offer(&code, by, Role::Admin, app.now());
-        printer.talk(&format!("sign in once, within five minutes: {url}/docs#sign-in={code}"));
+        printer.talk(&format!(
+            "sign in once, within five minutes: {url}/docs#sign-in={code}"
+        ));
     }
-    if printer.json { printer.document(&json!({ "url": url })) } else { Ok(()) }
+    if printer.json {
+        printer.document(&json!({ "url": url }))
+    } else {
+        Ok(())
+    }
 }
 
 /// The first signal stops the service in good order, the second one at once.
 async fn obey_signals(http: Http) {
-    let (Ok(mut keyboard), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let (Ok(mut keyboard), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         tracing::error!("cannot listen for signals");
         return;
     };

@@ -33,8 +33,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     tend(&app).await;
     let (review, _) = load_for_reading(&app, &args.plan).await?;
     let standing = standing(&app, &review).await?;
-    app.start_servers(&review.current().document, Need::Look).await?;
-    let candidate = app.engine.candidate(&review, &serde_json::Map::new()).await?;
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
+    let candidate = app
+        .engine
+        .candidate(&review, &serde_json::Map::new())
+        .await?;
     let runs = RunLine::all(&app.engine, &review).await?;
     let since = changes::since_agreed(&app, &review, &candidate).await?;
     if setting.printer.json {
@@ -53,7 +57,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 /// A plan as `show` shows it.
 pub(crate) async fn print(app: &App, review: &Review) -> Result<(), Failure> {
     let standing = standing(app, review).await?;
-    let candidate = app.engine.candidate(review, &serde_json::Map::new()).await?;
+    let candidate = app
+        .engine
+        .candidate(review, &serde_json::Map::new())
+        .await?;
     let runs = RunLine::all(&app.engine, review).await?;
     show(app, review, &standing, &candidate, &runs).await
 }
@@ -67,16 +74,31 @@ async fn show(
 ) -> Result<(), Failure> {
     let printer = app.printer();
     let document = &review.current().document;
-    let title = document.title.as_deref().map_or_else(|| review.id().to_string(), line);
+    let title = document
+        .title
+        .as_deref()
+        .map_or_else(|| review.id().to_string(), line);
     printer.data(&printer.out(BOLD, &title))?;
-    printer.data(&format!("{}  version {}  {}", review.id(), review.current().number, standing.word))?;
+    printer.data(&format!(
+        "{}  version {}  {}",
+        review.id(),
+        review.current().number,
+        standing.word
+    ))?;
     // What was made from a goal alone often has it as its title too.
-    if let Some(goal) = document.goal.as_ref().filter(|goal| document.title.as_ref() != Some(*goal)) {
+    if let Some(goal) = document
+        .goal
+        .as_ref()
+        .filter(|goal| document.title.as_ref() != Some(*goal))
+    {
         printer.data(&block(goal))?;
     }
     printer.data("")?;
     // The marks are those of the latest run, if it ran this version.
-    let latest = review.runs().last().filter(|opened| opened.version == review.current().number);
+    let latest = review
+        .runs()
+        .last()
+        .filter(|opened| opened.version == review.current().number);
     let run = match latest {
         Some(opened) => Some(app.engine.load_run(&opened.run, review).await?.0),
         None => None,
@@ -87,7 +109,12 @@ async fn show(
     let policy = app.engine.policy();
     // Whoever looks at a plan sees all of it, also what was agreed to before.
     let agreed = Agreed::new();
-    let risks = risks((&candidate.plan, &agreed), &app.engine.catalog(), &judged, policy);
+    let risks = risks(
+        (&candidate.plan, &agreed),
+        &app.engine.catalog(),
+        &judged,
+        policy,
+    );
     for risk in risks.into_iter().chain(verdicts(&judged, &agreed)) {
         printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
     }
@@ -104,7 +131,10 @@ async fn show(
     }
     for asked in review.change_requests() {
         let (by, reason) = (line(&asked.by.to_string()), line(&asked.reason));
-        printer.data(&format!("changes asked for (version {}) by {by}: {reason}", asked.version))?;
+        printer.data(&format!(
+            "changes asked for (version {}) by {by}: {reason}",
+            asked.version
+        ))?;
     }
     if let Some(comments) = comments::summary(review) {
         printer.data(&comments)?;
@@ -114,7 +144,10 @@ async fn show(
     }
     if policy.approval.required() > 1 {
         let given = review.given_approvals(&candidate.digest, app.now()).len();
-        printer.data(&format!("approvals: {given} of {}", policy.approval.required()))?;
+        printer.data(&format!(
+            "approvals: {given} of {}",
+            policy.approval.required()
+        ))?;
     }
     if let Some(run) = &run {
         for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
@@ -130,8 +163,14 @@ async fn show(
         printer.data(&text)?;
     }
     for run in runs {
-        let undoes = run.undoes.iter().map(|original| format!("  undo of {original}"));
-        let parent = run.parent.iter().map(|parent| format!("  part of {parent}"));
+        let undoes = run
+            .undoes
+            .iter()
+            .map(|original| format!("  undo of {original}"));
+        let parent = run
+            .parent
+            .iter()
+            .map(|parent| format!("  part of {parent}"));
         let belongs: String = undoes.chain(parent).collect();
         printer.data(&format!(
             "{}  version {}  {}  {}{belongs}",
@@ -154,7 +193,10 @@ fn wanted_calls(run: &Run) -> Vec<String> {
     const SHOWN: usize = 10;
     let mut lines = Vec::new();
     for ix in run.indices() {
-        let turns = run.agent_work(ix).map(planwright_core::run::AgentWork::turns).unwrap_or_default();
+        let turns = run
+            .agent_work(ix)
+            .map(planwright_core::run::AgentWork::turns)
+            .unwrap_or_default();
         let calls: Vec<_> = turns.iter().flat_map(|turn| &turn.calls).collect();
         let left_out = calls.len().saturating_sub(SHOWN);
         for call in &calls[left_out..] {
@@ -162,10 +204,17 @@ fn wanted_calls(run: &Run) -> Vec<String> {
                 CallFate::Run(child) => child.to_string(),
                 CallFate::Refused(error) => format!("refused: {}", line(&error.message)),
             };
-            lines.push(format!("  {} wanted {}: {fate}", run.step_id(ix), line(&call.tool)));
+            lines.push(format!(
+                "  {} wanted {}: {fate}",
+                run.step_id(ix),
+                line(&call.tool)
+            ));
         }
         if left_out > 0 {
-            lines.push(format!("  {} wanted {left_out} more before", run.step_id(ix)));
+            lines.push(format!(
+                "  {} wanted {left_out} more before",
+                run.step_id(ix)
+            ));
         }
     }
     lines
@@ -174,11 +223,16 @@ fn wanted_calls(run: &Run) -> Vec<String> {
 /// What models took for this plan, if that is more than writing its current version.
 async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
     let costs = app.engine.model_costs(review).await?;
-    let written = review.current().planning.as_deref().map(|planning| planning.used.len() as u64);
+    let written = review
+        .current()
+        .planning
+        .as_deref()
+        .map(|planning| planning.used.len() as u64);
     let total = costs.total();
     if total.answers > written.unwrap_or_default() {
         let cost = (total.unpriced < total.answers).then_some(total.cost);
-        app.printer().data(&format!("models in all: {}", spent(total.usage, cost)))?;
+        app.printer()
+            .data(&format!("models in all: {}", spent(total.usage, cost)))?;
     }
     Ok(())
 }
@@ -186,9 +240,15 @@ async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
 fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
     let Some(since) = since else { return Ok(()) };
     let printer = app.printer();
-    printer.data(&format!("\n{}", printer.out(BOLD, &changes::heading(since))))?;
+    printer.data(&format!(
+        "\n{}",
+        printer.out(BOLD, &changes::heading(since))
+    ))?;
     changes::print(printer, &since.diff)?;
-    for text in changes::again(since).into_iter().chain(changes::agreed(since)) {
+    for text in changes::again(since)
+        .into_iter()
+        .chain(changes::agreed(since))
+    {
         printer.data(&text)?;
     }
     Ok(())
@@ -196,7 +256,12 @@ fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
 
 /// Who agreed to what, on which terms, and what became of it.
 fn approval_line(approval: &Approval, now: Timestamp) -> String {
-    let ApprovalLine { state, late, expires_at, .. } = ApprovalLine::new(approval, now);
+    let ApprovalLine {
+        state,
+        late,
+        expires_at,
+        ..
+    } = ApprovalLine::new(approval, now);
     let used: Vec<String> = approval.spent_by.iter().map(ToString::to_string).collect();
     let what = match state {
         "open" if used.is_empty() => "not used".to_owned(),
@@ -205,6 +270,12 @@ fn approval_line(approval: &Approval, now: Timestamp) -> String {
         other => other.replace('_', " "),
     };
     let by = line(&approval.by.to_string());
-    let late: String = late.iter().map(|(step, choice)| format!("; {step}: {}", line(choice))).collect();
-    format!("approved (version {}) by {by}: {what}{late}", approval.version)
+    let late: String = late
+        .iter()
+        .map(|(step, choice)| format!("; {step}: {}", line(choice)))
+        .collect();
+    format!(
+        "approved (version {}) by {by}: {what}{late}",
+        approval.version
+    )
 }

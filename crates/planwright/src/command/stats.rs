@@ -42,7 +42,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 async fn look_for(app: &App, tools: impl Iterator<Item = &String>) -> Result<(), Failure> {
-    let wanted = Document { tools_required: tools.cloned().collect(), ..Document::default() };
+    let wanted = Document {
+        tools_required: tools.cloned().collect(),
+        ..Document::default()
+    };
     app.start_servers(&wanted, Need::Look).await
 }
 
@@ -58,8 +61,15 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         "  {} by people, {} by policy, {} of steps: {} per plan",
         approvals.approvals, approvals.by_policy, approvals.step_approvals, approvals.per_plan
     ))?;
-    if let (Some(half), Some(most)) = (approvals.time_to_approval_p50_ms, approvals.time_to_approval_p95_ms) {
-        printer.data(&format!("  time to approval: p50 {}, p95 {}", millis(half), millis(most)))?;
+    if let (Some(half), Some(most)) = (
+        approvals.time_to_approval_p50_ms,
+        approvals.time_to_approval_p95_ms,
+    ) {
+        printer.data(&format!(
+            "  time to approval: p50 {}, p95 {}",
+            millis(half),
+            millis(most)
+        ))?;
     }
     printer.data(&format!(
         "  {} rejections (at most {} of one plan), {} requests for changes, {} steps denied, {} expired, {} comments",
@@ -72,7 +82,10 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     ))?;
     if stats.reflections > 0 {
         heading("Reflections")?;
-        printer.data(&format!("  {} looks at runs, {} adjustments", stats.reflections, stats.adjustments))?;
+        printer.data(&format!(
+            "  {} looks at runs, {} adjustments",
+            stats.reflections, stats.adjustments
+        ))?;
     }
     heading("Tools")?;
     for tool in &stats.tools {
@@ -104,7 +117,10 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
         }
     }
     if stats.unreadable > 0 {
-        printer.warn(&format!("{} plans could not be read and are not counted", stats.unreadable));
+        printer.warn(&format!(
+            "{} plans could not be read and are not counted",
+            stats.unreadable
+        ));
         printer.hint("planwright verify says what is wrong with them");
     }
     Ok(())
@@ -116,8 +132,11 @@ fn show_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     }
     printer.data(&printer.out(BOLD, "Models"))?;
     for model in &stats.models {
-        let unpriced =
-            if model.unpriced > 0 { format!("  {} without a price", model.unpriced) } else { String::new() };
+        let unpriced = if model.unpriced > 0 {
+            format!("  {} without a price", model.unpriced)
+        } else {
+            String::new()
+        };
         printer.data(&format!(
             "  {:32} {:>7} answers  {:>9} tokens in  {:>9} out  ${:.6}{unpriced}",
             line(&model.model),
@@ -131,8 +150,18 @@ fn show_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
 }
 
 fn counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failure> {
-    let words: Vec<String> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
-    printer.data(&format!("  {}", if words.is_empty() { "none".to_owned() } else { words.join(", ") }))
+    let words: Vec<String> = counts
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    printer.data(&format!(
+        "  {}",
+        if words.is_empty() {
+            "none".to_owned()
+        } else {
+            words.join(", ")
+        }
+    ))
 }
 
 fn millis(millis: u64) -> String {

@@ -87,24 +87,37 @@ async fn save(setting: &Setting, plan: &str, name: &str) -> Result<Exit, Failure
     };
     require_inputs(&document)?;
     refuse_other_plan(&app, &name).await?;
-    store(&app, Document { id: Some(name), ..document }).await
+    store(
+        &app,
+        Document {
+            id: Some(name),
+            ..document
+        },
+    )
+    .await
 }
 
 fn require_inputs(document: &Document) -> Result<(), Failure> {
     if document.is_template() {
         return Ok(());
     }
-    Err(Failure::usage("the plan has no `inputs`, so there is nothing to fill in")
-        .hint("describe its parameters as a JSON Schema in `inputs`"))
+    Err(
+        Failure::usage("the plan has no `inputs`, so there is nothing to fill in")
+            .hint("describe its parameters as a JSON Schema in `inputs`"),
+    )
 }
 
 /// A template replaces a template, never a plan of somebody.
 async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
     match app.engine.load_review(name).await {
         Ok((review, _))
-            if review.state() != ReviewState::Deleted && !review.current().document.is_template() =>
+            if review.state() != ReviewState::Deleted
+                && !review.current().document.is_template() =>
         {
-            Err(Failure::refused(format!("`{name}` is a plan without inputs")).hint("choose another --name"))
+            Err(
+                Failure::refused(format!("`{name}` is a plan without inputs"))
+                    .hint("choose another --name"),
+            )
         }
         Ok(_) | Err(LoadError::NoSuchPlan(_)) => Ok(()),
         Err(error) => Err(error.into()),
@@ -120,9 +133,15 @@ async fn store(app: &App, document: Document) -> Result<Exit, Failure> {
     let (id, version) = (review.id().clone(), review.current().number);
     app.printer().findings(&findings);
     if app.printer().json {
-        app.printer().document(&Imported { id, version, status, digest })?;
+        app.printer().document(&Imported {
+            id,
+            version,
+            status,
+            digest,
+        })?;
     } else {
-        app.printer().data(&format!("{id}  version {version}  {status}  {digest}"))?;
+        app.printer()
+            .data(&format!("{id}  version {version}  {status}  {digest}"))?;
     }
     Ok(Exit::Done)
 }
@@ -135,7 +154,8 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
         let review = match app.engine.load_review(&info.status.plan).await {
             Ok((review, _)) => review,
             Err(error) => {
-                app.printer().warn(&format!("{}: {error}", info.status.plan));
+                app.printer()
+                    .warn(&format!("{}: {error}", info.status.plan));
                 continue;
             }
         };
@@ -151,18 +171,26 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
     for template in &lines {
         let inputs: Vec<String> = template.inputs.iter().map(input_word).collect();
         let (id, version, title) = (&template.id, template.version, line(&template.title));
-        app.printer().data(&format!("{id:24}  v{version:<3} {}  {title}", inputs.join(" ")))?;
+        app.printer().data(&format!(
+            "{id:24}  v{version:<3} {}  {title}",
+            inputs.join(" ")
+        ))?;
     }
     if lines.is_empty() {
         app.printer().talk("no templates yet");
-        app.printer().hint("planwright template save FILE --name NAME keeps a plan with `inputs`");
+        app.printer()
+            .hint("planwright template save FILE --name NAME keeps a plan with `inputs`");
     }
     Ok(Exit::Done)
 }
 
 fn input_word(input: &TemplateInput) -> String {
     let name = line(&input.name);
-    if input.required { name } else { format!("[{name}]") }
+    if input.required {
+        name
+    } else {
+        format!("[{name}]")
+    }
 }
 
 fn template_line(review: &Review) -> TemplateLine {
@@ -180,7 +208,11 @@ fn template_line(review: &Review) -> TemplateLine {
         property.get(key)?.as_str().map(str::to_owned)
     };
     let inputs = document.input_names().map(|name| {
-        let default = document.variables.get(name).or_else(|| document.input_default(name)).cloned();
+        let default = document
+            .variables
+            .get(name)
+            .or_else(|| document.input_default(name))
+            .cloned();
         TemplateInput {
             required: required.contains(&name.as_str()) && default.is_none(),
             type_name: text(name, "type"),
@@ -208,7 +240,11 @@ async fn show(setting: &Setting, name: &str) -> Result<Exit, Failure> {
         printer.document(&template)?;
         return Ok(Exit::Done);
     }
-    let title = if template.title.is_empty() { template.id.clone() } else { line(&template.title) };
+    let title = if template.title.is_empty() {
+        template.id.clone()
+    } else {
+        line(&template.title)
+    };
     printer.data(&printer.out(BOLD, &title))?;
     printer.data(&format!("{}  version {}", template.id, template.version))?;
     for input in &template.inputs {
@@ -219,13 +255,20 @@ async fn show(setting: &Setting, name: &str) -> Result<Exit, Failure> {
             None => "optional".to_owned(),
         };
         let about = input.description.as_deref().map(line).unwrap_or_default();
-        printer.data(&format!("  {:16}  {kind:8}  {rest}  {about}", line(&input.name)))?;
+        printer.data(&format!(
+            "  {:16}  {kind:8}  {rest}  {about}",
+            line(&input.name)
+        ))?;
     }
-    app.start_servers(&review.current().document, Need::Look).await?;
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
     let candidate = app.engine.candidate(&review, &Map::new()).await?;
     printer.data("")?;
     printer.data(dag::render(&candidate.plan, None).trim_end())?;
-    printer.hint(&format!("planwright template use {} --input NAME=VALUE makes a plan", template.id));
+    printer.hint(&format!(
+        "planwright template use {} --input NAME=VALUE makes a plan",
+        template.id
+    ));
     Ok(Exit::Done)
 }
 
@@ -238,7 +281,11 @@ async fn instantiate(setting: &Setting, args: &UseArgs) -> Result<Exit, Failure>
     let (template, version) = (&review.current().document, review.current().number);
     require_inputs(template)?;
     let variables = template.variables_for(&given).map_err(|findings| {
-        Failure::usage(format!("template `{}` does not take these inputs", review.id())).findings(findings)
+        Failure::usage(format!(
+            "template `{}` does not take these inputs",
+            review.id()
+        ))
+        .findings(findings)
     })?;
     if let Some(id) = &id {
         refuse_template(&app, id).await?;
@@ -246,7 +293,10 @@ async fn instantiate(setting: &Setting, args: &UseArgs) -> Result<Exit, Failure>
     let mut document = template.with_variables(&variables);
     document.id = id;
     document.inputs = None;
-    document.context.template = Some(FromTemplate { id: review.id().clone(), version });
+    document.context.template = Some(FromTemplate {
+        id: review.id().clone(),
+        version,
+    });
     store(&app, document).await
 }
 
@@ -254,7 +304,8 @@ async fn instantiate(setting: &Setting, args: &UseArgs) -> Result<Exit, Failure>
 async fn refuse_template(app: &App, id: &PlanId) -> Result<(), Failure> {
     match app.engine.load_review(id).await {
         Ok((review, _))
-            if review.state() != ReviewState::Deleted && review.current().document.is_template() =>
+            if review.state() != ReviewState::Deleted
+                && review.current().document.is_template() =>
         {
             Err(Failure::refused(format!("`{id}` is a template")).hint("choose another --id"))
         }

@@ -21,7 +21,8 @@ pub(crate) enum Command {
     Create(CreateArgs),
     /// List the tokens, never what they are.
     List,
-    /// Take a token back: it opens nothing from this moment on, and what was approved with it and not used is void.
+    /// Take a token back: it opens nothing from this moment on, and what was approved with it and
+    /// not used is void.
     Revoke {
         #[arg(value_name = "ID")]
         id: String,
@@ -63,7 +64,10 @@ impl Kind {
             Self::Agent => PrincipalKind::Agent,
             Self::Service => PrincipalKind::Service,
         };
-        Principal { kind, name: name.to_owned() }
+        Principal {
+            kind,
+            name: name.to_owned(),
+        }
     }
 }
 
@@ -71,9 +75,8 @@ impl From<GrantError> for Failure {
     fn from(error: GrantError) -> Self {
         match error {
             GrantError::Refused(_) => Self::caused(Exit::Refused, &error),
-            GrantError::NoSuchToken(_) => {
-                Self::caused(Exit::Usage, &error).hint("planwright token list shows the tokens there are")
-            }
+            GrantError::NoSuchToken(_) => Self::caused(Exit::Usage, &error)
+                .hint("planwright token list shows the tokens there are"),
             GrantError::Invalid(_) => Self::caused(Exit::Refused, &error)
                 .hint("planwright token create makes a new one for the same name"),
             GrantError::TooMany | GrantError::Random(_) => Self::caused(Exit::Store, &error),
@@ -113,13 +116,26 @@ async fn rotate(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
 /// The only moment at which the token can be seen.
 fn tell(app: &App, minted: &Minted) -> Result<Exit, Failure> {
     let printer = app.printer();
-    let Token { id, principal, role, expires_at, .. } = &minted.token;
+    let Token {
+        id,
+        principal,
+        role,
+        expires_at,
+        ..
+    } = &minted.token;
     if printer.json {
         printer.document(&NewTokenWire::new(minted))?;
     } else {
         printer.data(minted.text.expose())?;
-        let until = expires_at.map_or_else(|| "until it is revoked".to_owned(), |at| format!("until {at}"));
-        printer.talk(&format!("{} lets {} in as {role}, {until}", id.0, line(&principal.to_string())));
+        let until = expires_at.map_or_else(
+            || "until it is revoked".to_owned(),
+            |at| format!("until {at}"),
+        );
+        printer.talk(&format!(
+            "{} lets {} in as {role}, {until}",
+            id.0,
+            line(&principal.to_string())
+        ));
         printer.hint("it is not shown again: keep it where only its bearer can read it");
     }
     Ok(Exit::Done)
@@ -133,7 +149,10 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
     };
     let (printer, now) = (app.printer(), app.now());
     if printer.json {
-        let lines: Vec<TokenLine> = tokens.iter().map(|token| TokenLine::new(token, now)).collect();
+        let lines: Vec<TokenLine> = tokens
+            .iter()
+            .map(|token| TokenLine::new(token, now))
+            .collect();
         printer.document(&lines)?;
         return Ok(Exit::Done);
     }
@@ -150,7 +169,10 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
         };
         let id = printer.out(BOLD, &token.id.0);
         let whose = line(&token.principal.to_string());
-        printer.data(&format!("{id}  {:8}  {whose}  {standing}", token.role.as_str()))?;
+        printer.data(&format!(
+            "{id}  {:8}  {whose}  {standing}",
+            token.role.as_str()
+        ))?;
     }
     Ok(Exit::Done)
 }
@@ -162,11 +184,19 @@ async fn revoke(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
     let revoked = access::revoke(tokens, roles, &user(), id, app.now()).await?;
     crash::point("token: revoked");
     // Also for a token that was revoked before: whoever died in between is not left half done.
-    let swept = revoke::sweep(&app, &Sweep::of(of, user())).await.map_err(|failure| Failure {
-        message: format!("the token is revoked, but what it approved is not: {}", failure.message),
-        hint: Some(format!("planwright token revoke {} again goes on with it", id.0)),
-        ..failure
-    })?;
+    let swept = revoke::sweep(&app, &Sweep::of(of, user()))
+        .await
+        .map_err(|failure| Failure {
+            message: format!(
+                "the token is revoked, but what it approved is not: {}",
+                failure.message
+            ),
+            hint: Some(format!(
+                "planwright token revoke {} again goes on with it",
+                id.0
+            )),
+            ..failure
+        })?;
     let printer = app.printer();
     if printer.json {
         let (plans, runs) = revoke::documents(&swept);
@@ -175,7 +205,11 @@ async fn revoke(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
         }))?;
         return Ok(Exit::Done);
     }
-    let word = if revoked { "revoked" } else { "was not valid any more" };
+    let word = if revoked {
+        "revoked"
+    } else {
+        "was not valid any more"
+    };
     printer.data(&format!("{}  {word}", line(&id.0)))?;
     revoke::tell(&app, &swept);
     Ok(Exit::Done)

@@ -37,7 +37,10 @@ async fn start(app: &App, name: Option<&str>) -> Result<(), Failure> {
     let wanted: BTreeSet<String> = match (named, server) {
         (Some(server), _) => {
             if let Some((reason, hint)) = server.obstacle() {
-                return Err(Failure { hint, ..Failure::refused(reason) });
+                return Err(Failure {
+                    hint,
+                    ..Failure::refused(reason)
+                });
             }
             BTreeSet::from([server.name.clone()])
         }
@@ -46,7 +49,9 @@ async fn start(app: &App, name: Option<&str>) -> Result<(), Failure> {
     };
     for ServerStatus { name, state } in app.connect(&wanted).await? {
         if let ServerState::Failed { reason, .. } = state {
-            app.printer().warn(&format!("the server `{name}` could not be started: {reason}"));
+            app.printer().warn(&format!(
+                "the server `{name}` could not be started: {reason}"
+            ));
         }
     }
     for server in app.roster.untrusted().filter(|_| named.is_none()) {
@@ -60,7 +65,9 @@ async fn start(app: &App, name: Option<&str>) -> Result<(), Failure> {
 
 fn one(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
     let disabled = app.tools.local().disabled();
-    let is_off = disabled.iter().find(|(tool, _)| tool == name || tool.ends_with(&format!(".{name}")));
+    let is_off = disabled
+        .iter()
+        .find(|(tool, _)| tool == name || tool.ends_with(&format!(".{name}")));
     let tool = catalog.resolve(name).map_err(|error| {
         let nearest = match &error {
             ResolveToolError::Unknown { nearest, .. } => nearest.join(", "),
@@ -80,7 +87,10 @@ fn one(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
 }
 
 fn all(app: &App, catalog: &Catalog) -> Result<(), Failure> {
-    let (disabled, refused) = (app.tools.local().disabled(), app.tools.remote().refused_tools());
+    let (disabled, refused) = (
+        app.tools.local().disabled(),
+        app.tools.remote().refused_tools(),
+    );
     let printer = app.printer();
     if printer.json {
         let known = catalog.iter().map(describe);
@@ -97,18 +107,29 @@ fn all(app: &App, catalog: &Catalog) -> Result<(), Failure> {
         list(printer, tool)?;
     }
     for (tool, how) in &disabled {
-        printer.data(&format!("{tool:20}  {}  {}", printer.out(YELLOW, "off"), printer.out(DIM, how)))?;
+        printer.data(&format!(
+            "{tool:20}  {}  {}",
+            printer.out(YELLOW, "off"),
+            printer.out(DIM, how)
+        ))?;
     }
     for tool in &refused {
         let name = format!("{}.{}", tool.server, line(&tool.tool));
         let reason = printer.out(DIM, &line(&tool.reason));
-        printer.data(&format!("{name:20}  {}  {reason}", printer.out(YELLOW, "refused")))?;
+        printer.data(&format!(
+            "{name:20}  {}  {reason}",
+            printer.out(YELLOW, "refused")
+        ))?;
     }
     Ok(())
 }
 
 /// The tools of a catalog whose names contain a word; one that is named exactly is shown in full.
-pub(crate) fn matching(printer: Printer, catalog: &Catalog, filter: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn matching(
+    printer: Printer,
+    catalog: &Catalog,
+    filter: Option<&str>,
+) -> Result<(), Failure> {
     if let Some(tool) = filter.and_then(|name| catalog.resolve(name).ok()) {
         return match printer.json {
             true => printer.document(&describe(tool)),
@@ -116,8 +137,10 @@ pub(crate) fn matching(printer: Printer, catalog: &Catalog, filter: Option<&str>
         };
     }
     let word = filter.unwrap_or_default().to_lowercase();
-    let named: Vec<&Arc<KnownTool>> =
-        catalog.iter().filter(|tool| tool.name.to_string().to_lowercase().contains(&word)).collect();
+    let named: Vec<&Arc<KnownTool>> = catalog
+        .iter()
+        .filter(|tool| tool.name.to_string().to_lowercase().contains(&word))
+        .collect();
     if printer.json {
         return printer.document(&named.into_iter().map(describe).collect::<Vec<Value>>());
     }
@@ -130,13 +153,23 @@ pub(crate) fn matching(printer: Printer, catalog: &Catalog, filter: Option<&str>
 /// What a tool says about itself is its server's word, and may be long.
 fn list(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
     const SHOWN: usize = 160;
-    let reads = if tool.is_read_only() { "read-only" } else { "writes" };
+    let reads = if tool.is_read_only() {
+        "read-only"
+    } else {
+        "writes"
+    };
     let description = line(tool.definition.description.as_deref().unwrap_or_default());
     let short: String = description.chars().take(SHOWN).collect();
-    let more = if short.len() < description.len() { "…" } else { "" };
+    let more = if short.len() < description.len() {
+        "…"
+    } else {
+        ""
+    };
     let name = printer.out(BOLD, &format!("{:20}", tool.name.to_string()));
     let (class, digest) = (tool.class.as_str(), tool.digest.short());
-    printer.data(&format!("{name}  {class:6}  {reads:9}  {digest}  {short}{more}"))
+    printer.data(&format!(
+        "{name}  {class:6}  {reads:9}  {digest}  {short}{more}"
+    ))
 }
 
 fn describe(tool: &Arc<KnownTool>) -> Value {

@@ -35,29 +35,59 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let app = setting.open(existing(setting))?;
     let Target { run, review } = run_target(&app, &args.run).await?;
     let (taken_back, _) = app.engine.load_run(&run, &review).await?;
-    app.start_servers(taken_back.plan().document(), Need::Use).await?;
+    app.start_servers(taken_back.plan().document(), Need::Use)
+        .await?;
     let UndoCandidate { original, undo, .. } = app.engine.plan_undo(&run).await?;
     let (approval, steps) = match &undo {
         Undo::Open(open) => {
             if args.dry_run {
-                return Err(Failure::usage(format!("{} is taking it back already", open.id()))
-                    .hint(format!("planwright log {} shows what it did so far", open.id())));
+                return Err(
+                    Failure::usage(format!("{} is taking it back already", open.id())).hint(
+                        format!("planwright log {} shows what it did so far", open.id()),
+                    ),
+                );
             }
             app.printer().talk(&format!("going on with {}", open.id()));
             (None, open.plan().len())
         }
-        Undo::Fresh { candidate, steps, kept } => {
+        Undo::Fresh {
+            candidate,
+            steps,
+            kept,
+        } => {
             if args.dry_run {
                 return preview(&app, &original, candidate, steps, kept);
             }
-            (Some(consent(&app, args, &original, candidate, steps, kept)?), candidate.plan.len())
+            (
+                Some(consent(&app, args, &original, candidate, steps, kept)?),
+                candidate.plan.len(),
+            )
         }
     };
-    let flags = RunFlags { wait: args.wait, ..RunFlags::default() };
-    let begin = Begin::Undo { plan: original.plan().id().clone(), run: run.clone() };
-    let order = Order { begin, approval, variables: serde_json::Map::new(), steps };
+    let flags = RunFlags {
+        wait: args.wait,
+        ..RunFlags::default()
+    };
+    let begin = Begin::Undo {
+        plan: original.plan().id().clone(),
+        run: run.clone(),
+    };
+    let order = Order {
+        begin,
+        approval,
+        variables: serde_json::Map::new(),
+        steps,
+    };
     let exit = execute(&app, order, &flags).await?;
-    what_is_left(&app, &Target { run, ..run_target(&app, &args.run).await? }, exit).await
+    what_is_left(
+        &app,
+        &Target {
+            run,
+            ..run_target(&app, &args.run).await?
+        },
+        exit,
+    )
+    .await
 }
 
 fn consent(
@@ -101,7 +131,11 @@ fn description(
     kept: &[(StepIx, Kept)],
 ) -> Vec<String> {
     let plan = original.plan();
-    let mut lines = vec![format!("{} of {} would be taken back:", original.id(), plan.id())];
+    let mut lines = vec![format!(
+        "{} of {} would be taken back:",
+        original.id(),
+        plan.id()
+    )];
     for (&ix, undo) in steps.iter().zip(&candidate.plan.document().steps) {
         let title = plan.step(ix).title.as_deref().map(line).unwrap_or_default();
         let args = serde_json::to_string(&undo.args).unwrap_or_default();
@@ -113,7 +147,11 @@ fn description(
         ));
     }
     for (ix, why) in kept {
-        lines.push(format!("! {} cannot be taken back: {}", plan.step_id(*ix), words(why)));
+        lines.push(format!(
+            "! {} cannot be taken back: {}",
+            plan.step_id(*ix),
+            words(why)
+        ));
     }
     lines
 }
@@ -141,10 +179,15 @@ fn preview(
             plan_id: plan.id().to_string(),
             run_id: original.id().to_string(),
             digest: candidate.digest.to_string(),
-            steps: undos.map(|(&ix, undo)| UndoStep::new(plan.step_id(ix), undo)).collect(),
+            steps: undos
+                .map(|(&ix, undo)| UndoStep::new(plan.step_id(ix), undo))
+                .collect(),
             kept: kept
                 .iter()
-                .map(|(ix, why)| KeptStep { step: plan.step_id(*ix).to_string(), reason: words(why) })
+                .map(|(ix, why)| KeptStep {
+                    step: plan.step_id(*ix).to_string(),
+                    reason: words(why),
+                })
                 .collect(),
         })?;
         return Ok(Exit::Done);
@@ -160,9 +203,18 @@ fn preview(
 /// Says loudly what was not taken back, and how to go on.
 async fn what_is_left(app: &App, target: &Target, exit: Exit) -> Result<Exit, Failure> {
     let (original, _) = app.engine.load_run(&target.run, &target.review).await?;
-    let left: Vec<String> = original.undoable().map(|ix| original.plan().step_id(ix).to_string()).collect();
-    let Some(latest) = original.undos().last().filter(|_| !left.is_empty()) else { return Ok(exit) };
-    let (undo, _) = app.engine.load_run(latest, &target.review).await.map_err(|error: LoadError| error)?;
+    let left: Vec<String> = original
+        .undoable()
+        .map(|ix| original.plan().step_id(ix).to_string())
+        .collect();
+    let Some(latest) = original.undos().last().filter(|_| !left.is_empty()) else {
+        return Ok(exit);
+    };
+    let (undo, _) = app
+        .engine
+        .load_run(latest, &target.review)
+        .await
+        .map_err(|error: LoadError| error)?;
     let printer = app.printer();
     let stopped = undo.plan().indices().find(|&ix| {
         matches!(
@@ -172,12 +224,18 @@ async fn what_is_left(app: &App, target: &Target, exit: Exit) -> Result<Exit, Fa
     });
     if let Some(ix) = stopped {
         let step = undo.plan().step_id(ix);
-        printer.talk(&format!("{} {step} did not succeed", printer.err(YELLOW, "!")));
+        printer.talk(&format!(
+            "{} {step} did not succeed",
+            printer.err(YELLOW, "!")
+        ));
     }
     let names = left.join(", ");
     printer.talk(&format!("{} {names}", printer.err(BOLD, "not taken back:")));
     if undo.state().is_terminal() {
-        printer.hint(&format!("planwright undo {} tries again from there", target.run));
+        printer.hint(&format!(
+            "planwright undo {} tries again from there",
+            target.run
+        ));
     }
     Ok(exit)
 }

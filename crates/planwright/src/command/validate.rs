@@ -51,8 +51,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let catalog = app.engine.catalog();
     let plans = app.engine.known_plans(&document).await?;
     let Validated { plan, mut findings } = validate_with(document, &catalog, &plans, &bounds);
-    findings.extend(plan.iter().flat_map(|plan| app.engine.unmanned_findings(plan)));
-    let digest = plan.as_ref().map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
+    findings.extend(
+        plan.iter()
+            .flat_map(|plan| app.engine.unmanned_findings(plan)),
+    );
+    let digest = plan
+        .as_ref()
+        .map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };
     if setting.printer.json {
@@ -63,10 +68,21 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         return Err(Failure::usage("the plan is not valid").findings(result.findings));
     }
     setting.printer.findings(&result.findings);
-    let ValidationResult { digest, levels, critical_path, .. } = result;
+    let ValidationResult {
+        digest,
+        levels,
+        critical_path,
+        ..
+    } = result;
     let levels: Vec<String> = levels.iter().map(|level| level.join(" ∥ ")).collect();
-    setting.printer.data(&format!("valid: {}", levels.join("  →  ")))?;
-    setting.printer.data(&format!("critical path: {}", critical_path.join(" → ")))?;
-    setting.printer.data(&format!("digest: {}", digest.unwrap_or_default()))?;
+    setting
+        .printer
+        .data(&format!("valid: {}", levels.join("  →  ")))?;
+    setting
+        .printer
+        .data(&format!("critical path: {}", critical_path.join(" → ")))?;
+    setting
+        .printer
+        .data(&format!("digest: {}", digest.unwrap_or_default()))?;
     Ok(Exit::Done)
 }

@@ -54,29 +54,46 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     }
     verification.ok = verification.findings.is_empty();
     let printer = setting.printer;
-    let Verification { ok, streams, entries, findings } = &verification;
+    let Verification {
+        ok,
+        streams,
+        entries,
+        findings,
+    } = &verification;
     if printer.json {
         printer.document(&verification)?;
     } else {
         for Damage { place, message } in findings {
-            printer.data(&format!("{} {}: {}", printer.out(RED, "✗"), line(place), line(message)))?;
+            printer.data(&format!(
+                "{} {}: {}",
+                printer.out(RED, "✗"),
+                line(place),
+                line(message)
+            ))?;
         }
         if *ok {
             let sign = printer.out(GREEN, "●");
-            printer
-                .data(&format!("{sign} {streams} streams, {entries} entries: nothing is lost or changed"))?;
+            printer.data(&format!(
+                "{sign} {streams} streams, {entries} entries: nothing is lost or changed"
+            ))?;
         }
     }
     if *ok {
         return Ok(Exit::Done);
     }
     let count = findings.len();
-    Err(Failure::new(Exit::Store, format!("the store is damaged: {count} finding(s)")))
+    Err(Failure::new(
+        Exit::Store,
+        format!("the store is damaged: {count} finding(s)"),
+    ))
 }
 
 impl Verification {
     pub(crate) fn note(&mut self, place: impl Into<String>, message: impl Into<String>) {
-        self.findings.push(Damage { place: place.into(), message: message.into() });
+        self.findings.push(Damage {
+            place: place.into(),
+            message: message.into(),
+        });
     }
 
     pub(crate) async fn check(
@@ -86,7 +103,9 @@ impl Verification {
         only: Option<&PlanId>,
     ) -> Result<(), Failure> {
         match sqlite.integrity().await {
-            Ok(problems) => problems.into_iter().for_each(|problem| self.note("database", problem)),
+            Ok(problems) => problems
+                .into_iter()
+                .for_each(|problem| self.note("database", problem)),
             Err(error) => self.note("database", error.to_string()),
         }
         match sqlite.damage().await {
@@ -131,7 +150,9 @@ impl Verification {
                 Ok(plan) => match load_review(store, &plan).await {
                     Ok((review, _)) => {
                         let bounds = &app.engine.environment().bounds;
-                        let folded = load_run(store, id, &review, bounds).await.map(|(_, head)| head.seq);
+                        let folded = load_run(store, id, &review, bounds)
+                            .await
+                            .map(|(_, head)| head.seq);
                         if folded.is_ok() {
                             self.check_artifacts(app, stream).await;
                         }
@@ -154,7 +175,10 @@ impl Verification {
         let versions = review.versions().iter();
         for (name, artifact) in versions.flat_map(|version| &version.document.context.stored) {
             if let Err(error) = app.artifacts().get(artifact).await {
-                self.note(stream.to_string(), format!("`{name}` of its context: {error}"));
+                self.note(
+                    stream.to_string(),
+                    format!("`{name}` of its context: {error}"),
+                );
             }
         }
     }
@@ -164,20 +188,40 @@ impl Verification {
         let mut artifacts = Vec::new();
         let read = read_entries::<RunEvent>(&**app.engine.store(), stream, |_, entry| {
             match entry.event {
-                RunEvent::AttemptSucceeded { value: StoredValue::Artifact(artifact), .. }
-                | RunEvent::ResultReused { value: StoredValue::Artifact(artifact), .. }
-                | RunEvent::LoopOpened { items: StoredValue::Artifact(artifact), .. }
-                | RunEvent::LoopClosed { value: StoredValue::Artifact(artifact), .. }
+                RunEvent::AttemptSucceeded {
+                    value: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::ResultReused {
+                    value: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::LoopOpened {
+                    items: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::LoopClosed {
+                    value: StoredValue::Artifact(artifact),
+                    ..
+                }
                 | RunEvent::OutcomeResolved {
-                    resolution: Resolution::Happened { value: StoredValue::Artifact(artifact) },
+                    resolution:
+                        Resolution::Happened {
+                            value: StoredValue::Artifact(artifact),
+                        },
                     ..
                 } => artifacts.push(artifact),
-                RunEvent::ApprovalRequested { call: Some(asked), .. } => {
+                RunEvent::ApprovalRequested {
+                    call: Some(asked), ..
+                } => {
                     if let StoredValue::Artifact(artifact) = asked.args {
                         artifacts.push(artifact);
                     }
                 }
-                RunEvent::RunStarted { consent: Some(consent), .. } => {
+                RunEvent::RunStarted {
+                    consent: Some(consent),
+                    ..
+                } => {
                     artifacts.extend(consent.pins.into_values().filter_map(|pin| pin.definition));
                 }
                 _ => {}
@@ -194,25 +238,54 @@ impl Verification {
         }
     }
 
-    /// The last line of the exported session must be in the journal: if it is not, the journal lost its tail.
+    /// The last line of the exported session must be in the journal: if it is not, the journal lost
+    /// its tail.
     async fn check_session(&mut self, app: &App, plan: &PlanId) {
         let plans = &app.setting.workspace.plans;
-        let places = [Projection::of(plans, plan), Projection::archived(plans, plan)];
-        let paths = places.into_iter().flatten().map(|place| place.path(Projection::SESSION));
-        let Some(path) = paths.into_iter().find(|path| path.is_file()) else { return };
-        let Ok(file) = std::fs::File::open(&path) else { return };
-        let Some(Ok(last)) = BufReader::new(file).lines().last() else { return };
-        let place = path.strip_prefix(&app.setting.workspace.root).unwrap_or(&path).display().to_string();
+        let places = [
+            Projection::of(plans, plan),
+            Projection::archived(plans, plan),
+        ];
+        let paths = places
+            .into_iter()
+            .flatten()
+            .map(|place| place.path(Projection::SESSION));
+        let Some(path) = paths.into_iter().find(|path| path.is_file()) else {
+            return;
+        };
+        let Ok(file) = std::fs::File::open(&path) else {
+            return;
+        };
+        let Some(Ok(last)) = BufReader::new(file).lines().last() else {
+            return;
+        };
+        let place = path
+            .strip_prefix(&app.setting.workspace.root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
         let parsed = serde_json::from_str::<Value>(&last).ok();
         let field = |name: &str| parsed.as_ref().and_then(|line| line.get(name));
-        let stream = field("stream").and_then(Value::as_str).and_then(|name| name.parse::<StreamName>().ok());
-        let head = (stream, field("seq").and_then(Value::as_u64), field("hash").and_then(Value::as_str));
+        let stream = field("stream")
+            .and_then(Value::as_str)
+            .and_then(|name| name.parse::<StreamName>().ok());
+        let head = (
+            stream,
+            field("seq").and_then(Value::as_u64),
+            field("hash").and_then(Value::as_str),
+        );
         let (Some(stream), Some(seq @ 1..), Some(hash)) = head else {
-            self.note(place, "its last line is not an entry: the file was cut or changed");
+            self.note(
+                place,
+                "its last line is not an entry: the file was cut or changed",
+            );
             return;
         };
         let found = app.engine.store().read(&stream, seq - 1, 1).await;
-        let same = found.is_ok_and(|page| page.first().is_some_and(|record| record.hash.to_string() == hash));
+        let same = found.is_ok_and(|page| {
+            page.first()
+                .is_some_and(|record| record.hash.to_string() == hash)
+        });
         if !same {
             self.note(
                 place,

@@ -22,7 +22,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     }
     for version in &lines {
-        let VersionLine { version: number, at, by, steps, .. } = version;
+        let VersionLine {
+            version: number,
+            at,
+            by,
+            steps,
+            ..
+        } = version;
         let mut notes = Vec::new();
         if version.approved {
             notes.push("approved".to_owned());
@@ -30,11 +36,19 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         if version.current {
             notes.push("current".to_owned());
         }
-        notes.extend(version.restored_from.map(|earlier| format!("restored from {earlier}")));
+        notes.extend(
+            version
+                .restored_from
+                .map(|earlier| format!("restored from {earlier}")),
+        );
         let notes = printer.out(DIM, &notes.join(", "));
-        let reason = version.reason.as_deref().map(|reason| format!("  {}", line(reason)));
+        let reason = version
+            .reason
+            .as_deref()
+            .map(|reason| format!("  {}", line(reason)));
         let (by, reason) = (line(&by.to_string()), reason.unwrap_or_default());
-        printer.data(format!("v{number:<3} {at}  {by}  {steps} steps{reason}  {notes}").trim_end())?;
+        printer
+            .data(format!("v{number:<3} {at}  {by}  {steps} steps{reason}  {notes}").trim_end())?;
     }
     Ok(Exit::Done)
 }

@@ -38,10 +38,15 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         changes.mark_unchanged();
         let page = store.feed(&of, after, PAGE).await?;
         for placed in &page {
-            let told = events.push(&placed.stream, &placed.record).map_err(|error| {
-                Failure::new(Exit::Store, format!("the journal of {} cannot be told: {error}", placed.stream))
+            let told = events
+                .push(&placed.stream, &placed.record)
+                .map_err(|error| {
+                    Failure::new(
+                        Exit::Store,
+                        format!("the journal of {} cannot be told: {error}", placed.stream),
+                    )
                     .hint("planwright verify lists everything that is damaged")
-            })?;
+                })?;
             after = placed.position;
             for event in told.iter().filter(|event| event.seq > args.after) {
                 print(setting.printer, event)?;
@@ -72,5 +77,9 @@ fn print(printer: Printer, event: &PlanEvent) -> Result<(), Failure> {
         _ => DIM,
     };
     let name = printer.out(style, &format!("{name:22}"));
-    printer.data(&format!("{:>5}  {at}  {name}  {}", event.seq, line(&event.summary)))
+    printer.data(&format!(
+        "{:>5}  {at}  {name}  {}",
+        event.seq,
+        line(&event.summary)
+    ))
 }

@@ -75,9 +75,15 @@ async fn list(app: &App) -> Result<Exit, Failure> {
         let state = match (&one.disabled, one.dead, one.waiting) {
             (Some(reason), ..) => printer.out(RED, &format!("disabled: {}", line(reason))),
             (None, 0, 0) => printer.out(GREEN, "told everything"),
-            (None, dead, waiting) => printer.out(YELLOW, &format!("{waiting} waiting, {dead} given up")),
+            (None, dead, waiting) => {
+                printer.out(YELLOW, &format!("{waiting} waiting, {dead} given up"))
+            }
         };
-        let events = if one.events.is_empty() { "*".to_owned() } else { one.events.join(", ") };
+        let events = if one.events.is_empty() {
+            "*".to_owned()
+        } else {
+            one.events.join(", ")
+        };
         let name = printer.out(BOLD, &format!("{:16}", line(&one.name)));
         printer.data(&format!(
             "{name}  {state}  {}  {}",
@@ -98,7 +104,10 @@ async fn look(app: &App, webhook: &HttpWebhook) -> Result<Listed, Failure> {
     if let Some(outbox) = app.outbox() {
         waiting = outbox.count(name, DeliveryState::Waiting).await?;
         dead = outbox.count(name, DeliveryState::Dead).await?;
-        disabled = outbox.standing(name).await?.and_then(|standing| standing.disabled);
+        disabled = outbox
+            .standing(name)
+            .await?
+            .and_then(|standing| standing.disabled);
         last_error = last_error_of(&*outbox, name).await?;
     }
     Ok(Listed {
@@ -138,33 +147,52 @@ async fn test(app: &App, name: &str) -> Result<Exit, Failure> {
     let sent = webhook.send(&notice).await;
     match sent {
         Ok(()) => {
-            said(app, &serde_json::json!({ "delivered": true, "id": notice.id }), "delivered")?;
+            said(
+                app,
+                &serde_json::json!({ "delivered": true, "id": notice.id }),
+                "delivered",
+            )?;
             Ok(Exit::Done)
         }
-        Err(error) => {
-            Err(Failure::new(Exit::RunFailed, format!("the webhook `{name}` was not told: {error}")))
-        }
+        Err(error) => Err(Failure::new(
+            Exit::RunFailed,
+            format!("the webhook `{name}` was not told: {error}"),
+        )),
     }
 }
 
 async fn retry(app: &App, name: &str) -> Result<Exit, Failure> {
     let webhook = find(app, name)?;
-    let Some(outbox) = app.outbox() else { return Ok(Exit::Done) };
+    let Some(outbox) = app.outbox() else {
+        return Ok(Exit::Done);
+    };
     let due = outbox.revive(name, app.now()).await?;
     let endpoint: Arc<dyn Webhook> = webhook;
     let mut courier = Courier::new(app.engine.clone(), Arc::clone(&outbox), endpoint);
     courier.carry(&CancellationToken::new()).await?;
     let waiting = outbox.count(name, DeliveryState::Waiting).await?;
     let text = format!("{due} were due, {waiting} wait");
-    said(app, &serde_json::json!({ "due": due, "waiting": waiting }), &text)?;
+    said(
+        app,
+        &serde_json::json!({ "due": due, "waiting": waiting }),
+        &text,
+    )?;
     if let Some(error) = last_error_of(&*outbox, name).await? {
         app.printer().warn(&error);
     }
-    Ok(if waiting == 0 { Exit::Done } else { Exit::RunFailed })
+    Ok(if waiting == 0 {
+        Exit::Done
+    } else {
+        Exit::RunFailed
+    })
 }
 
 fn said(app: &App, document: &serde_json::Value, text: &str) -> Result<(), Failure> {
-    if app.printer().json { app.printer().document(document) } else { app.printer().data(text) }
+    if app.printer().json {
+        app.printer().document(document)
+    } else {
+        app.printer().data(text)
+    }
 }
 
 fn find(app: &App, name: &str) -> Result<Arc<HttpWebhook>, Failure> {
@@ -174,6 +202,11 @@ fn find(app: &App, name: &str) -> Result<Arc<HttpWebhook>, Failure> {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`planwright webhooks list` shows them".to_owned(),
     };
-    let found = webhooks.iter().find(|webhook| webhook.name() == name).cloned();
-    found.ok_or_else(|| Failure::usage(format!("there is no webhook `{name}` in planwright.toml")).hint(hint))
+    let found = webhooks
+        .iter()
+        .find(|webhook| webhook.name() == name)
+        .cloned();
+    found.ok_or_else(|| {
+        Failure::usage(format!("there is no webhook `{name}` in planwright.toml")).hint(hint)
+    })
 }

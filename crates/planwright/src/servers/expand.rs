@@ -1,6 +1,7 @@
 //! `${VAR}` and `${VAR:-default}` in the settings of a server.
 //!
-//! A variable without a value makes the server unusable: a literal `${TOKEN}` must never reach a command or an address.
+//! A variable without a value makes the server unusable: a literal `${TOKEN}` must never reach a
+//! command or an address.
 
 use std::path::Path;
 
@@ -14,14 +15,16 @@ pub(crate) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The text with its variables replaced, or why that cannot be. What a variable holds is not looked at again.
+    /// The text with its variables replaced, or why that cannot be. What a variable holds is not
+    /// looked at again.
     pub(crate) fn expand(&self, text: &str) -> Result<String, String> {
         let mut expanded = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             expanded.push_str(before);
-            let (written, after) =
-                after.split_once('}').ok_or_else(|| "a `${` is never closed with `}`".to_owned())?;
+            let (written, after) = after
+                .split_once('}')
+                .ok_or_else(|| "a `${` is never closed with `}`".to_owned())?;
             expanded.push_str(&self.value(written)?);
             rest = after;
             if expanded.len() > MAX_TEXT {
@@ -40,7 +43,9 @@ impl Scope<'_> {
 
     fn value(&self, written: &str) -> Result<String, String> {
         if let Some(input) = written.strip_prefix("input:") {
-            return Err(format!("it asks for the input `{input}`, which only an editor can ask for"));
+            return Err(format!(
+                "it asks for the input `{input}`, which only an editor can ask for"
+            ));
         }
         if written == "workspaceFolder" {
             let workspace = self.workspace.to_str();
@@ -56,10 +61,15 @@ impl Scope<'_> {
         if !is_name(name) {
             return Err(format!("`${{{written}}}` is not the name of a variable"));
         }
-        match ((self.variable)(name).filter(|value| !value.is_empty() || default.is_none()), default) {
+        match (
+            (self.variable)(name).filter(|value| !value.is_empty() || default.is_none()),
+            default,
+        ) {
             (Some(value), _) => Ok(value),
             (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) => Err(format!("the variable `{name}` is not set, and there is no default for it")),
+            (None, None) => Err(format!(
+                "the variable `{name}` is not set, and there is no default for it"
+            )),
         }
     }
 }
@@ -67,7 +77,9 @@ impl Scope<'_> {
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|letter: char| letter.is_ascii_digit())
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 #[cfg(test)]
@@ -81,15 +93,28 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        Scope { variable: &variable, workspace: Path::new("/home/me/project") }.expand(text)
+        Scope {
+            variable: &variable,
+            workspace: Path::new("/home/me/project"),
+        }
+        .expand(text)
     }
 
     #[test]
     fn variables_and_defaults_are_put_in() {
         assert_eq!(expand("Bearer ${TOKEN}!").as_deref(), Ok("Bearer t0k3n!"));
-        assert_eq!(expand("${HOST:-localhost}:${PORT:-80}").as_deref(), Ok("localhost:80"));
-        assert_eq!(expand("${env:TOKEN}${EMPTY}${EMPTY:-x}").as_deref(), Ok("t0k3nx"));
-        assert_eq!(expand("${workspaceFolder}/data").as_deref(), Ok("/home/me/project/data"));
+        assert_eq!(
+            expand("${HOST:-localhost}:${PORT:-80}").as_deref(),
+            Ok("localhost:80")
+        );
+        assert_eq!(
+            expand("${env:TOKEN}${EMPTY}${EMPTY:-x}").as_deref(),
+            Ok("t0k3nx")
+        );
+        assert_eq!(
+            expand("${workspaceFolder}/data").as_deref(),
+            Ok("/home/me/project/data")
+        );
         assert_eq!(expand("$HOME costs $5").as_deref(), Ok("$HOME costs $5"));
     }
 

@@ -1,4 +1,5 @@
-//! `.mcp.json` and `.vscode/mcp.json`: files of other programs. What they say beyond our needs is theirs.
+//! `.mcp.json` and `.vscode/mcp.json`: files of other programs. What they say beyond our needs is
+//! theirs.
 
 use super::launch::Launch;
 use serde_json::{Map, Value};
@@ -23,11 +24,15 @@ const MAX_SERVERS: usize = 200;
 /// Settings without which a server would not be what its author meant.
 const NOT_SUPPORTED: [&str; 2] = ["envFile", "headersHelper"];
 
-/// The servers of a file under `key`; none if there is no such file. An error names what is wrong with the file.
+/// The servers of a file under `key`; none if there is no such file. An error names what is wrong
+/// with the file.
 pub(super) fn read(path: &Path, key: &str) -> Result<Vec<Foreign>, String> {
     let mut text = String::new();
     match std::fs::File::open(path) {
-        Ok(file) => file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?,
+        Ok(file) => file
+            .take(MAX_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| error.to_string())?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.to_string()),
     };
@@ -38,7 +43,8 @@ pub(super) fn read(path: &Path, key: &str) -> Result<Vec<Foreign>, String> {
 }
 
 fn parse(text: &str, key: &str) -> Result<Vec<Foreign>, String> {
-    let document: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let document: Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
     let servers = match document.get(key) {
         None => return Ok(Vec::new()),
         Some(Value::Object(servers)) => servers,
@@ -47,7 +53,10 @@ fn parse(text: &str, key: &str) -> Result<Vec<Foreign>, String> {
     if servers.len() > MAX_SERVERS {
         return Err(format!("it names more than {MAX_SERVERS} servers"));
     }
-    Ok(servers.iter().map(|(name, entry)| foreign(name, entry)).collect())
+    Ok(servers
+        .iter()
+        .map(|(name, entry)| foreign(name, entry))
+        .collect())
 }
 
 fn foreign(name: &str, entry: &Value) -> Foreign {
@@ -57,7 +66,9 @@ fn foreign(name: &str, entry: &Value) -> Foreign {
         enabled: true,
         problem: Some(problem),
     };
-    let Value::Object(entry) = entry else { return failed("it is not an object".to_owned()) };
+    let Value::Object(entry) = entry else {
+        return failed("it is not an object".to_owned());
+    };
     let launch = match launch(entry) {
         Ok(launch) => launch,
         Err(problem) => return failed(problem),
@@ -65,8 +76,15 @@ fn foreign(name: &str, entry: &Value) -> Foreign {
     let unsupported = NOT_SUPPORTED.iter().find(|&&key| entry.contains_key(key));
     let problem = unsupported.map(|key| format!("it uses `{key}`, which is not supported"));
     let enabled = entry.get("disabled") != Some(&Value::Bool(true))
-        && entry.get("enabled").is_none_or(|enabled| enabled == &Value::Bool(true));
-    Foreign { name: name.to_owned(), launch, enabled, problem }
+        && entry
+            .get("enabled")
+            .is_none_or(|enabled| enabled == &Value::Bool(true));
+    Foreign {
+        name: name.to_owned(),
+        launch,
+        enabled,
+        problem,
+    }
 }
 
 fn launch(entry: &Map<String, Value>) -> Result<Launch, String> {
@@ -93,7 +111,10 @@ fn list(entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("its `{key}` is not a list of texts");
     match entry.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(values)) => values.iter().map(|value| scalar(value).ok_or_else(wrong)).collect(),
+        Some(Value::Array(values)) => values
+            .iter()
+            .map(|value| scalar(value).ok_or_else(wrong))
+            .collect(),
         Some(_) => Err(wrong()),
     }
 }
@@ -102,9 +123,10 @@ fn texts(entry: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, Strin
     let wrong = || format!("its `{key}` is not an object of texts");
     match entry.get(key) {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
-        Some(Value::Object(values)) => {
-            values.iter().map(|(name, value)| Ok((name.clone(), scalar(value).ok_or_else(wrong)?))).collect()
-        }
+        Some(Value::Object(values)) => values
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), scalar(value).ok_or_else(wrong)?)))
+            .collect(),
         Some(_) => Err(wrong()),
     }
 }
@@ -131,7 +153,10 @@ mod tests {
         let found = parse(text, "servers").unwrap();
         assert_eq!(found.len(), 3);
         assert_eq!(found[0].launch.args, ["x.js", "7"]);
-        assert_eq!(found[1].launch.url.as_deref(), Some("https://example.org/mcp"));
+        assert_eq!(
+            found[1].launch.url.as_deref(),
+            Some("https://example.org/mcp")
+        );
         assert!(!found[2].enabled);
         assert!(parse(text, "mcpServers").unwrap().is_empty());
     }
@@ -141,13 +166,20 @@ mod tests {
         let text = r#"{"mcpServers": {"bad": 1, "worse": {"command": ["a"]}, "helped": {"url": "x", "headersHelper": "y"},
             "good": {"command": "node"}}}"#;
         let found = parse(text, "mcpServers").unwrap();
-        let problems: Vec<bool> = found.iter().map(|server| server.problem.is_some()).collect();
+        let problems: Vec<bool> = found
+            .iter()
+            .map(|server| server.problem.is_some())
+            .collect();
         assert_eq!(problems, [true, true, true, false]);
     }
 
     #[test]
     fn a_broken_file_says_so() {
         assert!(parse("{", "servers").unwrap_err().contains("not JSON"));
-        assert!(parse(r#"{"servers": []}"#, "servers").unwrap_err().contains("not an object"));
+        assert!(
+            parse(r#"{"servers": []}"#, "servers")
+                .unwrap_err()
+                .contains("not an object")
+        );
     }
 }

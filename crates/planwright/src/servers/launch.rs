@@ -49,7 +49,9 @@ impl Launch {
             (Some(_), None) if !self.headers.is_empty() => {
                 return Err("it has `headers`, which belong to a `url`".to_owned());
             }
-            (None, Some(_)) if !self.args.is_empty() || !self.env.is_empty() || self.cwd.is_some() => {
+            (None, Some(_))
+                if !self.args.is_empty() || !self.env.is_empty() || self.cwd.is_some() =>
+            {
                 return Err("it has a `url`, so `args`, `env` and `cwd` mean nothing".to_owned());
             }
             (Some(command), None) if command.trim().is_empty() => {
@@ -59,10 +61,13 @@ impl Launch {
         }
         self.check_kind()?;
         if self.args.len().max(self.env.len()).max(self.headers.len()) > MAX_PARTS {
-            return Err(format!("it has more than {MAX_PARTS} arguments, variables or headers"));
+            return Err(format!(
+                "it has more than {MAX_PARTS} arguments, variables or headers"
+            ));
         }
-        let shown =
-            std::iter::once(self.line()).chain(self.names().map(str::to_owned)).chain(self.cwd.clone());
+        let shown = std::iter::once(self.line())
+            .chain(self.names().map(str::to_owned))
+            .chain(self.cwd.clone());
         if shown.into_iter().any(|text| printable(&text) != text) {
             return Err("it contains characters that cannot be shown".to_owned());
         }
@@ -70,22 +75,40 @@ impl Launch {
     }
 
     fn check_kind(&self) -> Result<(), String> {
-        let wanted = if self.command.is_some() { "stdio" } else { "http" };
+        let wanted = if self.command.is_some() {
+            "stdio"
+        } else {
+            "http"
+        };
         match self.kind.as_deref() {
             None => Ok(()),
-            Some("streamable-http" | "streamableHttp" | "streamable_http") if wanted == "http" => Ok(()),
-            Some(kind) if kind == wanted => Ok(()),
-            Some(kind @ ("sse" | "ws")) => {
-                Err(format!("its type is `{kind}`: only `stdio` and streamable `http` are supported"))
+            Some("streamable-http" | "streamableHttp" | "streamable_http") if wanted == "http" => {
+                Ok(())
             }
-            Some(kind @ ("stdio" | "http")) => Err(format!("its type is `{kind}`, which it is not")),
-            Some(kind) => Err(format!("its type `{kind}` is unknown: `stdio` and `http` are known")),
+            Some(kind) if kind == wanted => Ok(()),
+            Some(kind @ ("sse" | "ws")) => Err(format!(
+                "its type is `{kind}`: only `stdio` and streamable `http` are supported"
+            )),
+            Some(kind @ ("stdio" | "http")) => {
+                Err(format!("its type is `{kind}`, which it is not"))
+            }
+            Some(kind) => Err(format!(
+                "its type `{kind}` is unknown: `stdio` and `http` are known"
+            )),
         }
     }
 
     /// The digest of exactly this text: a value of a variable can change, the launch line cannot.
     pub(crate) fn digest(&self) -> Digest {
-        let Self { kind: _, command, args, env, cwd, url, headers } = self;
+        let Self {
+            kind: _,
+            command,
+            args,
+            env,
+            cwd,
+            url,
+            headers,
+        } = self;
         Digest::of_json(&json!({
             "command": command, "args": args, "env": env, "cwd": cwd, "url": url, "headers": headers,
         }))
@@ -95,7 +118,9 @@ impl Launch {
     pub(crate) fn line(&self) -> String {
         match (&self.command, &self.url) {
             (Some(command), _) => {
-                let words = std::iter::once(command).chain(&self.args).map(|word| quoted(word));
+                let words = std::iter::once(command)
+                    .chain(&self.args)
+                    .map(|word| quoted(word));
                 words.collect::<Vec<_>>().join(" ")
             }
             (None, Some(url)) => quoted(url),
@@ -105,7 +130,10 @@ impl Launch {
 
     /// The names of its variables and headers. Their values may be secrets.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.env.keys().chain(self.headers.keys()).map(String::as_str)
+        self.env
+            .keys()
+            .chain(self.headers.keys())
+            .map(String::as_str)
     }
 
     pub(crate) fn transport(&self) -> &'static str {
@@ -115,27 +143,48 @@ impl Launch {
     /// With its variables put in.
     pub(crate) fn expand(&self, scope: &Scope<'_>) -> Result<Transport, String> {
         let all = |values: &BTreeMap<String, String>| -> Result<BTreeMap<String, String>, String> {
-            values.iter().map(|(name, value)| Ok((name.clone(), scope.expand(value)?))).collect()
+            values
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), scope.expand(value)?)))
+                .collect()
         };
         if let Some(url) = &self.url {
-            return Ok(Transport::Http { url: scope.expand(url)?, headers: all(&self.headers)? });
+            return Ok(Transport::Http {
+                url: scope.expand(url)?,
+                headers: all(&self.headers)?,
+            });
         }
         let command = scope.expand(self.command.as_deref().unwrap_or_default())?;
         if command.trim().is_empty() {
             return Err("its `command` is empty once its variables are put in".to_owned());
         }
-        let args = self.args.iter().map(|arg| scope.expand(arg)).collect::<Result<_, _>>()?;
+        let args = self
+            .args
+            .iter()
+            .map(|arg| scope.expand(arg))
+            .collect::<Result<_, _>>()?;
         // A directory is meant from the workspace, wherever the program was started.
-        let cwd = self.cwd.as_deref().map(|cwd| scope.expand(cwd)).transpose()?;
+        let cwd = self
+            .cwd
+            .as_deref()
+            .map(|cwd| scope.expand(cwd))
+            .transpose()?;
         let cwd = cwd.map(|cwd| scope.workspace.join(cwd));
-        Ok(Transport::Stdio { command, args, env: all(&self.env)?, cwd })
+        Ok(Transport::Stdio {
+            command,
+            args,
+            env: all(&self.env)?,
+            cwd,
+        })
     }
 }
 
 /// Values of variables and headers may be secrets: only their names are shown.
 impl fmt::Debug for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Launch").field("line", &self.line()).finish_non_exhaustive()
+        f.debug_struct("Launch")
+            .field("line", &self.line())
+            .finish_non_exhaustive()
     }
 }
 
@@ -154,13 +203,23 @@ mod tests {
 
     fn command(words: &[&str]) -> Launch {
         let mut words = words.iter().map(|&word| word.to_owned());
-        Launch { command: words.next(), args: words.collect(), ..Launch::default() }
+        Launch {
+            command: words.next(),
+            args: words.collect(),
+            ..Launch::default()
+        }
     }
 
     #[test]
     fn a_launch_line_shows_where_an_argument_ends() {
-        assert_eq!(command(&["node", "a b", "", "${HOME}/x"]).line(), r#"node "a b" "" ${HOME}/x"#);
-        assert_ne!(command(&["a", "b c"]).line(), command(&["a", "b", "c"]).line());
+        assert_eq!(
+            command(&["node", "a b", "", "${HOME}/x"]).line(),
+            r#"node "a b" "" ${HOME}/x"#
+        );
+        assert_ne!(
+            command(&["a", "b c"]).line(),
+            command(&["a", "b", "c"]).line()
+        );
     }
 
     #[test]
@@ -176,17 +235,29 @@ mod tests {
         one.env.insert("TOKEN".into(), "${TOKEN}".into());
         let mut other = one.clone();
         assert_eq!(one.digest(), other.digest());
-        other.env.insert("NODE_OPTIONS".into(), "--require ./x.js".into());
+        other
+            .env
+            .insert("NODE_OPTIONS".into(), "--require ./x.js".into());
         assert_ne!(one.digest(), other.digest());
     }
 
     #[test]
     fn contradictions_are_named() {
-        let both = Launch { url: Some("http://localhost".into()), ..command(&["node"]) };
+        let both = Launch {
+            url: Some("http://localhost".into()),
+            ..command(&["node"])
+        };
         assert!(both.check().unwrap_err().contains("both"));
-        let sse = Launch { kind: Some("sse".into()), url: Some("http://x".into()), ..Launch::default() };
+        let sse = Launch {
+            kind: Some("sse".into()),
+            url: Some("http://x".into()),
+            ..Launch::default()
+        };
         assert!(sse.check().unwrap_err().contains("only `stdio`"));
-        let wrong = Launch { kind: Some("http".into()), ..command(&["node"]) };
+        let wrong = Launch {
+            kind: Some("http".into()),
+            ..command(&["node"])
+        };
         assert!(wrong.check().unwrap_err().contains("which it is not"));
     }
 

@@ -1,5 +1,6 @@
-//! The MCP servers of a workspace: which files name them, which of them the user trusts, and starting those a command
-//! needs. What they are told and how they answer is the adapter's business.
+//! The MCP servers of a workspace: which files name them, which of them the user trusts, and
+//! starting those a command needs. What they are told and how they answer is the adapter's
+//! business.
 
 mod expand;
 mod files;

@@ -33,7 +33,10 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) fn new(trust_project: bool) -> Self {
-        Self { trust_project, started: Arc::default() }
+        Self {
+            trust_project,
+            started: Arc::default(),
+        }
     }
 
     /// Notes what has to be closed when the command is over.
@@ -105,8 +108,13 @@ impl Named {
 }
 
 impl App {
-    /// Starts the servers that this plan names; all that are trusted if it names a tool without its server.
-    pub(crate) async fn start_servers(&self, document: &Document, need: Need) -> Result<(), Failure> {
+    /// Starts the servers that this plan names; all that are trusted if it names a tool without its
+    /// server.
+    pub(crate) async fn start_servers(
+        &self,
+        document: &Document,
+        need: Need,
+    ) -> Result<(), Failure> {
         let mut named = Named::by(document, &self.roster);
         for plan in self.engine.known_plans(document).await?.iter() {
             named.add(Named::by(&plan.document, &self.roster));
@@ -123,7 +131,9 @@ impl App {
             wanted.extend(self.roster.ready().map(|spec| spec.name.clone()));
         }
         for ServerStatus { name, state } in self.connect(&wanted).await? {
-            let ServerState::Failed { reason, stderr } = state else { continue };
+            let ServerState::Failed { reason, stderr } = state else {
+                continue;
+            };
             let needed = named.servers.get(&name).copied().unwrap_or_default();
             let said = last_line(&stderr);
             let reason = format!("the server `{name}` could not be started: {reason}{said}");
@@ -134,7 +144,10 @@ impl App {
     }
 
     /// Connects to these servers, in parallel, and says so on a terminal.
-    pub(crate) async fn connect(&self, wanted: &BTreeSet<String>) -> Result<Vec<ServerStatus>, Failure> {
+    pub(crate) async fn connect(
+        &self,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Vec<ServerStatus>, Failure> {
         for problem in &self.roster.problems {
             self.printer().warn(problem);
         }
@@ -162,7 +175,10 @@ impl App {
         exit: Exit,
     ) -> Result<(), Failure> {
         if need == Need::Use && needed {
-            return Err(Failure { hint, ..Failure::new(exit, reason) });
+            return Err(Failure {
+                hint,
+                ..Failure::new(exit, reason)
+            });
         }
         self.printer().warn(&reason);
         if let Some(hint) = hint {
@@ -174,14 +190,17 @@ impl App {
     /// A tool that is nowhere may be on a server that was not started.
     fn explain_bare_names(&self, named: &Named, need: Need) -> Result<(), Failure> {
         let mut untrusted = self.roster.untrusted().peekable();
-        let Some(first) = untrusted.peek().map(|server| server.name.clone()) else { return Ok(()) };
+        let Some(first) = untrusted.peek().map(|server| server.name.clone()) else {
+            return Ok(());
+        };
         let names: Vec<&str> = untrusted.map(|server| server.name.as_str()).collect();
         let catalog = self.tools.catalog();
         for (name, &needed) in &named.bare {
             if let Err(ResolveToolError::Unknown { .. }) = catalog.resolve(name) {
                 let names = names.join("`, `");
-                let reason =
-                    format!("no server has a tool `{name}`; not trusted, and so not asked: `{names}`");
+                let reason = format!(
+                    "no server has a tool `{name}`; not trusted, and so not asked: `{names}`"
+                );
                 let hint = Some(format!("planwright servers trust {first}"));
                 self.missing(reason, hint, need, needed, Exit::Refused)?;
             }
@@ -193,7 +212,9 @@ impl App {
 /// What a server wrote last before it failed, if anything.
 fn last_line(stderr: &str) -> String {
     let last = stderr.lines().rev().find(|text| !text.trim().is_empty());
-    last.map_or_else(String::new, |text| format!(" (it said: {})", line(text.trim())))
+    last.map_or_else(String::new, |text| {
+        format!(" (it said: {})", line(text.trim()))
+    })
 }
 
 /// A line on a terminal for as long as servers start.

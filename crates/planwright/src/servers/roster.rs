@@ -91,21 +91,31 @@ impl Listed {
         let trust = Some(format!("planwright servers trust {name}"));
         Some(match self.standing() {
             Standing::Ready(_) => return None,
-            Standing::Untrusted => (format!("the server `{name}` of {source} is not trusted"), trust),
+            Standing::Untrusted => (
+                format!("the server `{name}` of {source} is not trusted"),
+                trust,
+            ),
             Standing::Changed => (
-                format!("the server `{name}` of {source} is not what you trusted: its launch line changed"),
+                format!(
+                    "the server `{name}` of {source} is not what you trusted: its launch line changed"
+                ),
                 trust,
             ),
             Standing::Disabled => (
                 format!("the server `{name}` is turned off"),
-                Some(format!("set `enabled = true` in [servers.{name}] of {}", config::FILE)),
+                Some(format!(
+                    "set `enabled = true` in [servers.{name}] of {}",
+                    config::FILE
+                )),
             ),
-            Standing::Shadowed(by) => {
-                (format!("the server `{name}` of {source} is hidden by that of {by}"), None)
-            }
-            Standing::Unusable(problem) => {
-                (format!("the server `{name}` of {source} cannot be used: {problem}"), None)
-            }
+            Standing::Shadowed(by) => (
+                format!("the server `{name}` of {source} is hidden by that of {by}"),
+                None,
+            ),
+            Standing::Unusable(problem) => (
+                format!("the server `{name}` of {source} cannot be used: {problem}"),
+                None,
+            ),
         })
     }
 }
@@ -126,11 +136,26 @@ impl Roster {
         let mut problems = Vec::new();
         let written = gather(workspace, config, &mut problems);
         let variable = |name: &str| std::env::var(name).ok();
-        let scope = Scope { variable: &variable, workspace };
+        let scope = Scope {
+            variable: &variable,
+            workspace,
+        };
         let user_is_outside = !home().is_some_and(|home| is_inside(&home, workspace));
         let mut servers: Vec<Listed> = Vec::new();
-        for (source, Foreign { name, launch, enabled, problem }) in written {
-            let shadowed_by = servers.iter().find(|server| server.name == name).map(|server| server.source);
+        for (
+            source,
+            Foreign {
+                name,
+                launch,
+                enabled,
+                problem,
+            },
+        ) in written
+        {
+            let shadowed_by = servers
+                .iter()
+                .find(|server| server.name == name)
+                .map(|server| server.source);
             let digest = launch.digest();
             let believed_by_place = source == Source::User && user_is_outside;
             let trusted = if believed_by_place || trust_project {
@@ -142,14 +167,33 @@ impl Roster {
                 Some(problem) => Err(problem),
                 None => specify(&name, &launch, config, &scope),
             };
-            let enabled = enabled && config.server(&name).all(|table| table.enabled != Some(false));
-            servers.push(Listed { name, source, launch, digest, trusted, enabled, shadowed_by, spec });
+            let enabled = enabled
+                && config
+                    .server(&name)
+                    .all(|table| table.enabled != Some(false));
+            servers.push(Listed {
+                name,
+                source,
+                launch,
+                digest,
+                trusted,
+                enabled,
+                shadowed_by,
+                spec,
+            });
         }
         servers.sort_by(|one, other| one.name.cmp(&other.name));
-        if servers.iter().any(|server| server.trusted != Verdict::Trusted) {
+        if servers
+            .iter()
+            .any(|server| server.trusted != Verdict::Trusted)
+        {
             problems.extend(trust.problem().map(str::to_owned));
         }
-        Self { servers, problems, trust }
+        Self {
+            servers,
+            problems,
+            trust,
+        }
     }
 
     /// The server that counts under this name.
@@ -159,24 +203,29 @@ impl Roster {
 
     /// The servers that count, each once.
     pub(crate) fn effective(&self) -> impl Iterator<Item = &Listed> {
-        self.servers.iter().filter(|server| server.shadowed_by.is_none())
+        self.servers
+            .iter()
+            .filter(|server| server.shadowed_by.is_none())
     }
 
     /// What may be started.
     pub(crate) fn ready(&self) -> impl Iterator<Item = &ServerSpec> {
-        self.servers.iter().filter_map(|server| match server.standing() {
-            Standing::Ready(spec) => Some(spec),
-            Standing::Untrusted
-            | Standing::Changed
-            | Standing::Disabled
-            | Standing::Shadowed(_)
-            | Standing::Unusable(_) => None,
-        })
+        self.servers
+            .iter()
+            .filter_map(|server| match server.standing() {
+                Standing::Ready(spec) => Some(spec),
+                Standing::Untrusted
+                | Standing::Changed
+                | Standing::Disabled
+                | Standing::Shadowed(_)
+                | Standing::Unusable(_) => None,
+            })
     }
 
     /// Servers that only wait for the user's word.
     pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Listed> {
-        let waits = |server: &&Listed| matches!(server.standing(), Standing::Untrusted | Standing::Changed);
+        let waits =
+            |server: &&Listed| matches!(server.standing(), Standing::Untrusted | Standing::Changed);
         self.servers.iter().filter(waits)
     }
 }
@@ -185,21 +234,33 @@ impl Roster {
 fn gather(workspace: &Path, config: &Config, problems: &mut Vec<String>) -> Vec<(Source, Foreign)> {
     let mut written = Vec::new();
     let mut settings_only = Vec::new();
-    for (source, tables) in [(Source::Workspace, config.servers()), (Source::User, config.user_servers())] {
+    for (source, tables) in [
+        (Source::Workspace, config.servers()),
+        (Source::User, config.user_servers()),
+    ] {
         for (name, table) in tables {
             let enabled = table.enabled != Some(false);
             match table.launch() {
                 Some(launch) => {
-                    written.push((source, Foreign { name: name.clone(), launch, enabled, problem: None }));
+                    written.push((
+                        source,
+                        Foreign {
+                            name: name.clone(),
+                            launch,
+                            enabled,
+                            problem: None,
+                        },
+                    ));
                 }
                 None if is_reserved(name) => {}
                 None => settings_only.push((source, name.clone())),
             }
         }
     }
-    for (source, file, key) in
-        [(Source::McpJson, ".mcp.json", "mcpServers"), (Source::VsCode, ".vscode/mcp.json", "servers")]
-    {
+    for (source, file, key) in [
+        (Source::McpJson, ".mcp.json", "mcpServers"),
+        (Source::VsCode, ".vscode/mcp.json", "servers"),
+    ] {
         match files::read(&workspace.join(file), key) {
             Ok(found) => written.extend(found.into_iter().map(|server| (source, server))),
             Err(problem) => problems.push(format!("{file}: {problem}")),
@@ -207,16 +268,30 @@ fn gather(workspace: &Path, config: &Config, problems: &mut Vec<String>) -> Vec<
     }
     for (source, name) in settings_only {
         if !written.iter().any(|(_, server)| server.name == name) {
-            let problem =
-                Some("it has neither a `command` nor a `url`, and no other file names it".to_owned());
-            written.push((source, Foreign { name, launch: Launch::default(), enabled: true, problem }));
+            let problem = Some(
+                "it has neither a `command` nor a `url`, and no other file names it".to_owned(),
+            );
+            written.push((
+                source,
+                Foreign {
+                    name,
+                    launch: Launch::default(),
+                    enabled: true,
+                    problem,
+                },
+            ));
         }
     }
     written
 }
 
 /// The server ready to be started, or why it cannot be.
-fn specify(name: &str, launch: &Launch, config: &Config, scope: &Scope<'_>) -> Result<ServerSpec, String> {
+fn specify(
+    name: &str,
+    launch: &Launch,
+    config: &Config,
+    scope: &Scope<'_>,
+) -> Result<ServerSpec, String> {
     check_name(name)?;
     if is_reserved(name) {
         return Err("its name belongs to a server that is part of the program".to_owned());
@@ -224,8 +299,13 @@ fn specify(name: &str, launch: &Launch, config: &Config, scope: &Scope<'_>) -> R
     launch.check()?;
     let mut spec = ServerSpec::new(name, launch.expand(scope)?);
     // One word against it is enough.
-    spec.believed = config.server(name).all(|table| table.trust_annotations != Some(false));
-    if let Some(seconds) = config.server(name).find_map(|table| table.start_timeout_seconds) {
+    spec.believed = config
+        .server(name)
+        .all(|table| table.trust_annotations != Some(false));
+    if let Some(seconds) = config
+        .server(name)
+        .find_map(|table| table.start_timeout_seconds)
+    {
         spec.start_timeout = Duration::from_secs(seconds);
     }
     Ok(spec)

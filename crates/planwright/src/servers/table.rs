@@ -4,8 +4,8 @@ use super::launch::{Launch, check_name, is_reserved};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What the operator wrote about one server. With a `command` or a `url` it is the server; without, these are settings
-/// of a server that another file names, or of one that is part of the program.
+/// What the operator wrote about one server. With a `command` or a `url` it is the server; without,
+/// these are settings of a server that another file names, or of one that is part of the program.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ServerTable {
@@ -31,8 +31,25 @@ const LONGEST_START: u64 = 600;
 impl ServerTable {
     /// What is started or connected to, unless these are settings only.
     pub(crate) fn launch(&self) -> Option<Launch> {
-        let Self { kind, command, args, env, cwd, url, headers, .. } = self.clone();
-        let launch = Launch { kind, command, args, env, cwd, url, headers };
+        let Self {
+            kind,
+            command,
+            args,
+            env,
+            cwd,
+            url,
+            headers,
+            ..
+        } = self.clone();
+        let launch = Launch {
+            kind,
+            command,
+            args,
+            env,
+            cwd,
+            url,
+            headers,
+        };
         (launch != Launch::default()).then_some(launch)
     }
 
@@ -41,15 +58,17 @@ impl ServerTable {
         check_name(name)?;
         if let Some(launch) = self.launch() {
             if is_reserved(name) {
-                return Err(format!("the name `{name}` belongs to a server that is part of the program"));
+                return Err(format!(
+                    "the name `{name}` belongs to a server that is part of the program"
+                ));
             }
             launch.check()?;
         }
         match self.start_timeout_seconds {
             Some(0) => Err("`start_timeout_seconds` is 0, so it could never start".to_owned()),
-            Some(seconds) if seconds > LONGEST_START => {
-                Err(format!("`start_timeout_seconds` is at most {LONGEST_START}"))
-            }
+            Some(seconds) if seconds > LONGEST_START => Err(format!(
+                "`start_timeout_seconds` is at most {LONGEST_START}"
+            )),
             Some(_) | None => Ok(()),
         }
     }

@@ -1,7 +1,8 @@
 //! Which servers of which projects the user trusts: a file of the user's, outside every workspace.
 //!
-//! A project can bring a server, never the trust in it. An entry is bound to the workspace, the server's name and the
-//! digest of the launch line as it is written: when that changes, the user is asked again.
+//! A project can bring a server, never the trust in it. An entry is bound to the workspace, the
+//! server's name and the digest of the launch line as it is written: when that changes, the user is
+//! asked again.
 
 use crate::exit::{Exit, Failure};
 use planwright_adapters::files::atomic_write;
@@ -16,9 +17,14 @@ use std::path::{Path, PathBuf};
 const MAX_BYTES: u64 = 4 << 20;
 const VERSION: u32 = 1;
 
-/// The user's directory for this program: `$XDG_CONFIG_HOME/planwright`, else `~/.config/planwright`.
+/// The user's directory for this program: `$XDG_CONFIG_HOME/planwright`, else
+/// `~/.config/planwright`.
 pub(crate) fn home() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let set = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let config = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(config.join("planwright"))
 }
@@ -62,12 +68,24 @@ pub(crate) struct Trust {
 impl Trust {
     /// Reads the file. What cannot be read trusts nothing.
     pub(crate) fn read(workspace: &Path) -> Self {
-        let (path, root) = (locate(workspace), canonical(workspace).to_str().map(str::to_owned));
-        let (entries, problem) = match path.as_ref().map_err(Clone::clone).and_then(|path| load(path)) {
+        let (path, root) = (
+            locate(workspace),
+            canonical(workspace).to_str().map(str::to_owned),
+        );
+        let (entries, problem) = match path
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|path| load(path))
+        {
             Ok(entries) => (entries, None),
             Err(problem) => (Vec::new(), Some(problem)),
         };
-        Self { path, workspace: root, entries, problem }
+        Self {
+            path,
+            workspace: root,
+            entries,
+            problem,
+        }
     }
 
     /// Why nothing is trusted, if that is so for another reason than the user's silence.
@@ -76,10 +94,9 @@ impl Trust {
     }
 
     pub(crate) fn verdict(&self, server: &str, digest: &Digest) -> Verdict {
-        let mut named = self
-            .entries
-            .iter()
-            .filter(|entry| entry.server == server && Some(&entry.workspace) == self.workspace.as_ref());
+        let mut named = self.entries.iter().filter(|entry| {
+            entry.server == server && Some(&entry.workspace) == self.workspace.as_ref()
+        });
         match named.next() {
             Some(entry) if entry.digest == *digest => Verdict::Trusted,
             Some(_) => Verdict::Changed,
@@ -113,19 +130,29 @@ impl Trust {
 
     /// Reads, changes and writes under a lock: two programs at once lose nothing of each other.
     fn change(&self, change: impl FnOnce(&str, &mut Vec<Entry>)) -> Result<(), Failure> {
-        let path = self.path.as_ref().map_err(|problem| unusable(problem.clone()))?;
+        let path = self
+            .path
+            .as_ref()
+            .map_err(|problem| unusable(problem.clone()))?;
         let workspace = self.workspace.as_deref();
         let workspace =
             workspace.ok_or_else(|| unusable("the workspace's path is not Unicode".to_owned()))?;
-        let failed = |error: &dyn std::fmt::Display| unusable(format!("{}: {error}", path.display()));
+        let failed =
+            |error: &dyn std::fmt::Display| unusable(format!("{}: {error}", path.display()));
         if let Some(directory) = path.parent() {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            let made = DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory);
             made.map_err(|error| failed(&error))?;
         }
         let _lock = lock(path).map_err(|error| failed(&error))?;
         let mut entries = load(path).map_err(unusable)?;
         change(workspace, &mut entries);
-        let content = Content { version: VERSION, trusted: entries };
+        let content = Content {
+            version: VERSION,
+            trusted: entries,
+        };
         let text = serde_json::to_string_pretty(&content).map_err(|error| failed(&error))?;
         atomic_write(path, format!("{text}\n").as_bytes())
             .map_err(|error| failed(&planwright_engine::with_causes(&error)))
@@ -133,8 +160,11 @@ impl Trust {
 }
 
 fn unusable(problem: String) -> Failure {
-    Failure::new(Exit::Refused, format!("trust cannot be recorded: {problem}"))
-        .hint("PLANWRIGHT_TRUST_FILE names another file")
+    Failure::new(
+        Exit::Refused,
+        format!("trust cannot be recorded: {problem}"),
+    )
+    .hint("PLANWRIGHT_TRUST_FILE names another file")
 }
 
 /// The user's file. One inside the workspace would be a word of the project, so it does not count.
@@ -143,10 +173,15 @@ fn locate(workspace: &Path) -> Result<PathBuf, String> {
     let path = match named.filter(|path| !path.as_os_str().is_empty()) {
         Some(path) if path.is_absolute() => path,
         Some(_) => return Err("PLANWRIGHT_TRUST_FILE is not an absolute path".to_owned()),
-        None => home().ok_or("there is no HOME or XDG_CONFIG_HOME to keep it in")?.join("trust.json"),
+        None => home()
+            .ok_or("there is no HOME or XDG_CONFIG_HOME to keep it in")?
+            .join("trust.json"),
     };
     if is_inside(&path, workspace) {
-        return Err(format!("{} lies in the workspace, where plans can write", path.display()));
+        return Err(format!(
+            "{} lies in the workspace, where plans can write",
+            path.display()
+        ));
     }
     Ok(path)
 }
@@ -164,7 +199,12 @@ fn canonical(path: &Path) -> PathBuf {
 fn lock(path: &Path) -> std::io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&name)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&name)?;
     file.lock()?;
     Ok(file)
 }
@@ -176,18 +216,29 @@ fn load(path: &Path) -> Result<Vec<Entry>, String> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(&error)),
     };
-    let mode = file.metadata().map_err(|error| failed(&error))?.permissions().mode();
+    let mode = file
+        .metadata()
+        .map_err(|error| failed(&error))?
+        .permissions()
+        .mode();
     if mode & 0o022 != 0 {
-        return Err(failed(&"others can write to it, so nothing in it counts (chmod go-w)"));
+        return Err(failed(
+            &"others can write to it, so nothing in it counts (chmod go-w)",
+        ));
     }
     let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    file.take(MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| failed(&error))?;
     if text.len() as u64 > MAX_BYTES {
         return Err(failed(&"it is too large to be a trust file"));
     }
     let content: Content = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     if content.version != VERSION {
-        return Err(failed(&format!("version {} is not known here", content.version)));
+        return Err(failed(&format!(
+            "version {} is not known here",
+            content.version
+        )));
     }
     Ok(content.trusted)
 }

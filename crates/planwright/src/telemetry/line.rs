@@ -1,4 +1,5 @@
-//! One line of the log: bounded, masked, and without anything that could steer a terminal or forge another line.
+//! One line of the log: bounded, masked, and without anything that could steer a terminal or forge
+//! another line.
 
 use super::LogFormat;
 use planwright_core::plan::printable;
@@ -23,7 +24,10 @@ impl Fields {
     }
 
     fn text(&mut self, field: &Field, text: &str) {
-        self.put(field, Value::String(text.chars().take(MAX_TEXT_CHARS).collect()));
+        self.put(
+            field,
+            Value::String(text.chars().take(MAX_TEXT_CHARS).collect()),
+        );
     }
 }
 
@@ -78,15 +82,23 @@ impl Line<'_> {
     }
 
     fn text(self, redactor: Option<&Redactor>) -> String {
-        let mut text = format!("{} {:>5} {}: {}", self.timestamp, self.level, self.target, self.message);
+        let mut text = format!(
+            "{} {:>5} {}: {}",
+            self.timestamp, self.level, self.target, self.message
+        );
         for (name, value) in &self.fields {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             text.extend([" ", name, "=", &value]);
         }
         if let Some(trace) = &self.trace {
             text.extend([" trace=", trace]);
         }
-        let masked = redactor.map_or_else(|| text.clone(), |redactor| redactor.text(&text).into_owned());
+        let masked = redactor.map_or_else(
+            || text.clone(),
+            |redactor| redactor.text(&text).into_owned(),
+        );
         format!("{}\n", printable(&masked))
     }
 
@@ -103,7 +115,9 @@ impl Line<'_> {
         if !self.fields.is_empty() {
             line["fields"] = Value::Object(self.fields);
         }
-        let Some(redactor) = redactor.filter(|redactor| !redactor.is_empty()) else { return written(&line) };
+        let Some(redactor) = redactor.filter(|redactor| !redactor.is_empty()) else {
+            return written(&line);
+        };
         redactor.value(&mut line);
         let text = written(&line);
         if redactor.finds(text.as_bytes()) {
@@ -152,30 +166,54 @@ mod tests {
     fn a_text_line_stays_one_line_and_steers_nothing() {
         let text = line("a\u{9b}b\r\nERROR forged\u{202e}").render(LogFormat::Text, None);
         assert_eq!(text.lines().count(), 1);
-        assert!(text.starts_with("2026-01-02T03:04:05.678Z  WARN planwright: ab"), "{text}");
-        assert!(!text.trim_end().chars().any(|character| character.is_control() || character == '\u{202e}'));
-        assert!(text.contains(" n=3 ") && text.contains("trace=4bf92f35"), "{text}");
+        assert!(
+            text.starts_with("2026-01-02T03:04:05.678Z  WARN planwright: ab"),
+            "{text}"
+        );
+        assert!(
+            !text
+                .trim_end()
+                .chars()
+                .any(|character| character.is_control() || character == '\u{202e}')
+        );
+        assert!(
+            text.contains(" n=3 ") && text.contains("trace=4bf92f35"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_json_line_is_one_object_with_everything_escaped() {
         let text = line("a\u{9b}b\nc\u{202e}").render(LogFormat::Json, None);
         assert_eq!(text.lines().count(), 1);
-        assert!(!text.trim_end().chars().any(|character| character.is_control() || character == '\u{202e}'));
+        assert!(
+            !text
+                .trim_end()
+                .chars()
+                .any(|character| character.is_control() || character == '\u{202e}')
+        );
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["message"], "a\u{9b}b\nc\u{202e}");
-        assert_eq!((&value["level"], &value["fields"]["n"]), (&json!("warn"), &json!(3)));
+        assert_eq!(
+            (&value["level"], &value["fields"]["n"]),
+            (&json!("warn"), &json!(3))
+        );
         assert_eq!(value["traceId"], "4bf92f35-77b3-4da6-a3ce-929d0e0e4736");
     }
 
     #[test]
     fn secrets_are_masked_in_both() {
-        let (name, secret) =
-            (SecretName::new("K").unwrap(), SecretText::new("hunter2hunter2".to_owned()).unwrap());
+        let (name, secret) = (
+            SecretName::new("K").unwrap(),
+            SecretText::new("hunter2hunter2".to_owned()).unwrap(),
+        );
         let redactor = Redactor::new([(&name, &secret)]);
         for format in [LogFormat::Text, LogFormat::Json] {
             let text = line("it was hunter2hunter2").render(format, Some(&redactor));
-            assert!(text.contains("[secret K]") && !redactor.finds(text.as_bytes()), "{text}");
+            assert!(
+                text.contains("[secret K]") && !redactor.finds(text.as_bytes()),
+                "{text}"
+            );
         }
     }
 }

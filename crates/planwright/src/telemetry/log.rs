@@ -24,7 +24,10 @@ pub(super) struct LogLayer {
 
 impl LogLayer {
     pub(super) fn new(format: LogFormat) -> Self {
-        Self { format, clock: SystemClock::default() }
+        Self {
+            format,
+            clock: SystemClock::default(),
+        }
     }
 }
 
@@ -78,7 +81,9 @@ fn inherit<S: Subscriber + for<'a> LookupSpan<'a>>(
     let mut trace = None;
     for span in context.event_scope(event).into_iter().flatten() {
         let extensions = span.extensions();
-        let Some(Fields(around)) = extensions.get::<Fields>() else { continue };
+        let Some(Fields(around)) = extensions.get::<Fields>() else {
+            continue;
+        };
         if let (None, Some(Value::String(found))) = (&trace, around.get(TRACE)) {
             trace = Some(found.clone());
         }

@@ -1,6 +1,7 @@
 //! What the program tells those who operate it: logs on stderr, and spans for a collector.
 //!
-//! Everything passes the same mask as everything else that is shown. Nobody who listens, or does not, changes an outcome.
+//! Everything passes the same mask as everything else that is shown. Nobody who listens, or does
+//! not, changes an outcome.
 
 mod line;
 mod log;
@@ -34,11 +35,18 @@ pub(crate) enum LogFormat {
 /// What was asked for on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LogArgs {
-    /// What is logged on stderr: error, warn, info, debug, trace, or a filter such as `planwright=debug,warn`.
+    /// What is logged on stderr: error, warn, info, debug, trace, or a filter such as
+    /// `planwright=debug,warn`.
     #[arg(long, global = true, env = "PLANWRIGHT_LOG", value_name = "FILTER")]
     log_level: Option<String>,
     /// How lines of the log look.
-    #[arg(long, global = true, env = "PLANWRIGHT_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        global = true,
+        env = "PLANWRIGHT_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
     log_format: LogFormat,
 }
 
@@ -51,7 +59,10 @@ pub(crate) fn mask(redaction: Redaction) {
 }
 
 fn redaction() -> Option<Redaction> {
-    REDACTION.read().unwrap_or_else(PoisonError::into_inner).clone()
+    REDACTION
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }
 
 /// Ends the export when it is dropped: what was recorded is sent, if that needs no long wait.
@@ -71,17 +82,28 @@ impl Drop for Telemetry {
 }
 
 /// Begins to log and to export. Must be called before a runtime is started.
-pub(crate) fn start(args: &LogArgs, service: bool, table: &TelemetryTable) -> Result<Telemetry, Failure> {
+pub(crate) fn start(
+    args: &LogArgs,
+    service: bool,
+    table: &TelemetryTable,
+) -> Result<Telemetry, Failure> {
     static STARTED: OnceLock<()> = OnceLock::new();
     if STARTED.set(()).is_err() {
         return Ok(Telemetry::default());
     }
     let default = if service { SERVICE } else { QUIET };
-    let wanted = args.log_level.as_deref().map(str::trim).filter(|wanted| !wanted.is_empty());
-    let filter = EnvFilter::builder().parse(wanted.unwrap_or(default)).map_err(|error| {
-        Failure::usage(format!("the log filter cannot be read: {error}"))
-            .hint("use error, warn, info, debug or trace, or a list such as `planwright=debug,warn`")
-    })?;
+    let wanted = args
+        .log_level
+        .as_deref()
+        .map(str::trim)
+        .filter(|wanted| !wanted.is_empty());
+    let filter = EnvFilter::builder()
+        .parse(wanted.unwrap_or(default))
+        .map_err(|error| {
+            Failure::usage(format!("the log filter cannot be read: {error}")).hint(
+                "use error, warn, info, debug or trace, or a list such as `planwright=debug,warn`",
+            )
+        })?;
     planwright_engine::telemetry::with_content(table.content);
     let log = LogLayer::new(args.log_format).with_filter(filter);
     #[cfg(feature = "otlp")]

@@ -1,13 +1,14 @@
 //! Spans for a collector, in OpenTelemetry's protocol over HTTP.
 //!
-//! A thread of its own sends them. What cannot be sent is dropped: a collector never slows a run down.
+//! A thread of its own sends them. What cannot be sent is dropped: a collector never slows a run
+//! down.
 
 use super::redaction;
 use super::table::TelemetryTable;
 use crate::exit::Failure;
 use opentelemetry::trace::{
-    SpanContext, SpanId, Status, TraceContextExt as _, TraceFlags, TraceId as OtelTraceId, TraceState,
-    TracerProvider as _,
+    SpanContext, SpanId, Status, TraceContextExt as _, TraceFlags, TraceId as OtelTraceId,
+    TraceState, TracerProvider as _,
 };
 use opentelemetry::{Array, Context, KeyValue, Value};
 use opentelemetry_otlp::{SpanExporter as OtlpExporter, WithExportConfig as _};
@@ -44,19 +45,26 @@ impl Export {
 type Spans<S> = Filtered<OpenTelemetryLayer<S, Tracer>, FilterFn<fn(&Metadata<'_>) -> bool>, S>;
 
 /// The layer that records spans, if anybody wants them.
-pub(super) fn start<S>(table: &TelemetryTable) -> Result<(Option<Export>, Option<Spans<S>>), Failure>
+pub(super) fn start<S>(
+    table: &TelemetryTable,
+) -> Result<(Option<Export>, Option<Spans<S>>), Failure>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    let Some(exporter) = exporter(table)? else { return Ok((None, None)) };
+    let Some(exporter) = exporter(table)? else {
+        return Ok((None, None));
+    };
     let mut resource = Resource::builder();
     if !is_set("OTEL_SERVICE_NAME") {
         resource = resource.with_service_name("planwright");
     }
-    let resource =
-        resource.with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION"))).build();
-    let provider =
-        SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(Masked(exporter)).build();
+    let resource = resource
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .build();
+    let provider = SdkTracerProvider::builder()
+        .with_resource(resource)
+        .with_batch_exporter(Masked(exporter))
+        .build();
     let tracer = provider.tracer("planwright");
     let ours: fn(&Metadata<'_>) -> bool =
         |metadata| metadata.is_span() && metadata.target().starts_with("planwright");
@@ -70,18 +78,23 @@ where
     Ok((Some(Export(provider)), Some(layer)))
 }
 
-/// The exporter, if there is a collector. The environment comes first, as everywhere with OpenTelemetry.
+/// The exporter, if there is a collector. The environment comes first, as everywhere with
+/// OpenTelemetry.
 fn exporter(table: &TelemetryTable) -> Result<Option<OtlpExporter>, Failure> {
-    let named = is_set("OTEL_EXPORTER_OTLP_ENDPOINT") || is_set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-    let off =
-        |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found.eq_ignore_ascii_case(value));
+    let named =
+        is_set("OTEL_EXPORTER_OTLP_ENDPOINT") || is_set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+    let off = |name: &str, value: &str| {
+        std::env::var(name).is_ok_and(|found| found.eq_ignore_ascii_case(value))
+    };
     if off("OTEL_SDK_DISABLED", "true") || off("OTEL_TRACES_EXPORTER", "none") {
         return Ok(None);
     }
     let builder = OtlpExporter::builder().with_http();
     let builder = match &table.otlp_endpoint {
         _ if named => builder,
-        Some(endpoint) => builder.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/'))),
+        Some(endpoint) => {
+            builder.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+        }
         None => return Ok(None),
     };
     planwright_adapters::install_crypto();
@@ -107,14 +120,22 @@ impl Propagation for Places {
         let found = context.span();
         let found = found.span_context();
         let trace = TraceId::from_bytes(found.trace_id().to_bytes())?;
-        TraceParent::new(trace, u64::from_be_bytes(found.span_id().to_bytes()), found.is_sampled())
+        TraceParent::new(
+            trace,
+            u64::from_be_bytes(found.span_id().to_bytes()),
+            found.is_sampled(),
+        )
     }
 
     fn adopt(&self, span: &Span, parent: &TraceParent) {
         let remote = SpanContext::new(
             OtelTraceId::from_bytes(parent.trace.to_bytes()),
             SpanId::from_bytes(parent.span().to_be_bytes()),
-            if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED },
+            if parent.sampled {
+                TraceFlags::SAMPLED
+            } else {
+                TraceFlags::NOT_SAMPLED
+            },
             true,
             TraceState::default(),
         );

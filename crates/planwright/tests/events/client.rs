@@ -34,7 +34,11 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn seq(&self) -> u64 {
-        self.id.as_deref().unwrap_or_else(|| panic!("{self:?} has no id")).parse().unwrap()
+        self.id
+            .as_deref()
+            .unwrap_or_else(|| panic!("{self:?} has no id"))
+            .parse()
+            .unwrap()
     }
 }
 
@@ -50,7 +54,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sends the request and reads the head of the answer. Whatever is no success is read to its end.
+    /// Sends the request and reads the head of the answer. Whatever is no success is read to its
+    /// end.
     pub(crate) async fn open(
         address: SocketAddr,
         path: &str,
@@ -59,7 +64,9 @@ impl Client {
         last: Option<&str>,
     ) -> Result<Self, Answer> {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        let last = last
+            .map(|id| format!("Last-Event-ID: {id}\r\n"))
+            .unwrap_or_default();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\n{last}\r\n"
         );
@@ -68,25 +75,49 @@ impl Client {
         let mut headers = String::new();
         loop {
             let mut line = String::new();
-            let read = timeout(PATIENCE, stream.read_line(&mut line)).await.unwrap().unwrap();
+            let read = timeout(PATIENCE, stream.read_line(&mut line))
+                .await
+                .unwrap()
+                .unwrap();
             if read == 0 || line == "\r\n" {
                 break;
             }
             headers.push_str(&line.to_ascii_lowercase());
         }
-        let status = headers.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or_default();
+        let status = headers
+            .split(' ')
+            .nth(1)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_default();
         let chunked = headers.contains("transfer-encoding: chunked");
-        let client = Self { stream, chunked, status, headers, text: Vec::new(), comments: 0, retry: None };
-        if status == 200 { Ok(client) } else { Err(client.into_answer().await) }
+        let client = Self {
+            stream,
+            chunked,
+            status,
+            headers,
+            text: Vec::new(),
+            comments: 0,
+            retry: None,
+        };
+        if status == 200 {
+            Ok(client)
+        } else {
+            Err(client.into_answer().await)
+        }
     }
 
     pub(crate) async fn into_answer(mut self) -> Answer {
         if self.chunked {
             while self.more().await {}
         } else {
-            let length =
-                self.headers.split("content-length: ").nth(1).and_then(|rest| {
-                    rest.lines().next().and_then(|number| number.trim().parse::<usize>().ok())
+            let length = self
+                .headers
+                .split("content-length: ")
+                .nth(1)
+                .and_then(|rest| {
+                    rest.lines()
+                        .next()
+                        .and_then(|number| number.trim().parse::<usize>().ok())
                 });
             let mut body = vec![0; length.unwrap_or_default()];
             self.stream.read_exact(&mut body).await.unwrap();
@@ -102,11 +133,16 @@ impl Client {
     /// Reads one more chunk. Returns false at the end of the stream, however it ends.
     async fn more(&mut self) -> bool {
         let mut size = String::new();
-        match timeout(PATIENCE, self.stream.read_line(&mut size)).await.expect("nothing came for too long") {
+        match timeout(PATIENCE, self.stream.read_line(&mut size))
+            .await
+            .expect("nothing came for too long")
+        {
             Ok(0) | Err(_) => return false,
             Ok(_) => {}
         }
-        let Ok(size) = usize::from_str_radix(size.trim(), 16) else { return false };
+        let Ok(size) = usize::from_str_radix(size.trim(), 16) else {
+            return false;
+        };
         let mut chunk = vec![0; size + 2];
         if size == 0 || self.stream.read_exact(&mut chunk).await.is_err() {
             return false;

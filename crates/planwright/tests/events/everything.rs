@@ -44,7 +44,13 @@ async fn everything_comes_in_one_order_and_goes_on_from_any_event() {
             None => break,
         }
     }
-    assert_eq!(listed, events.iter().map(|event| event.data.clone()).collect::<Vec<_>>());
+    assert_eq!(
+        listed,
+        events
+            .iter()
+            .map(|event| event.data.clone())
+            .collect::<Vec<_>>()
+    );
     world.stop().await;
 }
 
@@ -53,8 +59,14 @@ async fn only_the_types_that_are_wanted_come() {
     let directory = tempdir().unwrap();
     let world = World::start(directory.path(), EventsOptions::default()).await;
     world.run(chain("plan-a", 2, 0)).await;
-    let mut client = world.listen("/events?types=plan.created,run.*&after=0", None).await;
-    let names: Vec<_> = take(&mut client, 3).await.into_iter().map(|event| event.name).collect();
+    let mut client = world
+        .listen("/events?types=plan.created,run.*&after=0", None)
+        .await;
+    let names: Vec<_> = take(&mut client, 3)
+        .await
+        .into_iter()
+        .map(|event| event.name)
+        .collect();
     assert_eq!(names, ["plan.created", "run.started", "run.completed"]);
     world.stop().await;
 }
@@ -62,14 +74,31 @@ async fn only_the_types_that_are_wanted_come() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_id_that_never_was_begins_anew() {
     let directory = tempdir().unwrap();
-    let options = EventsOptions { max_replay: 3, ..EventsOptions::default() };
+    let options = EventsOptions {
+        max_replay: 3,
+        ..EventsOptions::default()
+    };
     let world = World::start(directory.path(), options).await;
     world.run(chain("plan-a", 2, 0)).await;
-    for (named, reason) in [("1", "too_old"), ("99999", "unknown_id"), ("none", "unknown_id")] {
+    for (named, reason) in [
+        ("1", "too_old"),
+        ("99999", "unknown_id"),
+        ("none", "unknown_id"),
+    ] {
         let mut client = world.listen("/events", Some(named)).await;
         let event = client.next().await.unwrap();
-        assert_eq!((event.name.as_str(), &event.data["reason"]), ("reset", &reason.into()), "{named}");
+        assert_eq!(
+            (event.name.as_str(), &event.data["reason"]),
+            ("reset", &reason.into()),
+            "{named}"
+        );
     }
-    assert_eq!(world.get("/events?after=none", "text/event-stream").await.status, 400);
+    assert_eq!(
+        world
+            .get("/events?after=none", "text/event-stream")
+            .await
+            .status,
+        400
+    );
     world.stop().await;
 }

@@ -43,13 +43,23 @@ impl PlanFiles for NoFiles {
 /// `t.work` takes `ms` and tells `progress` so often.
 fn tools() -> FunctionTools {
     let schema = json!({ "type": "object" });
-    let work = ToolDefinition::new("t", "work", "Works.", schema).with_annotations(Annotations::read_only());
+    let work = ToolDefinition::new("t", "work", "Works.", schema)
+        .with_annotations(Annotations::read_only());
     FunctionTools::new().with(work, |call| async move {
-        let number = |name: &str| call.args.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let number = |name: &str| {
+            call.args
+                .get(name)
+                .and_then(Value::as_u64)
+                .unwrap_or_default()
+        };
         for done in 0..number("progress") {
             let message = Some("on the way".to_owned());
             #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-            call.progress.report(Progress { done: done as f64, total: None, message });
+            call.progress.report(Progress {
+                done: done as f64,
+                total: None,
+                message,
+            });
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         tokio::time::sleep(Duration::from_millis(number("ms"))).await;
@@ -64,8 +74,14 @@ impl World {
     pub(crate) async fn start(directory: &Path, events: EventsOptions) -> Self {
         let store = SqliteStore::open(&directory.join("planwright.db")).unwrap();
         let artifacts = Arc::new(MemoryArtifacts::default());
-        let engine = Engine::builder(Arc::new(tools())).store(Arc::new(store), artifacts).build();
-        let grant = Grant { to: Principal::person("ada"), role: Role::Admin, lifetime: None };
+        let engine = Engine::builder(Arc::new(tools()))
+            .store(Arc::new(store), artifacts)
+            .build();
+        let grant = Grant {
+            to: Principal::person("ada"),
+            role: Role::Admin,
+            lifetime: None,
+        };
         let minted = mint(&grant, engine.environment().clock.now()).unwrap();
         let tokens = Arc::new(MemoryTokens::new());
         tokens.add(&minted.token).await.unwrap();
@@ -90,7 +106,13 @@ impl World {
             let http = http.clone();
             async move { serve(&http, listener, None).await.unwrap() }
         });
-        Self { engine, address, token: minted.text.expose().to_owned(), http, served }
+        Self {
+            engine,
+            address,
+            token: minted.text.expose().to_owned(),
+            http,
+            served,
+        }
     }
 
     /// Stops the service in good order.
@@ -109,10 +131,16 @@ impl World {
 
     /// Asks for a stream.
     pub(crate) async fn listen(&self, path: &str, last: Option<&str>) -> Client {
-        self.try_listen(path, last).await.unwrap_or_else(|answer| panic!("{path}: {answer:?}"))
+        self.try_listen(path, last)
+            .await
+            .unwrap_or_else(|answer| panic!("{path}: {answer:?}"))
     }
 
-    pub(crate) async fn try_listen(&self, path: &str, last: Option<&str>) -> Result<Client, Answer> {
+    pub(crate) async fn try_listen(
+        &self,
+        path: &str,
+        last: Option<&str>,
+    ) -> Result<Client, Answer> {
         Client::open(self.address, path, &self.token, "text/event-stream", last).await
     }
 
@@ -126,28 +154,42 @@ impl World {
 
     /// The events of a plan as one list.
     pub(crate) async fn list(&self, plan: &str) -> Vec<Value> {
-        let answer = self.get(&format!("/plan/{plan}/events"), "application/json").await;
+        let answer = self
+            .get(&format!("/plan/{plan}/events"), "application/json")
+            .await;
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["events"].as_array().unwrap().clone()
     }
 
     pub(crate) async fn propose(&self, document: Value) {
         let document: Document = serde_json::from_value(document).unwrap();
-        self.engine.propose(document, &Principal::person("ada")).await.unwrap();
+        self.engine
+            .propose(document, &Principal::person("ada"))
+            .await
+            .unwrap();
     }
 
     /// Proposes, approves and runs until the run has ended or waits.
     pub(crate) async fn run(&self, document: Value) -> Run {
         let document: Document = serde_json::from_value(document).unwrap();
         let options = RunOptions::new(Principal::person("ada"));
-        self.engine.run_document(document, options).await.unwrap().wait().await.unwrap()
+        self.engine
+            .run_document(document, options)
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap()
     }
 }
 
 /// A plan of `count` steps, one after the other.
 pub(crate) fn chain(id: &str, count: usize, ms: u64) -> Value {
     let step = |number: usize| {
-        let before: Vec<String> = (number > 1).then(|| format!("s{}", number - 1)).into_iter().collect();
+        let before: Vec<String> = (number > 1)
+            .then(|| format!("s{}", number - 1))
+            .into_iter()
+            .collect();
         json!({ "id": format!("s{number}"), "title": format!("step_{number}"), "tool": "t.work",
                 "args": { "ms": ms }, "dependsOn": before })
     };

@@ -38,17 +38,28 @@ fn an_executor_gets_the_instruction_and_calls_tools_through_its_gateway() {
          echo \"{\\\"told\\\": \\\"$instruction\\\", \\\"got\\\": \\\"$result\\\", \\\"scope\\\": $PLANWRIGHT_SCOPE}\"\n",
     );
     let file = plan(&bench, &["demo.echo"]);
-    let said = bench.run(&["run", &file, "--yes", "--trust-project-servers", "--json"]).ends(0);
+    let said = bench
+        .run(&["run", &file, "--yes", "--trust-project-servers", "--json"])
+        .ends(0);
     let result = said.json();
     assert_eq!(
         *value_of(&result, "work"),
         json!({"told": "use seven", "got": "from outside", "scope": ["demo.echo"]})
     );
-    let turns: Vec<Value> =
-        bench.log("p").into_iter().filter(|entry| entry["kind"] == "agent_turn").collect();
+    let turns: Vec<Value> = bench
+        .log("p")
+        .into_iter()
+        .filter(|entry| entry["kind"] == "agent_turn")
+        .collect();
     assert_eq!(turns.len(), 1);
     assert_eq!(turns[0]["calls"][0]["tool"], "demo.echo");
-    assert!(turns[0]["calls"][0]["run"].as_str().unwrap().starts_with("run_"), "{turns:#?}");
+    assert!(
+        turns[0]["calls"][0]["run"]
+            .as_str()
+            .unwrap()
+            .starts_with("run_"),
+        "{turns:#?}"
+    );
 }
 
 #[test]
@@ -60,26 +71,42 @@ fn what_is_outside_the_scope_is_refused_at_the_gateway_too() {
     let error = result["steps"][1]["error"].to_string();
     assert!(!bench.path("x").exists(), "{said:#?}");
     assert!(error.contains("executor_failed"), "{said:#?}");
-    let turn = bench.log("p").into_iter().find(|entry| entry["kind"] == "agent_turn").unwrap();
+    let turn = bench
+        .log("p")
+        .into_iter()
+        .find(|entry| entry["kind"] == "agent_turn")
+        .unwrap();
     let message = turn["calls"][0]["refused"]["message"].as_str().unwrap();
-    assert_eq!(message, "Tool write_file not available in plan scope. Only [demo.echo] are available.");
+    assert_eq!(
+        message,
+        "Tool write_file not available in plan scope. Only [demo.echo] are available."
+    );
 }
 
 #[test]
 fn a_call_that_needs_a_person_waits_for_one_while_the_executor_does() {
-    let bench = bench("$1 call append_file --args '{\"path\": \"effects.txt\", \"content\": \"once\"}'\n");
+    let bench =
+        bench("$1 call append_file --args '{\"path\": \"effects.txt\", \"content\": \"once\"}'\n");
     let file = plan(&bench, &["demo.echo", "append_file"]);
     let running = bench.start(&["run", &file, "--yes", "--trust-project-servers"]);
     let asked = || {
-        let turn = bench.log("p").into_iter().find(|entry| entry["kind"] == "agent_turn")?;
+        let turn = bench
+            .log("p")
+            .into_iter()
+            .find(|entry| entry["kind"] == "agent_turn")?;
         let run = turn["calls"][0]["run"].as_str()?.to_owned();
-        let request = bench.log(&run).into_iter().find(|entry| entry["kind"] == "approval_requested")?;
+        let request = bench
+            .log(&run)
+            .into_iter()
+            .find(|entry| entry["kind"] == "approval_requested")?;
         Some((run, request["call"]["digest"].as_str()?.to_owned()))
     };
     wait_until("the call is asked about", || asked().is_some());
     assert!(!bench.path("effects.txt").exists());
     let (run, digest) = asked().unwrap();
-    bench.run(&["approve", &run, "--step", "call", "--digest", &digest]).ends(0);
+    bench
+        .run(&["approve", &run, "--step", "call", "--digest", &digest])
+        .ends(0);
     running.wait().ends(0);
     assert_eq!(bench.read("effects.txt"), "once");
 }
@@ -88,7 +115,9 @@ fn a_call_that_needs_a_person_waits_for_one_while_the_executor_does() {
 fn an_executor_that_fails_says_why_and_one_that_hangs_is_stopped() {
     let failing = bench("echo broken >&2\nexit 3\n");
     let file = plan(&failing, &["demo.echo"]);
-    let said = failing.run(&["run", &file, "--yes", "--trust-project-servers"]).ends(1);
+    let said = failing
+        .run(&["run", &file, "--yes", "--trust-project-servers"])
+        .ends(1);
     assert!(said.out.contains("exited with code 3: broken"), "{said:#?}");
 
     let hanging = bench("sleep 600 & echo $! > pid; wait\n");
@@ -126,7 +155,10 @@ print(json.dumps({
 "#;
     let bench = Bench::new();
     bench.write("worker.py", script);
-    bench.write("planwright.toml", "[executors.worker]\ncommand = [\"python3\", \"worker.py\"]\n");
+    bench.write(
+        "planwright.toml",
+        "[executors.worker]\ncommand = [\"python3\", \"worker.py\"]\n",
+    );
     let file = plan(&bench, &["demo.echo"]);
     let mut command = bench.command(&["run", &file, "--yes", "--trust-project-servers", "--json"]);
     let output = command.env("SECRET_KEY", "hidden").output().unwrap();
@@ -142,7 +174,9 @@ print(json.dumps({
 fn an_executor_that_a_project_brings_needs_trust_and_one_that_is_not_there_is_named() {
     let bench = bench("echo never > ran\n");
     let file = plan(&bench, &["demo.echo"]);
-    let said = bench.run(&["run", &file, "--yes"]).complains(3, "needs the executor `worker`");
+    let said = bench
+        .run(&["run", &file, "--yes"])
+        .complains(3, "needs the executor `worker`");
     assert!(said.err.contains("--trust-project-servers"), "{said:#?}");
     assert!(!bench.path("ran").exists());
     // The user's own file needs none.
@@ -161,23 +195,45 @@ fn trust_in_an_executor_is_bound_to_its_launch_line() {
     // Inside the workspace trust would be a word of the project.
     let elsewhere = tempfile::tempdir().unwrap();
     let kept = elsewhere.path().join("trust.json");
-    let ran = |args: &[&str]| said(bench.command(args).env("PLANWRIGHT_TRUST_FILE", &kept).output().unwrap());
+    let ran = |args: &[&str]| {
+        said(
+            bench
+                .command(args)
+                .env("PLANWRIGHT_TRUST_FILE", &kept)
+                .output()
+                .unwrap(),
+        )
+    };
     let trusted = || {
         let listed = ran(&["executors", "--json"]).ends(0).json();
         assert_eq!(listed.as_array().unwrap().len(), 1);
-        assert_eq!((&listed[0]["name"], &listed[0]["command"][1]), (&json!("worker"), &json!("worker.sh")));
+        assert_eq!(
+            (&listed[0]["name"], &listed[0]["command"][1]),
+            (&json!("worker"), &json!("worker.sh"))
+        );
         listed[0]["trusted"].as_bool().unwrap()
     };
     assert!(!trusted());
     let said = ran(&["run", &file, "--yes"]).complains(3, "needs the executor `worker`");
-    assert!(said.err.contains("planwright executors trust worker"), "{said:#?}");
+    assert!(
+        said.err.contains("planwright executors trust worker"),
+        "{said:#?}"
+    );
     ran(&["executors", "trust", "worker"]).complains(3, "a person has to see this");
     ran(&["executors", "trust", "wroker"]).complains(2, "no file describes an executor `wroker`");
     let said = ran(&["executors", "trust", "worker", "--yes"]).ends(0);
-    for words in ["command     \"sh\"", "`worker.sh` is a file of this project", "digest      sha256:"] {
+    for words in [
+        "command     \"sh\"",
+        "`worker.sh` is a file of this project",
+        "digest      sha256:",
+    ] {
         assert!(said.err.contains(words), "{words:?} is not in {}", said.err);
     }
-    assert!(said.out.contains("worker  trusted  sha256:"), "{}", said.out);
+    assert!(
+        said.out.contains("worker  trusted  sha256:"),
+        "{}",
+        said.out
+    );
     assert!(trusted());
     ran(&["run", "p", "--yes"]).ends(0);
     assert_eq!(bench.read("ran"), "x\n");
@@ -185,15 +241,23 @@ fn trust_in_an_executor_is_bound_to_its_launch_line() {
     let config = bench.read("planwright.toml");
     bench.write("planwright.toml", &config.replace("= 60", "= 61"));
     assert!(trusted());
-    bench.write("planwright.toml", &config.replace("worker.sh\"", "worker.sh\", \"--more\""));
+    bench.write(
+        "planwright.toml",
+        &config.replace("worker.sh\"", "worker.sh\", \"--more\""),
+    );
     let said = ran(&["executors", "list"]).ends(0);
-    assert!(said.out.contains("untrusted") && said.out.contains("launch line changed"), "{}", said.out);
+    assert!(
+        said.out.contains("untrusted") && said.out.contains("launch line changed"),
+        "{}",
+        said.out
+    );
     ran(&["run", "p", "--yes"]).complains(3, "needs the executor `worker`");
     assert_eq!(bench.read("ran"), "x\n");
     bench.write("planwright.toml", &config);
     ran(&["executors", "untrust", "worker"]).ends(0);
     assert!(!trusted());
-    // What the user wrote down needs no more words, and wins over what a project says under the same name.
+    // What the user wrote down needs no more words, and wins over what a project says under the
+    // same name.
     bench.write(
         ".config/planwright/planwright.toml",
         "[executors.worker]\ncommand = [\"sh\", \"worker.sh\"]\n",
@@ -215,17 +279,26 @@ fn steps_that_name_an_operation_are_instructions_for_an_executor() {
         .to_string(),
     );
     bench.run(&["import", "plan.json"]).ends(0);
-    let said = bench.run(&["run", "invoice", "--dry-run", "--json"]).ends(0);
+    let said = bench
+        .run(&["run", "invoice", "--dry-run", "--json"])
+        .ends(0);
     let args = &said.json()["steps"][0]["args"];
     assert_eq!(
         (&args["tools"], &args["maxTurns"], &args["maxCalls"]),
         (&json!(["read_file"]), &json!(20), &json!(50))
     );
     let said = bench.run(&["validate", "invoice"]).ends(0);
-    assert!(format!("{}{}", said.out, said.err).contains("W0157"), "{said:#?}");
+    assert!(
+        format!("{}{}", said.out, said.err).contains("W0157"),
+        "{said:#?}"
+    );
     let digest = bench.digest("invoice");
-    bench.run(&["approve", "invoice", "--digest", &digest]).ends(0);
-    bench.run(&["run", "invoice"]).complains(3, "needs a model for the executor and none is configured");
+    bench
+        .run(&["approve", "invoice", "--digest", &digest])
+        .ends(0);
+    bench
+        .run(&["run", "invoice"])
+        .complains(3, "needs a model for the executor and none is configured");
 }
 
 #[test]
@@ -233,10 +306,14 @@ fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
     let said = |args: Value| Reply::calls([("local.append_file", args)]);
     let line = json!({"path": "book.txt", "content": "${secret.KEY} 42 EUR\n"});
     let provider = Provider::scripted([
-        // The first call fails, the model sees why and does better; then it wants what it may not have.
+        // The first call fails, the model sees why and does better; then it wants what it may not
+        // have.
         Reply::calls([("local.read_file", json!({"path": "bill.txt"}))]),
         Reply::calls([("local.read_file", json!({"path": "invoice.txt"}))]),
-        Reply::calls([("local.write_file", json!({"path": "other.txt", "content": "x"}))]),
+        Reply::calls([(
+            "local.write_file",
+            json!({"path": "other.txt", "content": "x"}),
+        )]),
         Reply::text("42 EUR"),
         said(line),
         Reply::text("booked").using(70, 30, 0),
@@ -254,21 +331,35 @@ fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
     );
     bench.run(&["import", "plan.json"]).ends(0);
     // Nobody has said that calls which change something may be made: each is asked about.
-    let waits = bench.run(&["run", "invoice", "--yes", "--json"]).ends(4).json();
+    let waits = bench
+        .run(&["run", "invoice", "--yes", "--json"])
+        .ends(4)
+        .json();
     assert_eq!(waits["status"], "waiting", "{waits:#}");
     assert_eq!(bench.read("book.txt"), "");
-    let turns: Vec<Value> =
-        bench.log("invoice").into_iter().filter(|entry| entry["kind"] == "agent_turn").collect();
+    let turns: Vec<Value> = bench
+        .log("invoice")
+        .into_iter()
+        .filter(|entry| entry["kind"] == "agent_turn")
+        .collect();
     let refused = &turns[2]["calls"][0]["refused"]["message"];
-    let only =
-        "Tool local.write_file not available in plan scope. Only [read_file, append_file] are available.";
+    let only = "Tool local.write_file not available in plan scope. Only [read_file, append_file] are available.";
     assert_eq!(refused, only);
     let run = turns[4]["calls"][0]["run"].as_str().unwrap();
-    let request = bench.log(run).into_iter().find(|entry| entry["kind"] == "approval_requested").unwrap();
+    let request = bench
+        .log(run)
+        .into_iter()
+        .find(|entry| entry["kind"] == "approval_requested")
+        .unwrap();
     let digest = request["call"]["digest"].as_str().unwrap();
-    bench.run(&["approve", "invoice", "--step", "2/call", "--digest", digest]).ends(0);
+    bench
+        .run(&["approve", "invoice", "--step", "2/call", "--digest", digest])
+        .ends(0);
     let done = bench.run(&["resume", "invoice", "--json"]).ends(0).json();
-    assert_eq!((value_of(&done, "1"), value_of(&done, "2")), (&json!("42 EUR"), &json!("booked")));
+    assert_eq!(
+        (value_of(&done, "1"), value_of(&done, "2")),
+        (&json!("42 EUR"), &json!("booked"))
+    );
     // What a model writes is text: nothing in it is a reference.
     assert_eq!(bench.read("book.txt"), "${secret.KEY} 42 EUR\n");
     assert!(!bench.path("other.txt").exists());
@@ -277,5 +368,7 @@ fn a_plan_of_descriptions_is_carried_out_by_a_model_within_its_scope() {
 
 #[test]
 fn call_outside_of_an_executor_says_what_it_is_for() {
-    Bench::new().run(&["call", "demo.echo"]).complains(2, "PLANWRIGHT_GATEWAY");
+    Bench::new()
+        .run(&["call", "demo.echo"])
+        .complains(2, "PLANWRIGHT_GATEWAY");
 }

@@ -4,7 +4,10 @@ use crate::workbench::{Bench, call, echo, effect};
 use serde_json::{Value, json};
 
 fn ran(bench: &Bench) {
-    let plan = bench.plan("p", json!([effect("a", &[]), echo("b", "MARK-THIS-VALUE", &["a"])]));
+    let plan = bench.plan(
+        "p",
+        json!([effect("a", &[]), echo("b", "MARK-THIS-VALUE", &["a"])]),
+    );
     bench.run(&["run", &plan, "--yes"]).ends(0);
 }
 
@@ -22,7 +25,10 @@ fn a_sound_store_is_said_to_be_sound() {
         (&json!(true), &json!(2), &json!([]))
     );
     assert_eq!(result["entries"], 3 + 6);
-    assert_eq!(bench.run(&["verify", "p", "--json"]).ends(0).json()["streams"], 2);
+    assert_eq!(
+        bench.run(&["verify", "p", "--json"]).ends(0).json()["streams"],
+        2
+    );
 }
 
 /// Moves everything from the log into the database file, then changes one byte of a recorded value.
@@ -30,8 +36,13 @@ fn tamper(bench: &Bench) {
     let mut changed = false;
     for name in [".plans/planwright.db", ".plans/planwright.db-wal"] {
         let path = bench.path(name);
-        let Ok(mut bytes) = std::fs::read(&path) else { continue };
-        while let Some(at) = bytes.windows(15).position(|window| window == b"MARK-THIS-VALUE") {
+        let Ok(mut bytes) = std::fs::read(&path) else {
+            continue;
+        };
+        while let Some(at) = bytes
+            .windows(15)
+            .position(|window| window == b"MARK-THIS-VALUE")
+        {
             bytes[at] = b'D';
             changed = true;
         }
@@ -83,26 +94,46 @@ fn a_lost_tail_of_the_journal_is_noticed_by_the_exported_session() {
     bench.write(".plans/p/session.jsonl", &format!("{session}{last}\n"));
     let result = bench.run(&["verify", "--json"]);
     assert_eq!(result.code, 5);
-    assert_eq!(result.json()["findings"][0]["place"], ".plans/p/session.jsonl");
+    assert_eq!(
+        result.json()["findings"][0]["place"],
+        ".plans/p/session.jsonl"
+    );
     // A session that ends earlier proves less, but nothing wrong.
-    bench.write(".plans/p/session.jsonl", &format!("{}\n", lines[..3].join("\n")));
+    bench.write(
+        ".plans/p/session.jsonl",
+        &format!("{}\n", lines[..3].join("\n")),
+    );
     verified(&bench);
 }
 
 #[test]
 fn a_changed_or_missing_artifact_is_found() {
     let bench = Bench::new();
-    let plan = bench.plan("p", json!([call("a", "demo.random_bytes", json!({ "n": 200_000 }), &[])]));
+    let plan = bench.plan(
+        "p",
+        json!([call("a", "demo.random_bytes", json!({ "n": 200_000 }), &[])]),
+    );
     bench.run(&["run", &plan]).ends(0);
     verified(&bench);
     let artifacts = bench.path(".plans/planwright.db-artifacts");
-    let path = std::fs::read_dir(&artifacts).unwrap().next().unwrap().unwrap().path();
+    let path = std::fs::read_dir(&artifacts)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     std::fs::write(&path, "other bytes").unwrap();
     assert_eq!(bench.run(&["verify", "--json"]).code, 5);
     std::fs::remove_file(&path).unwrap();
     let said = bench.run(&["verify", "--json"]);
     assert_eq!(said.code, 5);
-    assert!(said.json()["findings"][0]["message"].as_str().unwrap().contains("missing"), "{said:#?}");
+    assert!(
+        said.json()["findings"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("missing"),
+        "{said:#?}"
+    );
 }
 
 #[test]
@@ -110,7 +141,13 @@ fn the_files_of_a_plan_follow_its_journal() {
     use std::os::unix::fs::PermissionsExt as _;
     let bench = Bench::new();
     ran(&bench);
-    let mode = |name: &str| std::fs::metadata(bench.path(name)).unwrap().permissions().mode() & 0o777;
+    let mode = |name: &str| {
+        std::fs::metadata(bench.path(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
     assert_eq!(mode(".plans"), 0o700);
     assert_eq!(mode(".plans/p"), 0o700);
     for name in ["plan.json", "plan.md", "session.jsonl"] {

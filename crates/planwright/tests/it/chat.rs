@@ -25,7 +25,10 @@ fn chat(bench: &Bench, args: &[&str], lines: &str) -> Said {
 }
 
 fn typed(mut command: std::process::Command, lines: &str) -> Said {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // Whoever has heard enough reads no further.
     drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
@@ -34,29 +37,54 @@ fn typed(mut command: std::process::Command, lines: &str) -> Said {
 
 /// The only conversation of a workspace.
 fn conversation(bench: &Bench) -> Option<String> {
-    let listed = bench.run(&["list", "--label", "chat", "--json"]).ends(0).json();
-    listed.as_array().unwrap().first().map(|plan| plan["id"].as_str().unwrap().to_owned())
+    let listed = bench
+        .run(&["list", "--label", "chat", "--json"])
+        .ends(0)
+        .json();
+    listed
+        .as_array()
+        .unwrap()
+        .first()
+        .map(|plan| plan["id"].as_str().unwrap().to_owned())
 }
 
 fn append(text: &str) -> Reply {
-    Reply::calls([("local__append_file", json!({ "path": "effects.txt", "content": format!("{text}\n") }))])
+    Reply::calls([(
+        "local__append_file",
+        json!({ "path": "effects.txt", "content": format!("{text}\n") }),
+    )])
 }
 
 /// What the model was told in the last message of a request.
 fn last_message(provider: &Provider, request: usize) -> Value {
-    provider.asked()[request].body["messages"].as_array().unwrap().last().unwrap().clone()
+    provider.asked()[request].body["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone()
 }
 
-const APPENDING_IS_ALLOWED: &str = "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"allow\"\n";
+const APPENDING_IS_ALLOWED: &str =
+    "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"allow\"\n";
 
 #[test]
 fn what_the_model_says_is_data_and_everything_else_is_talk() {
     let (bench, provider) = bench([Reply::text("Hello there."), Reply::text("Still\nhere.")]);
     let said = chat(&bench, &[], "hi ${HOME}\nare you there?\n").ends(0);
     assert_eq!(said.out, "Hello there.\nStill\nhere.\n");
-    assert!(said.err.contains("240 tokens (200 in, 40 out), 0 calls"), "{}", said.err);
+    assert!(
+        said.err.contains("240 tokens (200 in, 40 out), 0 calls"),
+        "{}",
+        said.err
+    );
     let id = conversation(&bench).unwrap();
-    assert!(said.err.contains(&format!("planwright chat --resume {id} goes on")), "{}", said.err);
+    assert!(
+        said.err
+            .contains(&format!("planwright chat --resume {id} goes on")),
+        "{}",
+        said.err
+    );
     // The person's words arrive as they were typed, and the whole conversation with them.
     let messages = provider.asked()[1].body["messages"].clone();
     let texts: Vec<&str> = messages
@@ -69,18 +97,34 @@ fn what_the_model_says_is_data_and_everything_else_is_talk() {
     assert_eq!(texts, ["hi ${HOME}", "Hello there.", "are you there?"]);
     // It is a plan like any other, and left out of the list of plans.
     assert_eq!(bench.run(&["list", "--json"]).ends(0).json(), json!([]));
-    assert_eq!(bench.run(&["list", "--all", "--json"]).ends(0).json()[0]["id"], id.as_str());
+    assert_eq!(
+        bench.run(&["list", "--all", "--json"]).ends(0).json()[0]["id"],
+        id.as_str()
+    );
 }
 
 #[test]
 fn a_conversation_goes_on_where_it_was() {
-    let (bench, provider) = bench([Reply::text("I will remember 42."), Reply::text("It was 42.")]);
+    let (bench, provider) = bench([
+        Reply::text("I will remember 42."),
+        Reply::text("It was 42."),
+    ]);
     chat(&bench, &[], "remember 42\n").ends(0);
     let id = conversation(&bench).unwrap();
     let said = chat(&bench, &["--resume", &id], "what was it?\n").ends(0);
     assert_eq!(said.out, "I will remember 42.\nIt was 42.\n");
-    assert!(said.err.contains("240 tokens"), "what went before is counted: {}", said.err);
-    assert_eq!(provider.asked()[1].body["messages"].as_array().unwrap().len(), 4);
+    assert!(
+        said.err.contains("240 tokens"),
+        "what went before is counted: {}",
+        said.err
+    );
+    assert_eq!(
+        provider.asked()[1].body["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
     bench.plan("other", json!([]));
     bench.run(&["import", "other.json"]).ends(0);
     chat(&bench, &["--resume", "other"], "").complains(2, "is no conversation");
@@ -89,13 +133,26 @@ fn a_conversation_goes_on_where_it_was() {
 #[test]
 fn calls_that_only_read_are_made_and_shown() {
     let call = Reply::calls([("local__read_file", json!({ "path": "note.txt" }))]);
-    let (bench, provider) = bench([call.saying("Let me look."), Reply::text("It says: buy milk.")]);
+    let (bench, provider) = bench([
+        call.saying("Let me look."),
+        Reply::text("It says: buy milk."),
+    ]);
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &[], "what is in the note?\n").ends(0);
     assert_eq!(said.out, "Let me look.\nIt says: buy milk.\n");
-    assert!(said.err.contains("→ local.read_file {\"path\":\"note.txt\"}  allowed"), "{}", said.err);
+    assert!(
+        said.err
+            .contains("→ local.read_file {\"path\":\"note.txt\"}  allowed"),
+        "{}",
+        said.err
+    );
     assert!(said.err.contains("✓ local.read_file  "), "{}", said.err);
-    assert!(last_message(&provider, 1)["content"].as_str().unwrap().contains("buy milk"));
+    assert!(
+        last_message(&provider, 1)["content"]
+            .as_str()
+            .unwrap()
+            .contains("buy milk")
+    );
 }
 
 #[test]
@@ -103,10 +160,21 @@ fn what_changes_something_waits_for_a_person_and_is_done_once() {
     let (bench, provider) = bench([append("once"), Reply::text("Done.")]);
     let said = chat(&bench, &[], "note it\n").ends(4);
     assert!(said.err.contains("→ local.append_file"), "{}", said.err);
-    assert!(said.err.contains("asks: an executor wants this call"), "{}", said.err);
+    assert!(
+        said.err.contains("asks: an executor wants this call"),
+        "{}",
+        said.err
+    );
     assert!(!bench.path("effects.txt").exists());
-    let hint = said.err.lines().find_map(|line| line.strip_prefix("hint: planwright approve ")).unwrap();
-    let approve: Vec<&str> = ["approve"].into_iter().chain(hint.split_whitespace()).collect();
+    let hint = said
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("hint: planwright approve "))
+        .unwrap();
+    let approve: Vec<&str> = ["approve"]
+        .into_iter()
+        .chain(hint.split_whitespace())
+        .collect();
     bench.run(&approve).ends(0);
     let id = conversation(&bench).unwrap();
     let said = chat(&bench, &["--resume", &id], "").ends(0);
@@ -121,10 +189,18 @@ fn the_service_leaves_conversations_out_but_not_what_they_wait_for() {
     chat(&bench, &[], "hi\n").ends(0);
     let idle = conversation(&bench).unwrap();
     chat(&bench, &[], "note it\n").ends(4);
-    bench.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]));
+    bench.plan(
+        "p",
+        json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]),
+    );
     bench.run(&["import", "p.json"]).ends(0);
-    let token = ["token", "create", "--role", "viewer", "--kind", "person", "--name", "ada", "--json"];
-    let bearer = format!("Bearer {}", bench.run(&token).ends(0).json()["token"].as_str().unwrap());
+    let token = [
+        "token", "create", "--role", "viewer", "--kind", "person", "--name", "ada", "--json",
+    ];
+    let bearer = format!(
+        "Bearer {}",
+        bench.run(&token).ends(0).json()["token"].as_str().unwrap()
+    );
     let served = Served::start(bench.command(&["serve", "--listen", ":0", "--json"]));
     let listed = |path: &str| {
         let answer = served.get(path, &[("authorization", bearer.as_str())]);
@@ -134,7 +210,10 @@ fn the_service_leaves_conversations_out_but_not_what_they_wait_for() {
     };
     let ids = |path: &str| {
         let plans = listed(path);
-        plans.iter().map(|plan| plan["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        plans
+            .iter()
+            .map(|plan| plan["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(ids("/plan"), ["p"]);
     assert_eq!(ids("/plan?status=waiting"), [""; 0]);
@@ -144,30 +223,49 @@ fn the_service_leaves_conversations_out_but_not_what_they_wait_for() {
     assert_eq!(ids("/plan?label=chat&limit=1").len(), 1);
     let kinds = |path: &str| {
         let waiting = listed(path);
-        let kinds = waiting.iter().map(|item| item["kind"].as_str().unwrap().to_owned());
-        kinds.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        let kinds = waiting
+            .iter()
+            .map(|item| item["kind"].as_str().unwrap().to_owned());
+        kinds
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
     };
     // The call that the model wants is there; whose turn it is in the other conversation is not.
     assert_eq!(kinds("/approvals"), ["plan", "step"]);
-    let call = listed("/approvals").into_iter().find(|item| item["kind"] == "step").unwrap();
-    assert!(call["planId"] != idle.as_str() && call["step"] == "call", "{call}");
+    let call = listed("/approvals")
+        .into_iter()
+        .find(|item| item["kind"] == "step")
+        .unwrap();
+    assert!(
+        call["planId"] != idle.as_str() && call["step"] == "call",
+        "{call}"
+    );
     assert_eq!(kinds("/approvals?all=true"), ["input", "plan", "step"]);
 }
 
 #[test]
 fn a_person_is_shown_the_call_and_says_yes_or_no() {
-    for (answer, effects, told) in
-        [("y\n", "once\n", "Result of"), ("n\n", "", "said no"), ("\n", "", "said no")]
-    {
+    for (answer, effects, told) in [
+        ("y\n", "once\n", "Result of"),
+        ("n\n", "", "said no"),
+        ("\n", "", "said no"),
+    ] {
         let (bench, provider) = bench([append("once"), Reply::text("As you wish.")]);
         let mut terminal = Terminal::start(&bench, &["chat"]);
         terminal.wait_for("› ");
         terminal.types("note it\n");
         terminal.wait_for("Make this call? [y/N]");
-        for words in
-            ["step call wants to call local.append_file", "\"content\": \"once\\n\"", "call digest sha256:"]
-        {
-            assert!(terminal.seen().contains(words), "{words:?} is not in {}", terminal.seen());
+        for words in [
+            "step call wants to call local.append_file",
+            "\"content\": \"once\\n\"",
+            "call digest sha256:",
+        ] {
+            assert!(
+                terminal.seen().contains(words),
+                "{words:?} is not in {}",
+                terminal.seen()
+            );
         }
         terminal.types(answer);
         wait_until("the answer", || provider.asked().len() == 2);
@@ -175,7 +273,10 @@ fn a_person_is_shown_the_call_and_says_yes_or_no() {
         terminal.types("/quit\n");
         assert_eq!(terminal.ends(), Some(0));
         assert_eq!(bench.read("effects.txt"), effects);
-        let heard = last_message(&provider, 1)["content"].as_str().unwrap().to_owned();
+        let heard = last_message(&provider, 1)["content"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         assert!(heard.contains(told), "{answer:?}: {heard}");
     }
 }
@@ -184,25 +285,40 @@ fn a_person_is_shown_the_call_and_says_yes_or_no() {
 fn what_policy_denies_and_what_is_not_offered_is_refused() {
     let unknown = Reply::calls([("local__format_disk", json!({}))]);
     let outside = Reply::calls([("demo__echo", json!({ "value": 1 }))]);
-    let provider = Provider::scripted([append("never"), unknown, outside, Reply::text("I cannot.")]);
-    let rule =
-        "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"deny\"\nreason = \"read only today\"\n";
+    let provider =
+        Provider::scripted([append("never"), unknown, outside, Reply::text("I cannot.")]);
+    let rule = "[[policy.rules]]\ntool = \"local.append_file\"\nthen = \"deny\"\nreason = \"read only today\"\n";
     let (bench, provider) = configured(provider, rule);
     let said = chat(&bench, &["--server", "local"], "note it\n").ends(0);
     assert_eq!(said.out, "I cannot.\n");
     assert_eq!(said.err.matches("  refused: ").count(), 3, "{}", said.err);
-    assert!(said.err.contains("not available in plan scope"), "{}", said.err);
-    assert!(last_message(&provider, 1)["content"].as_str().unwrap().contains("read only today"));
+    assert!(
+        said.err.contains("not available in plan scope"),
+        "{}",
+        said.err
+    );
+    assert!(
+        last_message(&provider, 1)["content"]
+            .as_str()
+            .unwrap()
+            .contains("read only today")
+    );
     assert!(!bench.path("effects.txt").exists());
 }
 
 #[test]
 fn what_steers_a_terminal_is_taken_out_of_everything_shown() {
     let hostile = Reply::calls([("local__read_file", json!({ "path": "\u{1b}[2J\u{202e}x" }))]);
-    let (bench, _provider) = bench([hostile, Reply::text("a\u{1b}]0;owned\u{7}b\u{9b}31mc\r\u{200b}d")]);
+    let (bench, _provider) = bench([
+        hostile,
+        Reply::text("a\u{1b}]0;owned\u{7}b\u{9b}31mc\r\u{200b}d"),
+    ]);
     let said = chat(&bench, &[], "hi\n").ends(0);
     for text in [&said.out, &said.err] {
-        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{200b}', '\r']), "{text:?}");
+        assert!(
+            !text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}', '\u{200b}', '\r']),
+            "{text:?}"
+        );
     }
     assert_eq!(said.out, "a]0;ownedb31mc d\n");
 }
@@ -213,27 +329,66 @@ fn with_json_every_event_is_a_line() {
     let (bench, _provider) = bench([call, Reply::text("milk"), Reply::status(500, "{}")]);
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &["--json"], "look\n/cost\n/nosuch\nand now?\n").ends(7);
-    let events: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let names: Vec<&str> =
-        events.iter().map(|event| event["event"].as_str().unwrap_or("(document)")).collect();
-    let expected =
-        ["call", "result", "delta", "delta", "answer", "(document)", "error", "error", "answer", "end"];
+    let events: Vec<Value> = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = events
+        .iter()
+        .map(|event| event["event"].as_str().unwrap_or("(document)"))
+        .collect();
+    let expected = [
+        "call",
+        "result",
+        "delta",
+        "delta",
+        "answer",
+        "(document)",
+        "error",
+        "error",
+        "answer",
+        "end",
+    ];
     assert_eq!(names, expected, "{events:#?}");
-    assert_eq!((&events[0]["verdict"], &events[1]["ok"]), (&json!("allowed"), &json!(true)));
+    assert_eq!(
+        (&events[0]["verdict"], &events[1]["ok"]),
+        (&json!("allowed"), &json!(true))
+    );
     assert_eq!(events[4]["text"], "milk");
     assert_eq!(events[5]["tokens"], 240);
-    assert!(events[7]["error"].as_str().unwrap().contains("scripted/model"), "{}", events[7]);
-    assert_eq!(events[9]["planId"].as_str(), conversation(&bench).as_deref());
+    assert!(
+        events[7]["error"]
+            .as_str()
+            .unwrap()
+            .contains("scripted/model"),
+        "{}",
+        events[7]
+    );
+    assert_eq!(
+        events[9]["planId"].as_str(),
+        conversation(&bench).as_deref()
+    );
 }
 
 #[test]
 fn a_provider_that_fails_ends_no_conversation() {
-    let (bench, provider) =
-        bench([Reply::status(500, "{}"), Reply::text("Here I am."), Reply::text("cut").cut(2)]);
+    let (bench, provider) = bench([
+        Reply::status(500, "{}"),
+        Reply::text("Here I am."),
+        Reply::text("cut").cut(2),
+    ]);
     let said = chat(&bench, &[], "hi\nonce more\n").ends(0);
-    assert!(said.err.contains("error: ") && said.out.ends_with("Here I am.\n"), "{said:?}");
+    assert!(
+        said.err.contains("error: ") && said.out.ends_with("Here I am.\n"),
+        "{said:?}"
+    );
     assert_eq!(
-        provider.asked()[1].body["messages"].as_array().unwrap().last().unwrap()["content"],
+        provider.asked()[1].body["messages"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()["content"],
         "once more"
     );
     let id = conversation(&bench).unwrap();
@@ -263,7 +418,10 @@ fn ctrl_c_ends_the_answer_and_the_chat_goes_on() {
     terminal.types("/quit\n");
     assert_eq!(terminal.ends(), Some(0));
     let messages = provider.asked()[1].body["messages"].clone();
-    assert!(messages.to_string().contains("[interrupted by the user]"), "{messages}");
+    assert!(
+        messages.to_string().contains("[interrupted by the user]"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -280,7 +438,11 @@ fn an_answer_that_is_interrupted_counts_against_the_budget() {
     // It is in the journal, so whoever comes back has spent it too.
     let id = conversation(&bench).unwrap();
     let said = chat(&bench, &["--resume", &id], "and now?\n");
-    assert!(said.err.contains("budget of 30 tokens is used up"), "{}", said.err);
+    assert!(
+        said.err.contains("budget of 30 tokens is used up"),
+        "{}",
+        said.err
+    );
     assert_eq!(provider.asked().len(), 1);
 }
 
@@ -290,19 +452,28 @@ fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "rest", "tool": "demo.sleep", "args": { "ms": 600_000 }, "dependsOn": ["s1"] },
     ] });
-    let wanted = Reply::calls([("planwright__plan_create_and_execute", json!({ "goal": "read it" }))]);
+    let wanted = Reply::calls([(
+        "planwright__plan_create_and_execute",
+        json!({ "goal": "read it" }),
+    )]);
     let provider = Provider::scripted([wanted, Reply::json(plan), Reply::text("Enough.")]);
     let (bench, provider) = configured(provider, "[chat]\nmax_calls = 2\n");
     bench.write("note.txt", "buy milk");
     let mut command = bench.command(&["chat", "--plan-tools"]);
-    let mut killed =
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut killed = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut typing = killed.stdin.take().unwrap();
     typing.write_all(b"read it\n").unwrap();
     let resting = |entry: &Value| entry["kind"] == "attempt_started" && entry["step"] == "s2";
     wait_until("the second step", || {
         let plans = bench.run(&["list", "--json"]).ends(0).json();
-        plans[0]["id"].as_str().is_some_and(|plan| bench.log(plan).iter().any(resting))
+        plans[0]["id"]
+            .as_str()
+            .is_some_and(|plan| bench.log(plan).iter().any(resting))
     });
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -311,15 +482,28 @@ fn what_a_plan_took_before_a_crash_counts_against_the_budget() {
     let id = conversation(&bench).unwrap();
     let said = chat(&bench, &["--resume", &id], "").ends(0);
     assert_eq!(said.out, "Enough.\n", "{}", said.err);
-    let told = last_message(&provider, 2)["content"].as_str().unwrap().to_owned();
-    assert!(told.contains("Guard blocked: the budget of 2 calls is used up"), "{told}");
-    assert!(said.err.contains("360 tokens") && said.err.contains("2 calls of 2"), "{}", said.err);
+    let told = last_message(&provider, 2)["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        told.contains("Guard blocked: the budget of 2 calls is used up"),
+        "{told}"
+    );
+    assert!(
+        said.err.contains("360 tokens") && said.err.contains("2 calls of 2"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]
 fn commands_inside_the_chat_are_those_of_the_command_line() {
     let (bench, provider) = bench([Reply::text("hello")]);
-    bench.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]));
+    bench.plan(
+        "p",
+        json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 7 } }]),
+    );
     bench.run(&["import", "p.json"]).ends(0);
     let lines = "/help\n/plans\n/plan show p\n/plan run p --dry-run\n/plan run p\n/plan-stats\n/tools read_f\n\
         /tools local.read_file\n/servers\n/model\n/model nobody/knows\n/plan show nosuch\n/plan nonsense\n/\n\
@@ -364,14 +548,24 @@ fn the_model_can_make_and_run_plans_that_only_read() {
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &["--plan-tools"], "read the note twice\n").ends(0);
     assert_eq!(said.out, "Read twice.\n", "{}", said.err);
-    assert!(said.err.contains("→ planwright.plan_create_and_execute"), "{}", said.err);
+    assert!(
+        said.err.contains("→ planwright.plan_create_and_execute"),
+        "{}",
+        said.err
+    );
     assert!(said.err.contains("2 calls"), "{}", said.err);
-    let told = last_message(&provider, 2)["content"].as_str().unwrap().to_owned();
+    let told = last_message(&provider, 2)["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for words in ["\"success\":true", "\"stepsCompleted\":2", "buy milk"] {
         assert!(told.contains(words), "{words:?} is not in {told}");
     }
     let plans = bench.run(&["list", "--json"]).ends(0).json();
-    assert_eq!((&plans[0]["title"], &plans[0]["status"]), (&json!("Read it"), &json!("completed")));
+    assert_eq!(
+        (&plans[0]["title"], &plans[0]["status"]),
+        (&json!("Read it"), &json!("completed"))
+    );
 }
 
 #[test]
@@ -381,14 +575,27 @@ fn a_plan_of_the_model_that_changes_something_is_the_persons_to_approve() {
           "args": { "path": "effects.txt", "content": "once\n" } },
     ] });
     let script = || {
-        let wanted = Reply::calls([("planwright__plan_create_and_execute", json!({ "goal": "note it" }))]);
-        [wanted, Reply::json(plan.clone()), Reply::text("Let us see.")]
+        let wanted = Reply::calls([(
+            "planwright__plan_create_and_execute",
+            json!({ "goal": "note it" }),
+        )]);
+        [
+            wanted,
+            Reply::json(plan.clone()),
+            Reply::text("Let us see."),
+        ]
     };
     // Nobody is there: it comes back as pending.
     let (alone, provider) = bench(script());
     chat(&alone, &["--plan-tools"], "note it\n").ends(0);
-    let told = last_message(&provider, 2)["content"].as_str().unwrap().to_owned();
-    assert!(told.contains("pending_approval") && told.contains("planwright approve"), "{told}");
+    let told = last_message(&provider, 2)["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        told.contains("pending_approval") && told.contains("planwright approve"),
+        "{told}"
+    );
     assert!(!alone.path("effects.txt").exists());
     // A person at the terminal is shown the plan and asked.
     for (answer, effects) in [("y\n", "once\n"), ("n\n", "")] {
@@ -414,25 +621,47 @@ fn the_chat_and_the_plans_run_from_it_have_one_budget() {
         { "id": "s1", "title": "read", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": [] },
         { "id": "s2", "title": "again", "tool": "local.read_file", "args": { "path": "note.txt" }, "dependsOn": ["s1"] },
     ] });
-    let wanted = Reply::calls([("planwright__plan_create_and_execute", json!({ "goal": "read it" }))]);
-    let provider = Provider::scripted([read(), wanted, Reply::json(plan), read(), Reply::text("Enough.")]);
+    let wanted = Reply::calls([(
+        "planwright__plan_create_and_execute",
+        json!({ "goal": "read it" }),
+    )]);
+    let provider = Provider::scripted([
+        read(),
+        wanted,
+        Reply::json(plan),
+        read(),
+        Reply::text("Enough."),
+    ]);
     let (bench, provider) = configured(provider, "[chat]\nmax_calls = 2\n");
     bench.write("note.txt", "buy milk");
     let said = chat(&bench, &["--plan-tools"], "read it\n").ends(0);
-    let told = |request: usize| last_message(&provider, request)["content"].as_str().unwrap().to_owned();
-    assert!(told(3).contains("Guard blocked: the budget of 2 calls is used up"), "{}", told(3));
-    assert!(told(4).contains("Guard blocked: the budget of 2 calls is used up"), "{}", told(4));
+    let told = |request: usize| {
+        last_message(&provider, request)["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(
+        told(3).contains("Guard blocked: the budget of 2 calls is used up"),
+        "{}",
+        told(3)
+    );
+    assert!(
+        told(4).contains("Guard blocked: the budget of 2 calls is used up"),
+        "{}",
+        told(4)
+    );
     assert!(said.err.contains("2 calls of 2"), "{}", said.err);
 }
 
 #[test]
 fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
     let answering = || {
-        Provider::answering(|asked| match asked.body["messages"].as_array().unwrap().last().unwrap()["role"]
-            .as_str()
-        {
-            Some("tool") => Reply::text("Done."),
-            _ => append("once"),
+        Provider::answering(|asked| {
+            match asked.body["messages"].as_array().unwrap().last().unwrap()["role"].as_str() {
+                Some("tool") => Reply::text("Done."),
+                _ => append("once"),
+            }
         })
     };
     let (bench, provider) = configured(answering(), APPENDING_IS_ALLOWED);
@@ -455,9 +684,16 @@ fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
         };
         let effects = bench.read("effects.txt").lines().count();
         match done.code {
-            0 => assert_eq!((effects, done.out.ends_with("Done.\n")), (1, true), "{at}: {done:?}"),
+            0 => assert_eq!(
+                (effects, done.out.ends_with("Done.\n")),
+                (1, true),
+                "{at}: {done:?}"
+            ),
             // Nobody knows whether it happened: a person is asked, and nothing is called again.
-            4 => assert!(effects <= 1 && done.err.contains("planwright resolve"), "{at}: {done:?}"),
+            4 => assert!(
+                effects <= 1 && done.err.contains("planwright resolve"),
+                "{at}: {done:?}"
+            ),
             _ => panic!("{at}: {done:?}"),
         }
     }
@@ -467,7 +703,11 @@ fn wherever_the_chat_is_killed_it_goes_on_and_the_effect_happens_once() {
 fn without_a_model_there_is_nobody_to_talk_to() {
     let bench = Bench::new();
     let said = chat(&bench, &[], "hi\n").complains(7, "no model is configured for the chat");
-    assert!(said.err.contains("hint: set PLANWRIGHT_MODEL"), "{}", said.err);
+    assert!(
+        said.err.contains("hint: set PLANWRIGHT_MODEL"),
+        "{}",
+        said.err
+    );
     let (bench, _provider) = self::bench([]);
     chat(&bench, &["--model", "nobody/knows"], "hi\n").complains(7, "nobody/knows");
     chat(&bench, &["--server", "nosuch"], "hi\n").complains(2, "no file names a server `nosuch`");
@@ -477,16 +717,35 @@ fn without_a_model_there_is_nobody_to_talk_to() {
 fn lines_that_end_in_a_backslash_are_one_message_and_long_ones_are_not_sent() {
     let (bench, provider) = bench([Reply::text("ok"), Reply::text("ok")]);
     let long = "x".repeat(300 << 10);
-    let said = chat(&bench, &["--no-tools"], &format!("one\\\ntwo\n\n   \n{long}\nthree\n")).ends(0);
+    let said = chat(
+        &bench,
+        &["--no-tools"],
+        &format!("one\\\ntwo\n\n   \n{long}\nthree\n"),
+    )
+    .ends(0);
     assert!(said.err.contains("the message is too long"), "{}", said.err);
-    let texts = |request: usize| last_message(&provider, request)["content"].as_str().unwrap().to_owned();
-    assert_eq!((texts(0).as_str(), texts(1).as_str()), ("one\ntwo", "three"));
+    let texts = |request: usize| {
+        last_message(&provider, request)["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        (texts(0).as_str(), texts(1).as_str()),
+        ("one\ntwo", "three")
+    );
     assert!(provider.asked()[0].body.get("tools").is_none());
 }
 
-/// Waits until the editor is there again after these words: before that the terminal takes keys for its own.
+/// Waits until the editor is there again after these words: before that the terminal takes keys for
+/// its own.
 fn prompt_after(terminal: &Terminal, words: &str) {
-    wait_until(words, || terminal.seen().rsplit_once(words).is_some_and(|(_, after)| after.contains('›')));
+    wait_until(words, || {
+        terminal
+            .seen()
+            .rsplit_once(words)
+            .is_some_and(|(_, after)| after.contains('›'))
+    });
 }
 
 #[test]
@@ -507,5 +766,9 @@ fn at_a_terminal_there_is_a_line_editor_with_a_history_of_ones_own() {
     assert_eq!(terminal.ends(), Some(0));
     let history = bench.path(".local/state/planwright/chat_history");
     assert_eq!(std::fs::metadata(&history).unwrap().mode() & 0o777, 0o600);
-    assert!(bench.read(".local/state/planwright/chat_history").contains("hi there"));
+    assert!(
+        bench
+            .read(".local/state/planwright/chat_history")
+            .contains("hi there")
+    );
 }

@@ -7,9 +7,13 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_new_plan_is_valid_runs_and_is_not_overwritten() {
     let bench = Bench::new();
-    bench.run(&["new", "--title", "Mine", "-o", "plan.json"]).ends(0);
+    bench
+        .run(&["new", "--title", "Mine", "-o", "plan.json"])
+        .ends(0);
     assert!(bench.read("plan.json").contains("\"Mine\""));
-    bench.run(&["new", "-o", "plan.json"]).complains(2, "is not overwritten");
+    bench
+        .run(&["new", "-o", "plan.json"])
+        .complains(2, "is not overwritten");
     bench.run(&["validate", "plan.json"]).ends(0);
     bench.run(&["run", "plan.json", "--yes"]).ends(0);
     assert!(bench.read("files.json").contains("plan.json"));
@@ -21,14 +25,27 @@ fn tools_are_listed_with_what_is_turned_off() {
     let bench = Bench::new();
     let tools = bench.run(&["tools", "--json"]).ends(0).json();
     let find = |tools: &Value, name: &str| {
-        tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).cloned().unwrap()
+        tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|tool| tool["name"] == name)
+            .cloned()
+            .unwrap()
     };
     let read = find(&tools, "read_file");
-    assert_eq!((read["server"].as_str(), read["readOnly"].as_bool()), (Some("local"), Some(true)));
+    assert_eq!(
+        (read["server"].as_str(), read["readOnly"].as_bool()),
+        (Some("local"), Some(true))
+    );
     assert!(read["inputSchema"].is_object() && read["digest"].is_string());
     assert_eq!(find(&tools, "run_command")["enabled"], false);
-    bench.run(&["tools", "run_command"]).complains(2, "local.run_command is turned off");
-    bench.run(&["tools", "reed_file"]).complains(2, "unknown tool");
+    bench
+        .run(&["tools", "run_command"])
+        .complains(2, "local.run_command is turned off");
+    bench
+        .run(&["tools", "reed_file"])
+        .complains(2, "unknown tool");
     bench.run(&["tools", "echo"]).ends(0);
     assert!(bench.run(&["tools"]).ends(0).out.contains("local.http_get"));
     bench.write("planwright.toml", "[local]\nrun_command = true\n");
@@ -49,9 +66,21 @@ fn the_doctor_looks_at_everything() {
     bench.run(&["import", "plan.json"]).ends(0);
     let diagnosis = bench.run(&["doctor", "--json"]).ends(0).json();
     assert_eq!(diagnosis["ok"], true);
-    let names: Vec<&str> =
-        diagnosis["checks"].as_array().unwrap().iter().map(|check| check["name"].as_str().unwrap()).collect();
-    for name in ["workspace", "permissions", "free space", "config", "SQLite", "store", "runs"] {
+    let names: Vec<&str> = diagnosis["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "workspace",
+        "permissions",
+        "free space",
+        "config",
+        "SQLite",
+        "store",
+        "runs",
+    ] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
     bench.write("planwright.toml", "nonsense = 1\n");
@@ -64,7 +93,14 @@ fn the_doctor_looks_at_everything() {
 fn completions_exist_for_every_shell() {
     let bench = Bench::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(bench.run(&["completions", shell]).ends(0).out.contains("planwright"), "{shell}");
+        assert!(
+            bench
+                .run(&["completions", shell])
+                .ends(0)
+                .out
+                .contains("planwright"),
+            "{shell}"
+        );
     }
     bench.run(&["completions", "tcsh"]).ends(2);
 }
@@ -75,14 +111,24 @@ fn the_demo_tells_the_whole_story_without_a_terminal() {
     let since = Instant::now();
     let said = bench.run(&["demo", "--dir", "stage"]).ends(0);
     assert!(since.elapsed() < Duration::from_secs(30));
-    for words in
-        ["is not approved", "SIGKILL", "interrupted, to be called again", "6 of 6 steps", "nothing is lost"]
-    {
+    for words in [
+        "is not approved",
+        "SIGKILL",
+        "interrupted, to be called again",
+        "6 of 6 steps",
+        "nothing is lost",
+    ] {
         assert!(said.err.contains(words), "{words:?} is not in {said:#?}");
     }
     assert!(bench.read("stage/notes.txt").contains("all links work"));
-    bench.run(&["demo", "--dir", "stage"]).complains(2, "is not empty");
-    let temporary = bench.command(&["demo"]).env("TMPDIR", bench.root()).output().unwrap();
+    bench
+        .run(&["demo", "--dir", "stage"])
+        .complains(2, "is not empty");
+    let temporary = bench
+        .command(&["demo"])
+        .env("TMPDIR", bench.root())
+        .output()
+        .unwrap();
     assert!(temporary.status.success());
     let left = std::fs::read_dir(bench.root()).unwrap().count();
     assert_eq!(left, 1, "only the stage that was named is kept");

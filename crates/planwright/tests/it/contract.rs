@@ -40,14 +40,28 @@ fn the_result_of_a_run_has_exactly_the_promised_keys() {
     assert_eq!(keys(&result), RUN_KEYS);
     assert_eq!(result["planId"], "p");
     assert_eq!(result["version"], 1);
-    assert_eq!((&result["status"], &result["success"]), (&json!("completed"), &json!(true)));
+    assert_eq!(
+        (&result["status"], &result["success"]),
+        (&json!("completed"), &json!(true))
+    );
     assert_eq!(result["replanned"], false);
-    assert_eq!(result["variables"], json!({ "who": "world", "greeting": "hello world" }));
-    let ids: Vec<&Value> = result["steps"].as_array().unwrap().iter().map(|step| &step["id"]).collect();
+    assert_eq!(
+        result["variables"],
+        json!({ "who": "world", "greeting": "hello world" })
+    );
+    let ids: Vec<&Value> = result["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| &step["id"])
+        .collect();
     assert_eq!(ids, ["b", "a", "c"], "plan order, every step present");
     assert_eq!(keys(step(&result, "a")), with(&STEP_KEYS, &["value"]));
     assert_eq!(keys(step(&result, "b")), with(&STEP_KEYS, &["error"]));
-    assert_eq!(step(&result, "b")["error"], json!({ "code": "demo_failure", "message": "no luck" }));
+    assert_eq!(
+        step(&result, "b")["error"],
+        json!({ "code": "demo_failure", "message": "no luck" })
+    );
     assert_eq!(step(&result, "c")["status"], "blocked");
     assert_eq!(step(&result, "c")["error"]["code"], "dependency_failed:b");
 }
@@ -63,7 +77,10 @@ fn a_dry_run_has_the_same_shape_with_args_and_verdicts_and_calls_nothing() {
             call("c", "append_file", json!({ "path": "effects.txt", "content": "got ${a.n}!" }), &[]),
         ],
     }));
-    let result = bench.run(&["run", &plan, "--dry-run", "--json"]).ends(0).json();
+    let result = bench
+        .run(&["run", &plan, "--dry-run", "--json"])
+        .ends(0)
+        .json();
     assert_eq!(result["status"], "dry_run");
     assert_eq!(keys(&result), with(&RUN_KEYS, &["criticalPath"]));
     assert_eq!(result["runId"], Value::Null);
@@ -73,7 +90,10 @@ fn a_dry_run_has_the_same_shape_with_args_and_verdicts_and_calls_nothing() {
     assert_eq!(step(&result, "a")["verdict"], "allow");
     assert_eq!(step(&result, "b")["verdict"], "ask");
     assert!(!bench.path("effects.txt").exists());
-    assert!(!bench.path(".plans").exists(), "a dry run of a file stores nothing");
+    assert!(
+        !bench.path(".plans").exists(),
+        "a dry run of a file stores nothing"
+    );
 }
 
 #[test]
@@ -81,13 +101,27 @@ fn validation_has_exactly_the_promised_keys() {
     let bench = Bench::new();
     let good = bench.plan(
         "good",
-        json!([echo("1", 1, &[]), echo("2", 2, &["1"]), echo("3", 3, &["1"]), echo("4", 4, &["2", "3"])]),
+        json!([
+            echo("1", 1, &[]),
+            echo("2", 2, &["1"]),
+            echo("3", 3, &["1"]),
+            echo("4", 4, &["2", "3"])
+        ]),
     );
     let result = bench.run(&["validate", &good, "--json"]).ends(0).json();
-    assert_eq!(keys(&result), ["criticalPath", "digest", "findings", "levels", "ok"]);
+    assert_eq!(
+        keys(&result),
+        ["criticalPath", "digest", "findings", "levels", "ok"]
+    );
     assert_eq!(result["levels"], json!([["1"], ["2", "3"], ["4"]]));
     assert_eq!(result["criticalPath"], json!(["1", "2", "4"]));
-    let bad = bench.plan("bad", json!([echo("1", 1, &["9"]), call("2", "demo.eccho", json!({}), &[])]));
+    let bad = bench.plan(
+        "bad",
+        json!([
+            echo("1", 1, &["9"]),
+            call("2", "demo.eccho", json!({}), &[])
+        ]),
+    );
     let result = bench.run(&["validate", &bad, "--json"]).ends(2).json();
     assert_eq!(result["ok"], false);
     assert!(result.get("digest").is_none());
@@ -104,9 +138,18 @@ fn validation_has_exactly_the_promised_keys() {
 fn what_is_not_json_is_a_finding_with_its_line() {
     let bench = Bench::new();
     bench.write("broken.json", "{\n  \"steps\": [\n    oops\n  ]\n}");
-    let result = bench.run(&["validate", "broken.json", "--json"]).ends(2).json();
+    let result = bench
+        .run(&["validate", "broken.json", "--json"])
+        .ends(2)
+        .json();
     assert_eq!(result["ok"], false);
-    assert!(result["findings"][0]["message"].as_str().unwrap().contains("line 3"), "{result:#}");
+    assert!(
+        result["findings"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("line 3"),
+        "{result:#}"
+    );
 }
 
 #[test]
@@ -115,15 +158,32 @@ fn import_show_and_list_have_the_promised_keys() {
     let plan = bench.plan("p", json!([effect("a", &[])]));
     let imported = bench.run(&["import", &plan, "--json"]).ends(0).json();
     assert_eq!(keys(&imported), ["digest", "id", "status", "version"]);
-    assert_eq!((&imported["status"], &imported["version"]), (&json!("proposed"), &json!(1)));
+    assert_eq!(
+        (&imported["status"], &imported["version"]),
+        (&json!("proposed"), &json!(1))
+    );
     bench.run(&["run", "p", "--yes"]).ends(0);
     let shown = bench.run(&["show", "p", "--json"]).ends(0).json();
     assert_eq!(
         keys(&shown),
-        ["approvals", "comments", "digest", "id", "policy", "runs", "status", "steps", "title", "version"]
+        [
+            "approvals",
+            "comments",
+            "digest",
+            "id",
+            "policy",
+            "runs",
+            "status",
+            "steps",
+            "title",
+            "version"
+        ]
     );
     assert_eq!(shown["digest"], imported["digest"]);
-    assert_eq!(keys(&shown["runs"][0]), ["id", "startedAt", "status", "version"]);
+    assert_eq!(
+        keys(&shown["runs"][0]),
+        ["id", "startedAt", "status", "version"]
+    );
     let listed = bench.run(&["list", "--json"]).ends(0).json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["id"], "p");
@@ -137,7 +197,15 @@ fn the_log_is_one_entry_per_line() {
     bench.run(&["run", &plan]).ends(0);
     let log = bench.log("p");
     let kinds: Vec<&Value> = log.iter().map(|entry| &entry["kind"]).collect();
-    assert_eq!(kinds, ["run_started", "attempt_started", "attempt_succeeded", "run_completed"]);
+    assert_eq!(
+        kinds,
+        [
+            "run_started",
+            "attempt_started",
+            "attempt_succeeded",
+            "run_completed"
+        ]
+    );
     for (entry, seq) in log.iter().zip(1_u64..) {
         assert_eq!(entry["seq"], seq);
         for key in ["stream", "at", "epoch", "cause", "hash"] {
@@ -152,10 +220,16 @@ fn an_empty_place_reads_as_empty_and_stays_empty() {
     assert_eq!(bench.run(&["list", "--json"]).ends(0).json(), json!([]));
     bench.run(&["verify", "--json"]).ends(0);
     bench.run(&["doctor"]).ends(0);
-    for command in ["show", "run", "resume", "cancel", "pause", "log", "verify", "export"] {
-        bench.run(&[command, "nothing"]).complains(2, "there is no plan `nothing`");
+    for command in [
+        "show", "run", "resume", "cancel", "pause", "log", "verify", "export",
+    ] {
+        bench
+            .run(&[command, "nothing"])
+            .complains(2, "there is no plan `nothing`");
     }
-    bench.run(&["delete", "nothing", "--yes"]).complains(2, "there is no plan");
+    bench
+        .run(&["delete", "nothing", "--yes"])
+        .complains(2, "there is no plan");
     assert_eq!(std::fs::read_dir(bench.root()).unwrap().count(), 0);
 }
 
@@ -188,11 +262,17 @@ fn every_command_documents_itself_and_run_names_the_exit_codes() {
         "doctor",
         "completions",
     ] {
-        assert!(help.contains(&format!("\n  {command} ")), "{command} is not in --help");
+        assert!(
+            help.contains(&format!("\n  {command} ")),
+            "{command} is not in --help"
+        );
         bench.run(&[command, "--help"]).ends(0);
     }
     for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "130"] {
-        assert!(help.contains(&format!("\n  {code}")), "{code} is not in --help");
+        assert!(
+            help.contains(&format!("\n  {code}")),
+            "{code} is not in --help"
+        );
     }
     assert!(bench.run(&["run", "--help"]).out.contains("Exit codes:"));
 }

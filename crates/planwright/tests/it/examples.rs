@@ -14,25 +14,42 @@ fn stage(folder: &str) -> Bench {
     let bench = Bench::new();
     for entry in std::fs::read_dir(examples().join(folder)).unwrap() {
         let path = entry.unwrap().path();
-        std::fs::copy(&path, bench.path(path.file_name().unwrap().to_str().unwrap())).unwrap();
+        std::fs::copy(
+            &path,
+            bench.path(path.file_name().unwrap().to_str().unwrap()),
+        )
+        .unwrap();
     }
     bench
 }
 
 fn run(bench: &Bench, plan: &str, more: &[&str], code: i32) -> Value {
-    bench.run(&[&["run", plan, "--yes", "--json"], more].concat()).ends(code).json()
+    bench
+        .run(&[&["run", plan, "--yes", "--json"], more].concat())
+        .ends(code)
+        .json()
 }
 
 #[test]
 fn every_example_is_valid_and_every_folder_says_how_to_try_it() {
-    for folder in ["basics", "execution", "parallel", "guards", "control-flow", "models"] {
+    for folder in [
+        "basics",
+        "execution",
+        "parallel",
+        "guards",
+        "control-flow",
+        "models",
+    ] {
         let bench = stage(folder);
         let readme = bench.read("README.md");
         for entry in std::fs::read_dir(bench.root()).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             if name.ends_with(".json") {
                 bench.run(&["validate", &name]).ends(0);
-                assert!(readme.contains(&name), "{folder}/README.md does not mention {name}");
+                assert!(
+                    readme.contains(&name),
+                    "{folder}/README.md does not mention {name}"
+                );
             }
         }
     }
@@ -60,11 +77,15 @@ fn execution() {
 fn control_flow() {
     let bench = stage("control-flow");
     run(&bench, "release.json", &[], 4);
-    bench.run(&["input", "release", "ask", "--set", "channel=stable"]).ends(0);
+    bench
+        .run(&["input", "release", "ask", "--set", "channel=stable"])
+        .ends(0);
     let result = bench.run(&["resume", "release", "--json"]).ends(0).json();
     assert_eq!(step(&result, "notes")["value"][1], Value::Null);
     assert_eq!(bench.read("notes/cli.txt"), "cli: 5 changes (stable)\n");
-    assert!(bench.path("notes/announcement.txt").exists() && !bench.path("notes/spikes.txt").exists());
+    assert!(
+        bench.path("notes/announcement.txt").exists() && !bench.path("notes/spikes.txt").exists()
+    );
 }
 
 #[test]
@@ -80,12 +101,19 @@ fn parallel() {
 fn guards() {
     let bench = stage("guards");
     let result = run(&bench, "budget.json", &[], 1);
-    let blocked = step(&result, "third")["error"]["message"].as_str().unwrap().to_owned();
+    let blocked = step(&result, "third")["error"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(blocked.starts_with("Guard blocked: "), "{blocked}");
     run(&bench, "budget.json", &["--no-guards"], 0);
     let result = run(&bench, "per-tool.json", &[], 0);
     for blocked in ["again", "three"] {
-        assert_eq!(step(&result, blocked)["error"]["code"], "guard_blocked", "{result:#}");
+        assert_eq!(
+            step(&result, blocked)["error"]["code"],
+            "guard_blocked",
+            "{result:#}"
+        );
     }
     let waiting = run(&bench, "gate.json", &[], 4);
     assert_eq!(step(&waiting, "publish")["status"], "awaiting_approval");
@@ -94,8 +122,20 @@ fn guards() {
 #[test]
 fn reuse() {
     let bench = stage("reuse");
-    bench.run(&["template", "save", "greet.json", "--name", "greet"]).ends(0);
-    bench.run(&["template", "use", "greet", "--input", "name=Grace", "--id", "grace"]).ends(0);
+    bench
+        .run(&["template", "save", "greet.json", "--name", "greet"])
+        .ends(0);
+    bench
+        .run(&[
+            "template",
+            "use",
+            "greet",
+            "--input",
+            "name=Grace",
+            "--id",
+            "grace",
+        ])
+        .ends(0);
     run(&bench, "grace", &[], 0);
     run(&bench, "letters.json", &[], 0);
     assert_eq!(bench.read("letters.txt"), "Hello Ada\nDear Bob\n");
@@ -109,19 +149,31 @@ fn models() {
         "adjustments": [{ "type": "retry", "step": "read", "args": { "path": "notes.txt" } }] });
     let provider = Provider::scripted([
         Reply::text("A font slows the login page down."),
-        Reply::json(json!({ "checks": [{ "criterion": 1, "holds": true, "evidence": "one sentence" }] })),
+        Reply::json(
+            json!({ "checks": [{ "criterion": 1, "holds": true, "evidence": "one sentence" }] }),
+        ),
         Reply::calls([("read_file", json!({ "path": "notes.txt" }))]),
         Reply::text("notes.txt: four seconds"),
         Reply::json(repaired),
-        Reply::json(json!({ "assessment": "complete", "reasoning": "it is there", "adjustments": [] })),
+        Reply::json(
+            json!({ "assessment": "complete", "reasoning": "it is there", "adjustments": [] }),
+        ),
     ]);
     let bench = stage("models");
     bench.write("planwright.toml", &provider.config());
     run(&bench, "summary.json", &[], 0);
-    assert_eq!(bench.read("summary.txt"), "A font slows the login page down.\n");
+    assert_eq!(
+        bench.read("summary.txt"),
+        "A font slows the login page down.\n"
+    );
     bench.run(&["check", "summary"]).ends(0);
     let result = run(&bench, "agent.json", &[], 0);
     assert_eq!(step(&result, "look")["value"], "notes.txt: four seconds");
-    run(&bench, "repair.json", &["--reflect", "--yes-adjustments"], 0);
+    run(
+        &bench,
+        "repair.json",
+        &["--reflect", "--yes-adjustments"],
+        0,
+    );
     assert_eq!(bench.read("copy.txt"), bench.read("notes.txt"));
 }

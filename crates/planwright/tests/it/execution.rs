@@ -25,16 +25,31 @@ fn a_diamond_takes_as_long_as_its_longest_path() {
 fn lanes_do_not_wait_for_each_other() {
     let bench = Bench::new();
     let mut steps = Vec::new();
-    for (lane, times) in [[600, 100, 100], [100, 600, 100], [100, 100, 600]].iter().enumerate() {
+    for (lane, times) in [[600, 100, 100], [100, 600, 100], [100, 100, 600]]
+        .iter()
+        .enumerate()
+    {
         for (place, ms) in times.iter().enumerate() {
             let before = format!("l{lane}s{}", place.wrapping_sub(1));
-            let after = if place == 0 { vec![] } else { vec![before.as_str()] };
+            let after = if place == 0 {
+                vec![]
+            } else {
+                vec![before.as_str()]
+            };
             steps.push(sleep(&format!("l{lane}s{place}"), *ms, &after));
         }
     }
     let plan = bench.plan("p", json!(steps));
-    let took = millis(&bench.run(&["run", &plan, "--json", "--max-concurrency", "3"]).ends(0).json());
-    assert!((800..1100).contains(&took), "{took} ms, where waiting for levels takes 1800");
+    let took = millis(
+        &bench
+            .run(&["run", &plan, "--json", "--max-concurrency", "3"])
+            .ends(0)
+            .json(),
+    );
+    assert!(
+        (800..1100).contains(&took),
+        "{took} ms, where waiting for levels takes 1800"
+    );
 }
 
 /// The most calls that were in flight at once, from the journal.
@@ -84,7 +99,13 @@ fn a_failure_that_is_not_critical_blocks_only_what_depends_on_it() {
     failing["critical"] = json!(false);
     let plan = bench.plan(
         "p",
-        json!([echo("1", 1, &[]), echo("2", 2, &[]), failing, echo("4", 4, &["1"]), echo("5", 5, &["3"])]),
+        json!([
+            echo("1", 1, &[]),
+            echo("2", 2, &[]),
+            failing,
+            echo("4", 4, &["1"]),
+            echo("5", 5, &["3"])
+        ]),
     );
     let result = bench.run(&["run", &plan, "--json"]).ends(0).json();
     assert_eq!(result["status"], "completed");
@@ -97,12 +118,22 @@ fn a_failure_that_is_not_critical_blocks_only_what_depends_on_it() {
 fn after_a_critical_failure_nothing_starts_and_what_is_in_flight_finishes() {
     let bench = Bench::new();
     let failing = call("bad", "demo.fail", json!({ "retryable": false }), &[]);
-    let plan = bench.plan("p", json!([failing, sleep("slow", 300, &[]), echo("later", 1, &["slow"])]));
+    let plan = bench.plan(
+        "p",
+        json!([
+            failing,
+            sleep("slow", 300, &[]),
+            echo("later", 1, &["slow"])
+        ]),
+    );
     let result = bench.run(&["run", &plan, "--json"]).ends(1).json();
     assert_eq!(result["status"], "failed");
     assert_eq!(step(&result, "slow")["status"], "completed");
     assert_eq!(step(&result, "later")["status"], "cancelled");
-    assert!(step(&result, "later")["error"]["message"].is_string(), "it says why: {result:#}");
+    assert!(
+        step(&result, "later")["error"]["message"].is_string(),
+        "it says why: {result:#}"
+    );
 }
 
 #[test]
@@ -165,7 +196,10 @@ fn a_path_that_a_result_does_not_have_fails_the_step_without_a_call() {
     let plan = bench.plan("p", json!([echo("a", json!({ "present": 1 }), &[]), write]));
     let result = bench.run(&["run", &plan, "--json", "--yes"]).ends(1).json();
     let error = step(&result, "b")["error"]["message"].as_str().unwrap();
-    assert!(error.contains("missing") && error.contains("present"), "{error}");
+    assert!(
+        error.contains("missing") && error.contains("present"),
+        "{error}"
+    );
     assert!(!bench.path("effects.txt").exists());
 }
 
@@ -173,7 +207,8 @@ fn a_path_that_a_result_does_not_have_fails_the_step_without_a_call() {
 fn a_budget_blocks_the_call_that_would_exceed_it_and_can_be_switched_off() {
     let bench = Bench::new();
     let steps = json!([effect("a", &[]), effect("b", &["a"]), effect("c", &["b"])]);
-    let plan = bench.document(json!({ "id": "p", "limits": { "budget": { "calls": 2 } }, "steps": steps }));
+    let plan = bench
+        .document(json!({ "id": "p", "limits": { "budget": { "calls": 2 } }, "steps": steps }));
     let result = bench.run(&["run", &plan, "--json", "--yes"]).ends(1).json();
     let error = step(&result, "c")["error"]["message"].as_str().unwrap();
     assert!(error.starts_with("Guard blocked: "), "{error}");
@@ -186,13 +221,25 @@ fn a_budget_blocks_the_call_that_would_exceed_it_and_can_be_switched_off() {
 #[test]
 fn five_megabytes_survive_byte_for_byte() {
     let bench = Bench::new();
-    let text: String = (0..5 << 20).map(|n: u32| char::from(b' ' + u8::try_from(n % 95).unwrap())).collect();
+    let text: String = (0..5 << 20)
+        .map(|n: u32| char::from(b' ' + u8::try_from(n % 95).unwrap()))
+        .collect();
     bench.write("large.txt", &text);
     let plan = bench.plan(
         "p",
         json!([
-            call("read", "read_file", json!({ "path": "large.txt", "maxBytes": 10 << 20 }), &[]),
-            call("write", "write_file", json!({ "path": "copy.txt", "content": "${read}" }), &[]),
+            call(
+                "read",
+                "read_file",
+                json!({ "path": "large.txt", "maxBytes": 10 << 20 }),
+                &[]
+            ),
+            call(
+                "write",
+                "write_file",
+                json!({ "path": "copy.txt", "content": "${read}" }),
+                &[]
+            ),
         ]),
     );
     let result = bench.run(&["run", &plan, "--json", "--yes"]).ends(0).json();
@@ -206,7 +253,10 @@ fn a_plan_without_steps_completes_at_once() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([]));
     let result = bench.run(&["run", &plan, "--json"]).ends(0).json();
-    assert_eq!((&result["status"], &result["steps"]), (&json!("completed"), &json!([])));
+    assert_eq!(
+        (&result["status"], &result["steps"]),
+        (&json!("completed"), &json!([]))
+    );
 }
 
 #[test]
@@ -214,7 +264,9 @@ fn a_step_that_nobody_can_work_on_is_a_clear_refusal() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([{ "id": "a", "think": { "prompt": "why?" } }]));
     bench.run(&["import", &plan]).ends(0);
-    bench.run(&["run", "p", "--yes"]).complains(3, "needs a model for the executor and none is configured");
+    bench
+        .run(&["run", "p", "--yes"])
+        .complains(3, "needs a model for the executor and none is configured");
 }
 
 #[test]

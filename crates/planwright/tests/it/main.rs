@@ -1,6 +1,9 @@
 //! The real program, in workspaces of its own, with an environment of its own.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
 
 mod agents;
 mod approval;

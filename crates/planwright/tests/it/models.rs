@@ -1,4 +1,5 @@
-//! `planwright models`: listed without being asked, checked by being asked, and trusted before they are asked.
+//! `planwright models`: listed without being asked, checked by being asked, and trusted before they
+//! are asked.
 
 use crate::provider::{Provider, Reply};
 use crate::telemetry::Collector;
@@ -8,7 +9,13 @@ use serde_json::json;
 const CANARY: &str = "sk-canary-Zk3vQ8sTn5LwX2y";
 
 fn with(bench: &Bench, args: &[&str], variables: &[(&str, &str)]) -> Said {
-    said(bench.command(args).envs(variables.iter().copied()).output().unwrap())
+    said(
+        bench
+            .command(args)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap(),
+    )
 }
 
 /// Answers both questions of `models check`.
@@ -28,11 +35,20 @@ fn models_are_listed_with_roles_places_keys_and_prices() {
         "{none:#?}"
     );
     assert_eq!(bench.run(&["models", "--json"]).ends(0).json(), json!([]));
-    let listed =
-        with(&bench, &["models", "list", "--json"], &[("PLANWRIGHT_MODEL", "anthropic/claude-sonnet-4-5")]);
+    let listed = with(
+        &bench,
+        &["models", "list", "--json"],
+        &[("PLANWRIGHT_MODEL", "anthropic/claude-sonnet-4-5")],
+    );
     let listed = listed.ends(0).json();
-    assert_eq!(listed[0]["roles"], json!(["planner", "reflector", "executor", "chat"]));
-    assert_eq!(listed[0]["key"], json!({"source": "variable ANTHROPIC_API_KEY", "present": false}));
+    assert_eq!(
+        listed[0]["roles"],
+        json!(["planner", "reflector", "executor", "chat"])
+    );
+    assert_eq!(
+        listed[0]["key"],
+        json!({"source": "variable ANTHROPIC_API_KEY", "present": false})
+    );
     assert_eq!(listed[0]["price"]["input"], json!(3.0));
     bench.write(
         "planwright.toml",
@@ -69,25 +85,45 @@ fn a_check_asks_and_says_what_a_model_can_do() {
         "{checked:#?}"
     );
     assert_eq!(provider.asked()[2].body["model"], json!("other"));
-    bench.run(&["models", "check", "nobody/x"]).complains(2, "there is no model `nobody/x`");
-    Bench::new().run(&["models", "check"]).complains(7, "no model is configured");
+    bench
+        .run(&["models", "check", "nobody/x"])
+        .complains(2, "there is no model `nobody/x`");
+    Bench::new()
+        .run(&["models", "check"])
+        .complains(7, "no model is configured");
 }
 
 #[test]
 fn a_model_that_fails_the_check_fails_the_command_and_no_key_is_shown() {
-    let body = format!(r#"{{"error": {{"message": "Incorrect API key provided: Bearer {CANARY}"}}}}"#);
-    let (bench, provider) = (Bench::new(), Provider::answering(move |_| Reply::status(401, body.clone())));
-    bench.write("planwright.toml", &format!("{}key_env = \"A_KEY\"\n", provider.config()));
-    for args in [["models", "check"].as_slice(), &["models", "check", "--json"]] {
+    let body =
+        format!(r#"{{"error": {{"message": "Incorrect API key provided: Bearer {CANARY}"}}}}"#);
+    let (bench, provider) = (
+        Bench::new(),
+        Provider::answering(move |_| Reply::status(401, body.clone())),
+    );
+    bench.write(
+        "planwright.toml",
+        &format!("{}key_env = \"A_KEY\"\n", provider.config()),
+    );
+    for args in [
+        ["models", "check"].as_slice(),
+        &["models", "check", "--json"],
+    ] {
         let checked = with(&bench, args, &[("A_KEY", CANARY)]).ends(1);
         assert!(
             checked.out.contains("Incorrect API key") && !format!("{checked:?}").contains("canary"),
             "{checked:#?}"
         );
     }
-    assert_eq!(provider.asked()[0].headers["authorization"], format!("Bearer {CANARY}"));
+    assert_eq!(
+        provider.asked()[0].headers["authorization"],
+        format!("Bearer {CANARY}")
+    );
     let missing = bench.run(&["models", "check"]).ends(1);
-    assert!(missing.out.contains("there is no key for `scripted/model`"), "{missing:#?}");
+    assert!(
+        missing.out.contains("there is no key for `scripted/model`"),
+        "{missing:#?}"
+    );
     assert!(missing.out.contains("A_KEY is not set"), "{missing:#?}");
 }
 
@@ -102,18 +138,37 @@ fn a_provider_elsewhere_that_a_project_describes_is_asked_only_once_it_is_truste
     };
     let elsewhere = tempfile::tempdir().unwrap();
     let file = elsewhere.path().join("trust.json");
-    let trusting = |args: &[&str]| with(&bench, args, &[("PLANWRIGHT_TRUST_FILE", file.to_str().unwrap())]);
+    let trusting = |args: &[&str]| {
+        with(
+            &bench,
+            args,
+            &[("PLANWRIGHT_TRUST_FILE", file.to_str().unwrap())],
+        )
+    };
     let obstacle = || trusting(&["models", "--json"]).ends(0).json()[0]["obstacle"].clone();
     describe("https://models.example.org/v1");
-    assert!(obstacle().as_str().unwrap().contains("planwright models trust openai"));
+    assert!(
+        obstacle()
+            .as_str()
+            .unwrap()
+            .contains("planwright models trust openai")
+    );
     let checked = trusting(&["models", "check"]).ends(1);
     assert!(checked.out.contains("is not trusted"), "{checked:#?}");
     trusting(&["models", "trust", "openai"]).complains(3, "a person has to see this");
     let shown = trusting(&["models", "trust", "openai", "--yes"]).ends(0);
-    assert!(shown.err.contains("models.example.org") && shown.err.contains("OPENAI_API_KEY"), "{shown:#?}");
+    assert!(
+        shown.err.contains("models.example.org") && shown.err.contains("OPENAI_API_KEY"),
+        "{shown:#?}"
+    );
     assert_eq!(obstacle(), json!(null));
     describe("https://other.example.org/v1");
-    assert!(obstacle().as_str().unwrap().contains("is not what you trusted"));
+    assert!(
+        obstacle()
+            .as_str()
+            .unwrap()
+            .contains("is not what you trusted")
+    );
     trusting(&["models", "untrust", "openai"]).ends(0);
     let trusted = trusting(&["models", "--json", "--trust-project-servers"]).ends(0);
     assert_eq!(trusted.json()[0]["obstacle"], json!(null));
@@ -128,15 +183,36 @@ fn commands_that_ask_nobody_need_no_key_and_mistakes_are_named() {
         "[models]\ndefault = \"openai/gpt-5\"\n[models.providers.openai]\nkey = \"file:not/there\"\n",
     );
     bench.run(&["list"]).ends(0);
-    let odd = [("PLANWRIGHT_MODEL", "no such name"), ("OPENAI_BASE_URL", "http://models.example.org/v1")];
+    let odd = [
+        ("PLANWRIGHT_MODEL", "no such name"),
+        ("OPENAI_BASE_URL", "http://models.example.org/v1"),
+    ];
     with(&bench, &["list"], &odd).ends(0);
-    assert!(bench.run(&["doctor"]).out.contains("`openai` of planwright.toml is not trusted"));
-    let doctor = with(&Bench::new(), &["doctor"], &[("PLANWRIGHT_MODEL", "openai/gpt-5")]);
-    assert!(doctor.out.contains("its key is missing (variable OPENAI_API_KEY)"), "{doctor:#?}");
+    assert!(
+        bench
+            .run(&["doctor"])
+            .out
+            .contains("`openai` of planwright.toml is not trusted")
+    );
+    let doctor = with(
+        &Bench::new(),
+        &["doctor"],
+        &[("PLANWRIGHT_MODEL", "openai/gpt-5")],
+    );
+    assert!(
+        doctor
+            .out
+            .contains("its key is missing (variable OPENAI_API_KEY)"),
+        "{doctor:#?}"
+    );
     bench.write("planwright.toml", "[models]\ndefalt = \"openai/gpt-5\"\n");
-    bench.run(&["list"]).complains(2, "line 2: the key `defalt` is unknown");
+    bench
+        .run(&["list"])
+        .complains(2, "line 2: the key `defalt` is unknown");
     bench.write("planwright.toml", "[models]\ndefault = \"opnai/gpt-5\"\n");
-    bench.run(&["list"]).complains(2, "`opnai`, which nobody described");
+    bench
+        .run(&["list"])
+        .complains(2, "`opnai`, which nobody described");
 }
 
 #[test]
@@ -144,12 +220,23 @@ fn a_question_is_a_span_without_what_was_said_unless_that_is_wanted() {
     for wanted in [false, true] {
         let (bench, provider, collector) = (Bench::new(), able(), Collector::start());
         let content = format!("[telemetry]\ncontent = {wanted}\n");
-        bench.write("planwright.toml", &format!("{}{content}", provider.config()));
-        with(&bench, &["models", "check"], &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())]).ends(0);
+        bench.write(
+            "planwright.toml",
+            &format!("{}{content}", provider.config()),
+        );
+        with(
+            &bench,
+            &["models", "check"],
+            &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())],
+        )
+        .ends(0);
         let received = String::from_utf8_lossy(&collector.bytes()).into_owned();
-        for name in
-            ["chat model", "gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.provider.name"]
-        {
+        for name in [
+            "chat model",
+            "gen_ai.request.model",
+            "gen_ai.usage.input_tokens",
+            "gen_ai.provider.name",
+        ] {
             assert!(received.contains(name), "{name} is missing");
         }
         assert_eq!(received.contains("two plus two"), wanted);

@@ -33,31 +33,50 @@ fn a_goal_becomes_a_plan_that_can_be_run() {
         Reply::fenced(&json!({ "plan": plan() })).using(2_000, 200, 0),
     ]);
     let bench = bench(&provider);
-    let made = bench.run(&["create", "read the notes, then look around", "--json"]).ends(0);
-    assert!(made.err.contains("round 1 gave no valid plan: E0120"), "{made:#?}");
+    let made = bench
+        .run(&["create", "read the notes, then look around", "--json"])
+        .ends(0);
+    assert!(
+        made.err.contains("round 1 gave no valid plan: E0120"),
+        "{made:#?}"
+    );
     let made = made.json();
-    assert_eq!((&made["status"], &made["version"]), (&json!("proposed"), &json!(1)));
+    assert_eq!(
+        (&made["status"], &made["version"]),
+        (&json!("proposed"), &json!(1))
+    );
     assert_eq!(made["plan"]["goal"], "read the notes, then look around");
     assert_eq!(made["plan"]["plannerModel"], "scripted/model");
     assert_eq!(made["planning"]["rounds"], 2);
     assert_eq!(
-        (&made["planning"]["inputTokens"], &made["planning"]["outputTokens"]),
+        (
+            &made["planning"]["inputTokens"],
+            &made["planning"]["outputTokens"]
+        ),
         (&json!(3_000), &json!(300))
     );
     assert_eq!(made["planning"]["costUsd"], 0.0036);
     let asked = provider.asked();
     assert_eq!(asked.len(), 2);
     let first = asked[0].body.to_string();
-    assert!(first.contains("local.read_file") && first.contains("notes.txt"), "{first}");
+    assert!(
+        first.contains("local.read_file") && first.contains("notes.txt"),
+        "{first}"
+    );
     assert!(asked[1].body.to_string().contains("E0120"));
     // It is a plan like any other.
     let id = made["id"].as_str().unwrap();
     let shown = bench.run(&["show", id]).ends(0);
     assert!(
-        shown.out.contains("planned by scripted/model in 2 rounds: 3000 tokens in, 300 out, $0.003600"),
+        shown
+            .out
+            .contains("planned by scripted/model in 2 rounds: 3000 tokens in, 300 out, $0.003600"),
         "{shown:#?}"
     );
-    assert_eq!(bench.run(&["show", id, "--json"]).json()["models"][0]["answers"], 2);
+    assert_eq!(
+        bench.run(&["show", id, "--json"]).json()["models"][0]["answers"],
+        2
+    );
     let stats = bench.run(&["stats", "--json"]).ends(0).json();
     assert_eq!(
         (&stats["models"][0]["model"], &stats["modelCostUsd"]),
@@ -68,41 +87,75 @@ fn a_goal_becomes_a_plan_that_can_be_run() {
 
 #[test]
 fn without_a_plan_nothing_is_stored_and_the_reason_is_told() {
-    let provider =
-        Provider::scripted([Reply::text("I would rather not."), Reply::json(unknown_tool()).too_long()]);
+    let provider = Provider::scripted([
+        Reply::text("I would rather not."),
+        Reply::json(unknown_tool()).too_long(),
+    ]);
     let bench = bench(&provider);
     let failed = bench.run(&["create", "read the notes", "--rounds", "1"]);
-    let failed =
-        failed.complains(7, "`scripted/model` gave no valid plan in 2 rounds: the answer was cut off");
-    assert!(failed.err.contains("tokens in") && failed.err.contains("--fallback"), "{failed:#?}");
+    let failed = failed.complains(
+        7,
+        "`scripted/model` gave no valid plan in 2 rounds: the answer was cut off",
+    );
+    assert!(
+        failed.err.contains("tokens in") && failed.err.contains("--fallback"),
+        "{failed:#?}"
+    );
     assert_eq!(bench.run(&["list", "--json"]).json(), json!([]));
     let down = Provider::scripted([Reply::status(500, "{}")]);
     bench.write("planwright.toml", &down.config());
-    bench.run(&["create", "read the notes"]).complains(7, "scripted/model");
+    bench
+        .run(&["create", "read the notes"])
+        .complains(7, "scripted/model");
 }
 
 #[test]
 fn without_a_model_nothing_is_made_at_all() {
     let bench = Bench::new();
-    let none =
-        bench.run(&["create", "read the notes"]).complains(7, "no model is configured for the planner");
+    let none = bench
+        .run(&["create", "read the notes"])
+        .complains(7, "no model is configured for the planner");
     assert!(none.err.contains("hint: set PLANWRIGHT_MODEL"), "{none:#?}");
     assert!(!bench.path(".plans").exists());
-    bench.run(&["create", "  ", "--fallback"]).complains(2, "the goal is empty");
+    bench
+        .run(&["create", "  ", "--fallback"])
+        .complains(2, "the goal is empty");
 }
 
 #[test]
 fn a_fallback_is_a_draft_for_people() {
     let bench = Bench::new();
-    let made =
-        bench.run(&["create", "--fallback", "read the file, then write the file", "--json"]).ends(0).json();
-    assert_eq!((&made["status"], &made["planning"]["fallback"]), (&json!("draft"), &json!(true)));
+    let made = bench
+        .run(&[
+            "create",
+            "--fallback",
+            "read the file, then write the file",
+            "--json",
+        ])
+        .ends(0)
+        .json();
+    assert_eq!(
+        (&made["status"], &made["planning"]["fallback"]),
+        (&json!("draft"), &json!(true))
+    );
     let id = made["id"].as_str().unwrap();
-    let tools: Vec<&str> =
-        made["plan"]["steps"].as_array().unwrap().iter().map(|step| step["tool"].as_str().unwrap()).collect();
+    let tools: Vec<&str> = made["plan"]["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["tool"].as_str().unwrap())
+        .collect();
     assert_eq!(tools, ["local.read_file", "local.write_file"]);
-    assert!(bench.run(&["show", id]).ends(0).out.contains("fallback: put together without a model"));
-    bench.run(&["run", id, "--yes"]).complains(2, "the plan is not valid");
+    assert!(
+        bench
+            .run(&["show", id])
+            .ends(0)
+            .out
+            .contains("fallback: put together without a model")
+    );
+    bench
+        .run(&["run", id, "--yes"])
+        .complains(2, "the plan is not valid");
     let mut agent = bench.command(&["propose", id]);
     agent.env("PLANWRIGHT_AGENT", "eager");
     crate::workbench::said(agent.output().unwrap()).complains(3, "a person has to look at it");
@@ -115,9 +168,14 @@ fn a_template_that_fits_is_what_a_fallback_begins_with() {
         "inputs": { "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] },
         "steps": [{ "id": "read", "tool": "local.read_file", "args": { "path": "${path}" } }] });
     let file = bench.document(template);
-    bench.run(&["template", "save", &file, "--name", "minutes"]).ends(0);
+    bench
+        .run(&["template", "save", &file, "--name", "minutes"])
+        .ends(0);
     let goal = "summarise the notes of the meeting path=notes.txt";
-    let made = bench.run(&["create", "--fallback", goal, "--json"]).ends(0).json();
+    let made = bench
+        .run(&["create", "--fallback", goal, "--json"])
+        .ends(0)
+        .json();
     assert_eq!(made["plan"]["context"]["template"]["id"], "minutes");
     assert_eq!(made["plan"]["variables"], json!({ "path": "notes.txt" }));
 }
@@ -129,17 +187,39 @@ fn a_dry_run_prints_the_prompt_and_asks_nobody() {
     bench.write(".env", "KEY=hunter2");
     bench.write("hints.md", "prefer short plans");
     bench.write(".plans/prompts/create.md", "Our way: {{context}}{{goal}}");
-    let dry = ["create", "read the notes", "--dry-run", "--context", "hints.md", "--server", "local"];
+    let dry = [
+        "create",
+        "read the notes",
+        "--dry-run",
+        "--context",
+        "hints.md",
+        "--server",
+        "local",
+    ];
     let shown = bench.run(&dry).ends(0);
-    assert!(shown.out.contains("--- system") && shown.out.contains("--- schema of the answer"), "{shown:#?}");
-    assert!(shown.out.contains("Our way") && shown.out.contains("prefer short plans"), "{shown:#?}");
-    assert!(!shown.out.contains("demo.echo") && !shown.out.contains("hunter2"), "{shown:#?}");
-    let json = bench.run(&["create", "read the notes", "--dry-run", "--json"]).ends(0).json();
+    assert!(
+        shown.out.contains("--- system") && shown.out.contains("--- schema of the answer"),
+        "{shown:#?}"
+    );
+    assert!(
+        shown.out.contains("Our way") && shown.out.contains("prefer short plans"),
+        "{shown:#?}"
+    );
+    assert!(
+        !shown.out.contains("demo.echo") && !shown.out.contains("hunter2"),
+        "{shown:#?}"
+    );
+    let json = bench
+        .run(&["create", "read the notes", "--dry-run", "--json"])
+        .ends(0)
+        .json();
     assert_eq!(json["messages"][1]["role"], "user");
     assert!(json["schema"]["$defs"]["step_s1"].is_object());
     assert!(provider.asked().is_empty());
     bench.write(".plans/prompts/create.md", "{{gaol}}");
-    bench.run(&["create", "x", "--dry-run"]).complains(2, "`{{gaol}}`");
+    bench
+        .run(&["create", "x", "--dry-run"])
+        .complains(2, "`{{gaol}}`");
 }
 
 #[test]
@@ -148,12 +228,29 @@ fn steps_are_written_again_and_the_rest_stays() {
         { "id": "s2", "title": "Search", "tool": "local.search_code", "args": { "query": "milk" }, "dependsOn": ["s1"] }] });
     let provider = Provider::scripted([Reply::json(plan()), Reply::json(again)]);
     let bench = bench(&provider);
-    let id =
-        bench.run(&["create", "read the notes", "--json"]).ends(0).json()["id"].as_str().unwrap().to_owned();
+    let id = bench
+        .run(&["create", "read the notes", "--json"])
+        .ends(0)
+        .json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let before = bench.run(&["show", &id, "--json"]).json();
-    bench.run(&["comment", &id, "--step", "s2", "look for milk instead"]).ends(0);
-    let done =
-        bench.run(&["regenerate", &id, "--steps", "s2", "--feedback", "search", "--json"]).ends(0).json();
+    bench
+        .run(&["comment", &id, "--step", "s2", "look for milk instead"])
+        .ends(0);
+    let done = bench
+        .run(&[
+            "regenerate",
+            &id,
+            "--steps",
+            "s2",
+            "--feedback",
+            "search",
+            "--json",
+        ])
+        .ends(0)
+        .json();
     assert_eq!(
         (&done["version"], &done["changed"], &done["status"]),
         (&json!(2), &json!(true), &json!("proposed"))
@@ -162,10 +259,18 @@ fn steps_are_written_again_and_the_rest_stays() {
     assert_eq!(after["steps"][0], before["steps"][0]);
     assert_eq!(after["steps"][1]["tool"], "local.search_code");
     let asked = provider.asked()[1].body.to_string();
-    assert!(asked.contains("look for milk instead") && asked.contains("search"), "{asked}");
+    assert!(
+        asked.contains("look for milk instead") && asked.contains("search"),
+        "{asked}"
+    );
     let versions = bench.run(&["versions", &id, "--json"]).json();
-    assert_eq!((&versions[1]["reason"], &versions[1]["planning"]["rounds"]), (&json!("search"), &json!(1)));
-    bench.run(&["regenerate", &id, "--steps", "s9"]).complains(2, "the plan has no step `s9`");
+    assert_eq!(
+        (&versions[1]["reason"], &versions[1]["planning"]["rounds"]),
+        (&json!("search"), &json!(1))
+    );
+    bench
+        .run(&["regenerate", &id, "--steps", "s9"])
+        .complains(2, "the plan has no step `s9`");
 }
 
 #[test]

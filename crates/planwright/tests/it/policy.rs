@@ -6,7 +6,12 @@ use std::time::Duration;
 
 /// `a` returns a text, and `b` appends it to `effects.txt`.
 fn late(bench: &Bench, text: &str) -> String {
-    let mut write = call("b", "local.append_file", json!({ "path": "effects.txt", "content": "${a}" }), &[]);
+    let mut write = call(
+        "b",
+        "local.append_file",
+        json!({ "path": "effects.txt", "content": "${a}" }),
+        &[],
+    );
     write["critical"] = json!(false);
     bench.plan("p", json!([echo("a", text, &[]), write]))
 }
@@ -16,7 +21,11 @@ fn policy(bench: &Bench, text: &str) {
 }
 
 fn as_agent(bench: &Bench, args: &[&str]) -> Said {
-    let output = bench.command(args).env("PLANWRIGHT_AGENT", "bot").output().unwrap();
+    let output = bench
+        .command(args)
+        .env("PLANWRIGHT_AGENT", "bot")
+        .output()
+        .unwrap();
     Said {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -26,7 +35,10 @@ fn as_agent(bench: &Bench, args: &[&str]) -> Said {
 
 fn kinds(bench: &Bench, kind: &str) -> Vec<Value> {
     let said = bench.run(&["log", "p", "--plan", "--json"]).ends(0);
-    let entries = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let entries = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     entries.filter(|entry| entry["kind"] == kind).collect()
 }
 
@@ -40,17 +52,34 @@ fn what_policy_denies_is_neither_approved_nor_run_and_the_rule_is_named() {
     let plan = bench.plan("p", json!([effect("a", &[])]));
     bench.run(&["import", &plan]).ends(0);
     let digest = bench.digest("p");
-    for args in [&["approve", "p", "--digest", &digest][..], &["run", "p", "--yes"], &["run", "p"]] {
-        let said = bench.run(args).complains(3, "Policy denied: step `a`: no writing: not here");
-        assert!(said.err.contains("hint: planwright policy explain"), "{said:#?}");
+    for args in [
+        &["approve", "p", "--digest", &digest][..],
+        &["run", "p", "--yes"],
+        &["run", "p"],
+    ] {
+        let said = bench
+            .run(args)
+            .complains(3, "Policy denied: step `a`: no writing: not here");
+        assert!(
+            said.err.contains("hint: planwright policy explain"),
+            "{said:#?}"
+        );
     }
     assert!(kinds(&bench, "plan_approved").is_empty());
-    let explained = bench.run(&["policy", "explain", "p", "--json"]).ends(0).json();
+    let explained = bench
+        .run(&["policy", "explain", "p", "--json"])
+        .ends(0)
+        .json();
     assert_eq!(explained["verdict"], "deny");
     assert_eq!(explained["steps"][0]["rule"], "no writing");
     assert_eq!(explained["steps"][0]["verdict"], "deny");
     let shown = bench.run(&["show", "p"]).ends(0);
-    assert!(shown.out.contains("policy says deny (no writing: not here)"), "{shown:#?}");
+    assert!(
+        shown
+            .out
+            .contains("policy says deny (no writing: not here)"),
+        "{shown:#?}"
+    );
 }
 
 #[test]
@@ -62,13 +91,19 @@ fn what_policy_denies_only_once_it_is_known_is_not_called() {
          then = 'deny'\nreason = 'it is evil'\n",
     );
     let plan = late(&bench, "evil");
-    let explained = bench.run(&["policy", "explain", &plan, "--json"]).ends(0).json();
+    let explained = bench
+        .run(&["policy", "explain", &plan, "--json"])
+        .ends(0)
+        .json();
     assert_eq!(explained["steps"][1]["undecided"], json!(["no evil"]));
     assert_eq!(explained["steps"][1]["late"], json!(["content"]));
     assert_eq!(explained["steps"][1]["lateChoice"], "any");
     let result = bench.run(&["run", &plan, "--yes", "--json"]).json();
     assert_eq!(step(&result, "b")["error"]["code"], "policy_denied");
-    assert_eq!(step(&result, "b")["error"]["message"], "Policy denied: no evil: it is evil");
+    assert_eq!(
+        step(&result, "b")["error"]["message"],
+        "Policy denied: no evil: it is evil"
+    );
     assert!(!bench.path("effects.txt").exists());
     let plan = late(&bench, "good");
     bench.run(&["run", &plan, "--yes"]).ends(0);
@@ -85,10 +120,22 @@ fn rules_that_only_observe_or_warn_decide_nothing_and_are_reported() {
     );
     let plan = bench.plan("p", json!([effect("a", &[])]));
     let explained = bench.run(&["policy", "explain", &plan]).ends(0);
-    assert!(explained.out.contains("observe: rule watched would deny"), "{explained:#?}");
-    assert!(explained.out.contains("warn: rule soon would deny: soon forbidden"), "{explained:#?}");
+    assert!(
+        explained.out.contains("observe: rule watched would deny"),
+        "{explained:#?}"
+    );
+    assert!(
+        explained
+            .out
+            .contains("warn: rule soon would deny: soon forbidden"),
+        "{explained:#?}"
+    );
     let said = bench.run(&["run", &plan, "--yes"]).ends(0);
-    assert!(said.err.contains("warning: step a: soon would deny: soon forbidden"), "{said:#?}");
+    assert!(
+        said.err
+            .contains("warning: step a: soon would deny: soon forbidden"),
+        "{said:#?}"
+    );
     assert_eq!(bench.read("effects.txt"), "a\n");
 }
 
@@ -105,9 +152,18 @@ fn what_policy_allows_runs_by_itself_and_is_recorded_as_policys() {
     let approved = &kinds(&bench, "plan_approved")[0];
     assert_eq!(approved["by"]["kind"], "policy");
     // A look-alike of the path, or another one, is not what was allowed.
-    let other = bench
-        .plan("q", json!([call("a", "append_file", json!({ "path": "Effects.txt", "content": "x" }), &[])]));
-    bench.run(&["run", &other]).complains(3, "the plan is not approved");
+    let other = bench.plan(
+        "q",
+        json!([call(
+            "a",
+            "append_file",
+            json!({ "path": "Effects.txt", "content": "x" }),
+            &[]
+        )]),
+    );
+    bench
+        .run(&["run", &other])
+        .complains(3, "the plan is not approved");
 }
 
 #[test]
@@ -118,12 +174,16 @@ fn a_rule_that_cannot_be_decided_does_not_let_anything_through() {
         "[[policy.rules]]\nname = 'broken'\ntool = 'append_file'\nif = \"args.nothing.size() > 1\"\nthen = 'deny'\n",
     );
     let plan = bench.plan("p", json!([effect("a", &[])]));
-    bench.run(&["run", &plan, "--yes"]).complains(3, "its `if` cannot be decided");
+    bench
+        .run(&["run", &plan, "--yes"])
+        .complains(3, "its `if` cannot be decided");
     policy(
         &bench,
         "[[policy.rules]]\ntool = 'append_file'\nif = \"args.nothing.size() > 1\"\nthen = 'allow'\n",
     );
-    bench.run(&["run", &plan]).complains(3, "the plan is not approved");
+    bench
+        .run(&["run", &plan])
+        .complains(3, "the plan is not approved");
     assert!(!bench.path("effects.txt").exists());
 }
 
@@ -136,7 +196,9 @@ fn a_guarded_tool_needs_a_person_however_harmless_it_says_it_is() {
         &bench,
         "[policy]\nguarded_tools = ['demo.Echo']\n[[policy.rules]]\ntool = 'demo.echo'\nthen = 'allow'\n",
     );
-    bench.run(&["run", "p"]).complains(3, "the plan is not approved");
+    bench
+        .run(&["run", "p"])
+        .complains(3, "the plan is not approved");
     bench.run(&["run", "p", "--yes"]).ends(0);
 }
 
@@ -144,21 +206,41 @@ fn a_guarded_tool_needs_a_person_however_harmless_it_says_it_is() {
 fn a_call_that_is_asked_about_again_is_shown_in_full_and_approved_by_its_own_digest() {
     let bench = Bench::new();
     let plan = late(&bench, "pay \u{202e}eve\u{200b}");
-    let said = bench.run(&["run", &plan, "--yes", "--late", "b=ask"]).ends(4);
-    assert!(said.out.contains("step b wants to call local.append_file"), "{said:#?}");
-    assert!(said.out.contains("pay \\u{202e}eve\\u{200b}"), "what hides is spelt out: {said:#?}");
+    let said = bench
+        .run(&["run", &plan, "--yes", "--late", "b=ask"])
+        .ends(4);
+    assert!(
+        said.out.contains("step b wants to call local.append_file"),
+        "{said:#?}"
+    );
+    assert!(
+        said.out.contains("pay \\u{202e}eve\\u{200b}"),
+        "what hides is spelt out: {said:#?}"
+    );
     let result = bench.run(&["resume", "p", "--json"]).ends(4).json();
     let asked = &step(&result, "b")["call"];
     assert_eq!(asked["args"]["content"], "pay \u{202e}eve\u{200b}");
     let digest = asked["digest"].as_str().unwrap();
-    assert!(said.err.contains(&format!("planwright approve p --step b --digest {digest}")), "{said:#?}");
+    assert!(
+        said.err
+            .contains(&format!("planwright approve p --step b --digest {digest}")),
+        "{said:#?}"
+    );
     let of_plan = result["digest"].as_str().unwrap();
-    bench.run(&["approve", "p", "--step", "b", "--digest", of_plan]).complains(3, "what was shown");
-    bench.run(&["approve", "p", "--step", "b", "--version", "1"]).complains(3, "what was shown");
-    let said = bench.run(&["approve", "p", "--step", "b"]).complains(2, "say what you were shown");
+    bench
+        .run(&["approve", "p", "--step", "b", "--digest", of_plan])
+        .complains(3, "what was shown");
+    bench
+        .run(&["approve", "p", "--step", "b", "--version", "1"])
+        .complains(3, "what was shown");
+    let said = bench
+        .run(&["approve", "p", "--step", "b"])
+        .complains(2, "say what you were shown");
     assert!(said.err.contains(digest), "{said:#?}");
     assert!(!bench.path("effects.txt").exists());
-    bench.run(&["approve", "p", "--step", "b", "--digest", digest]).ends(0);
+    bench
+        .run(&["approve", "p", "--step", "b", "--digest", digest])
+        .ends(0);
     bench.run(&["resume", "p"]).ends(0);
     assert_eq!(bench.read("effects.txt"), "pay \u{202e}eve\u{200b}");
 }
@@ -167,10 +249,19 @@ fn a_call_that_is_asked_about_again_is_shown_in_full_and_approved_by_its_own_dig
 fn a_call_that_was_shown_can_be_rejected() {
     let bench = Bench::new();
     let plan = late(&bench, "x");
-    let result = bench.run(&["run", &plan, "--yes", "--late", "ask", "--json"]).ends(4).json();
+    let result = bench
+        .run(&["run", &plan, "--yes", "--late", "ask", "--json"])
+        .ends(4)
+        .json();
     let digest = step(&result, "b")["call"]["digest"].as_str().unwrap();
-    bench.run(&["reject", "p", "--step", "b", "--digest", digest, "--reason", "no"]).ends(0);
-    bench.run(&["approve", "p", "--step", "b", "--digest", digest]).complains(3, "");
+    bench
+        .run(&[
+            "reject", "p", "--step", "b", "--digest", digest, "--reason", "no",
+        ])
+        .ends(0);
+    bench
+        .run(&["approve", "p", "--step", "b", "--digest", digest])
+        .complains(3, "");
     assert!(!bench.path("effects.txt").exists());
 }
 
@@ -181,9 +272,21 @@ fn a_constraint_of_the_approver_is_checked_on_what_is_sent() {
         let plan = late(&bench, text);
         bench.run(&["import", &plan]).ends(0);
         let digest = bench.digest("p");
-        bench.run(&["approve", "p", "--digest", &digest, "--late", "b=args.content == 'good'"]).ends(0);
+        bench
+            .run(&[
+                "approve",
+                "p",
+                "--digest",
+                &digest,
+                "--late",
+                "b=args.content == 'good'",
+            ])
+            .ends(0);
         let shown = bench.run(&["show", "p"]).ends(0);
-        assert!(shown.out.contains("b: args.content == 'good'"), "{shown:#?}");
+        assert!(
+            shown.out.contains("b: args.content == 'good'"),
+            "{shown:#?}"
+        );
         let result = bench.run(&["run", "p", "--json"]).json();
         assert_eq!(bench.read("effects.txt"), written);
         if written.is_empty() {
@@ -203,7 +306,9 @@ fn a_choice_that_means_nothing_is_refused() {
         ("b=other == 1", "no argument of step `b`"),
         ("what?", "is not STEP=any"),
     ] {
-        bench.run(&["run", &plan, "--yes", "--late", flag]).complains(2, words);
+        bench
+            .run(&["run", &plan, "--yes", "--late", flag])
+            .complains(2, words);
     }
     assert!(!bench.path("effects.txt").exists());
 }
@@ -211,18 +316,34 @@ fn a_choice_that_means_nothing_is_refused() {
 #[test]
 fn every_call_of_a_loop_is_shown_and_approved_by_itself() {
     let bench = Bench::new();
-    let mut each = call("b", "append_file", json!({ "path": "effects.txt", "content": "${item}" }), &[]);
+    let mut each = call(
+        "b",
+        "append_file",
+        json!({ "path": "effects.txt", "content": "${item}" }),
+        &[],
+    );
     each["forEach"] = json!("${a}");
     let plan = bench.plan("p", json!([echo("a", json!(["x", "y"]), &[]), each]));
-    let said = bench.run(&["run", &plan, "--yes", "--late", "b=ask"]).ends(4);
-    let digests: Vec<&str> =
-        said.out.lines().filter_map(|line| line.trim().strip_prefix("call digest ")).collect();
+    let said = bench
+        .run(&["run", &plan, "--yes", "--late", "b=ask"])
+        .ends(4);
+    let digests: Vec<&str> = said
+        .out
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("call digest "))
+        .collect();
     assert_eq!(digests.len(), 2, "{said:#?}");
-    bench.run(&["approve", "p", "--step", "b[0]", "--digest", digests[1]]).complains(3, "what was shown");
-    bench.run(&["approve", "p", "--step", "b[0]", "--digest", digests[0]]).ends(0);
+    bench
+        .run(&["approve", "p", "--step", "b[0]", "--digest", digests[1]])
+        .complains(3, "what was shown");
+    bench
+        .run(&["approve", "p", "--step", "b[0]", "--digest", digests[0]])
+        .ends(0);
     bench.run(&["resume", "p"]).ends(4);
     assert_eq!(bench.read("effects.txt"), "x");
-    bench.run(&["approve", "p", "--step", "b[1]", "--digest", digests[1]]).ends(0);
+    bench
+        .run(&["approve", "p", "--step", "b[1]", "--digest", digests[1]])
+        .ends(0);
     bench.run(&["resume", "p"]).ends(0);
     assert_eq!(bench.read("effects.txt"), "xy");
 }
@@ -258,11 +379,18 @@ fn an_agent_proposes_reads_runs_what_is_approved_and_never_approves() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([effect("a", &[])]));
     assert_eq!(as_agent(&bench, &["import", &plan]).code, 0);
-    assert_eq!(kinds(&bench, "plan_proposed")[0]["by"], json!({ "kind": "agent", "name": "bot" }));
+    assert_eq!(
+        kinds(&bench, "plan_proposed")[0]["by"],
+        json!({ "kind": "agent", "name": "bot" })
+    );
     let digest = bench.digest("p");
     as_agent(&bench, &["approve", "p", "--digest", &digest]).complains(3, "may not approve");
     as_agent(&bench, &["run", "p", "--yes"]).complains(3, "may not approve");
-    as_agent(&bench, &["reject", "p", "--digest", &digest, "--reason", "x"]).complains(3, "may not approve");
+    as_agent(
+        &bench,
+        &["reject", "p", "--digest", &digest, "--reason", "x"],
+    )
+    .complains(3, "may not approve");
     as_agent(&bench, &["run", "p"]).complains(3, "not approved");
     assert!(kinds(&bench, "plan_approved").is_empty() && !bench.path("effects.txt").exists());
     bench.run(&["approve", "p", "--digest", &digest]).ends(0);
@@ -278,7 +406,11 @@ fn an_agent_neither_approves_steps_nor_says_what_happened() {
     let plan = bench.plan("p", json!([gate]));
     let result = bench.run(&["run", &plan, "--yes", "--json"]).ends(4).json();
     let digest = result["digest"].as_str().unwrap();
-    as_agent(&bench, &["approve", "p", "--step", "gate", "--digest", digest]).complains(3, "may not approve");
+    as_agent(
+        &bench,
+        &["approve", "p", "--step", "gate", "--digest", digest],
+    )
+    .complains(3, "may not approve");
     as_agent(&bench, &["resolve", "p", "gate", "--happened"]).complains(3, "may not");
     assert_eq!(as_agent(&bench, &["cancel", "p"]).code, 0);
     assert_eq!(bench.status("p"), "cancelled");
@@ -289,7 +421,9 @@ fn only_those_who_are_named_approve() {
     let bench = Bench::new();
     policy(&bench, "[roles]\napprover = ['person:somebody-else']\n");
     let plan = bench.plan("p", json!([effect("a", &[])]));
-    bench.run(&["run", &plan, "--yes"]).complains(3, "may not approve");
+    bench
+        .run(&["run", &plan, "--yes"])
+        .complains(3, "may not approve");
     assert!(!bench.path("effects.txt").exists());
 }
 
@@ -298,13 +432,17 @@ fn whoever_proposed_does_not_approve_and_one_of_two_is_not_enough() {
     let bench = Bench::new();
     let plan = bench.plan("p", json!([effect("a", &[])]));
     policy(&bench, "[policy.approval]\nfour_eyes = true\n");
-    bench.run(&["run", &plan, "--yes"]).complains(3, "somebody else has to approve it");
+    bench
+        .run(&["run", &plan, "--yes"])
+        .complains(3, "somebody else has to approve it");
     policy(&bench, "[policy.approval]\nrequired = 2\n");
     let digest = bench.digest("p");
     let said = bench.run(&["approve", "p", "--digest", &digest]).ends(0);
     assert!(said.out.contains("1 of 2"), "{said:#?}");
     assert!(bench.run(&["show", "p"]).out.contains("approvals: 1 of 2"));
-    bench.run(&["approve", "p", "--digest", &digest]).complains(3, "approved by you already");
+    bench
+        .run(&["approve", "p", "--digest", &digest])
+        .complains(3, "approved by you already");
     bench.run(&["run", "p"]).complains(3, "1 of 2 people");
     assert!(!bench.path("effects.txt").exists());
 }
@@ -315,11 +453,16 @@ fn an_approval_that_was_not_used_in_time_has_expired() {
     policy(&bench, "[policy.approval]\nexpires_after = '1s'\n");
     let plan = bench.plan("p", json!([effect("a", &[])]));
     bench.run(&["import", &plan]).ends(0);
-    bench.run(&["approve", "p", "--digest", &bench.digest("p")]).ends(0);
+    bench
+        .run(&["approve", "p", "--digest", &bench.digest("p")])
+        .ends(0);
     std::thread::sleep(Duration::from_millis(1_050));
     bench.run(&["run", "p"]).complains(3, "expired");
     assert!(bench.run(&["show", "p"]).out.contains("expired at"));
-    assert_eq!(bench.run(&["show", "p", "--json"]).json()["approvals"][0]["state"], "expired");
+    assert_eq!(
+        bench.run(&["show", "p", "--json"]).json()["approvals"][0]["state"],
+        "expired"
+    );
     assert!(!bench.path("effects.txt").exists());
     bench.run(&["run", "p", "--yes"]).ends(0);
 }
@@ -334,7 +477,9 @@ fn an_approval_of_a_step_that_nobody_gave_in_time_fails_the_step() {
     let result = bench.run(&["run", &plan, "--yes", "--json"]).ends(4).json();
     std::thread::sleep(Duration::from_millis(1_050));
     let digest = result["digest"].as_str().unwrap();
-    bench.run(&["approve", "p", "--step", "gate", "--digest", digest]).complains(3, "has expired");
+    bench
+        .run(&["approve", "p", "--step", "gate", "--digest", digest])
+        .complains(3, "has expired");
     let result = bench.run(&["resume", "p", "--json"]).ends(1).json();
     assert_eq!(step(&result, "gate")["error"]["code"], "approval_expired");
     assert!(!bench.path("effects.txt").exists());
@@ -354,9 +499,13 @@ fn another_policy_voids_an_approval_and_stops_a_run_from_going_on() {
     bench.run(&["run", "p"]).complains(3, "the policy changed");
     policy(&bench, "");
     bench.run(&["run", "p"]).ends(4);
-    bench.run(&["approve", "p", "--step", "gate", "--digest", &digest]).ends(0);
+    bench
+        .run(&["approve", "p", "--step", "gate", "--digest", &digest])
+        .ends(0);
     policy(&bench, "[policy]\nsame_call = 9\n");
-    bench.run(&["resume", "p"]).complains(3, "the policy changed");
+    bench
+        .run(&["resume", "p"])
+        .complains(3, "the policy changed");
     assert!(!bench.path("effects.txt").exists());
     policy(&bench, "");
     bench.run(&["resume", "p"]).ends(0);
@@ -367,7 +516,10 @@ fn the_operators_caps_cannot_be_switched_off() {
     let bench = Bench::new();
     policy(&bench, "[policy.caps]\n'append-file' = 1\n");
     let plan = bench.plan("p", json!([effect("a", &[]), effect("b", &["a"])]));
-    let result = bench.run(&["run", &plan, "--yes", "--no-guards", "--json"]).ends(1).json();
+    let result = bench
+        .run(&["run", &plan, "--yes", "--no-guards", "--json"])
+        .ends(1)
+        .json();
     assert_eq!(step(&result, "b")["error"]["code"], "guard_blocked");
     assert_eq!(bench.read("effects.txt"), "a\n");
 }
@@ -376,18 +528,35 @@ fn the_operators_caps_cannot_be_switched_off() {
 fn a_policy_is_checked_and_every_mistake_is_named() {
     let bench = Bench::new();
     let said = bench.run(&["policy", "check"]).ends(0);
-    assert!(said.out.contains("0 rules, policy version default-1"), "{said:#?}");
-    bench.write("good.toml", "[[policy.rules]]\ntool = 'x.*'\nthen = 'deny'\n");
-    let checked = bench.run(&["policy", "check", "good.toml", "--json"]).ends(0).json();
-    assert_eq!((&checked["valid"], &checked["rules"]), (&json!(true), &json!(1)));
+    assert!(
+        said.out.contains("0 rules, policy version default-1"),
+        "{said:#?}"
+    );
+    bench.write(
+        "good.toml",
+        "[[policy.rules]]\ntool = 'x.*'\nthen = 'deny'\n",
+    );
+    let checked = bench
+        .run(&["policy", "check", "good.toml", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(
+        (&checked["valid"], &checked["rules"]),
+        (&json!(true), &json!(1))
+    );
     policy(
         &bench,
         "[[policy.rules]]\nif = 'args.x =='\nthen = 'deny'\n[[policy.rules]]\ntool = ''\nthen = 'ask'\n",
     );
     let said = bench.run(&["policy", "check"]).complains(2, "rule 1");
-    assert!(said.err.contains("rule 2: the tool pattern is empty"), "{said:#?}");
+    assert!(
+        said.err.contains("rule 2: the tool pattern is empty"),
+        "{said:#?}"
+    );
     bench.run(&["list"]).complains(2, "rule 1");
     policy(&bench, "[[policy.rules]]\ntool = 'x'\nthen = 'forbid'\n");
     bench.run(&["policy", "check"]).complains(2, "forbid");
-    bench.run(&["policy", "check", "missing.toml"]).complains(2, "cannot read");
+    bench
+        .run(&["policy", "check", "missing.toml"])
+        .complains(2, "cannot read");
 }

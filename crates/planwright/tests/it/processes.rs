@@ -16,7 +16,11 @@ fn ctrl_c_pauses_cleanly_and_resume_goes_on() {
         assert!(said.err.contains("pausing"), "{said:#?}");
         let result = said.json();
         assert_eq!(result["status"], "paused");
-        assert_eq!(step(&result, "a")["status"], "completed", "what was in flight finished");
+        assert_eq!(
+            step(&result, "a")["status"],
+            "completed",
+            "what was in flight finished"
+        );
         assert!(!bench.path("effects.txt").exists(), "nothing new started");
         assert_eq!(bench.status("p"), "paused");
         bench.run(&["resume", "p"]).ends(0);
@@ -57,10 +61,15 @@ fn ctrl_c_ends_a_run_that_waits_for_a_person() {
 #[test]
 fn another_process_pauses_and_cancels() {
     let bench = Bench::new();
-    let plan = bench.plan("p", json!([sleep("a", 5_000, &[]), sleep("b", 60_000, &["a"])]));
+    let plan = bench.plan(
+        "p",
+        json!([sleep("a", 5_000, &[]), sleep("b", 60_000, &["a"])]),
+    );
     let running = bench.start(&["run", &plan, "--json"]);
     bench.wait_for("p", "attempt_started", "a");
-    bench.run(&["resume", "p"]).complains(3, "another process executes");
+    bench
+        .run(&["resume", "p"])
+        .complains(3, "another process executes");
     bench.run(&["pause", "p"]).ends(0);
     assert_eq!(running.wait().ends(4).json()["status"], "paused");
     let running = bench.start(&["resume", "p", "--json"]);
@@ -82,7 +91,10 @@ fn the_log_can_be_followed_until_the_run_ends() {
         .out
         .lines()
         .map(|line| {
-            serde_json::from_str::<serde_json::Value>(line).unwrap()["kind"].as_str().unwrap().to_owned()
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["kind"]
+                .as_str()
+                .unwrap()
+                .to_owned()
         })
         .collect();
     assert_eq!(kinds.first().map(String::as_str), Some("run_started"));
@@ -114,11 +126,15 @@ fn many_processes_run_different_plans_on_one_store() {
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let bench = Bench::new();
-    let steps: Vec<_> = (0..300).map(|n| echo(&format!("s{n}"), "x".repeat(1_000), &[])).collect();
+    let steps: Vec<_> = (0..300)
+        .map(|n| echo(&format!("s{n}"), "x".repeat(1_000), &[]))
+        .collect();
     let plan = bench.plan("p", json!(steps));
     bench.run(&["run", &plan, "--json"]).ends(0);
     let mut command = bench.command(&["log", "p", "--json"]);
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();

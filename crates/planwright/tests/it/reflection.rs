@@ -1,4 +1,5 @@
-//! `run --reflect`, `--replan` and `--check`, and `check`, against a provider that answers from a script.
+//! `run --reflect`, `--replan` and `--check`, and `check`, against a provider that answers from a
+//! script.
 
 use crate::provider::{Provider, Reply};
 use crate::workbench::Bench;
@@ -20,7 +21,10 @@ fn says(assessment: &str, adjustments: Value) -> Value {
 }
 
 fn retry_b() -> Value {
-    says("needs_adjustment", json!([{"type": "retry", "step": "b", "args": {"path": "a.txt"}}]))
+    says(
+        "needs_adjustment",
+        json!([{"type": "retry", "step": "b", "args": {"path": "a.txt"}}]),
+    )
 }
 
 fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provider, String) {
@@ -34,31 +38,60 @@ fn bench(replies: impl IntoIterator<Item = Reply>, more: &str) -> (Bench, Provid
 fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_runs() {
     let (bench, provider, file) = bench([Reply::fenced(&retry_b())], "");
     let said = bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
-    assert!(said.err.contains("▸ a model is asked how the run stands"), "{said:#?}");
-    assert!(said.out.contains("needs adjustment: the file has another name"), "{said:#?}");
+    assert!(
+        said.err.contains("▸ a model is asked how the run stands"),
+        "{said:#?}"
+    );
+    assert!(
+        said.out
+            .contains("needs adjustment: the file has another name"),
+        "{said:#?}"
+    );
     assert!(
         said.err.contains("planwright approve p") && said.err.contains("planwright resume p"),
         "{said:#?}"
     );
     assert_eq!(bench.status("p"), "proposed");
-    let kinds: Vec<Value> = bench.log("p").into_iter().map(|entry| entry["kind"].clone()).collect();
+    let kinds: Vec<Value> = bench
+        .log("p")
+        .into_iter()
+        .map(|entry| entry["kind"].clone())
+        .collect();
     let last = &kinds[kinds.len() - 3..];
-    assert_eq!(last, [json!("model_used"), json!("run_reflected"), json!("run_adjusted")]);
+    assert_eq!(
+        last,
+        [
+            json!("model_used"),
+            json!("run_reflected"),
+            json!("run_adjusted")
+        ]
+    );
 
     // Whoever looks sees the change, and what was agreed to already.
     let shown = bench.run(&["show", "p"]).ends(0);
     assert!(shown.out.contains("changed since version 1"), "{shown:#?}");
-    assert!(shown.out.contains("already agreed, and as they were: a, c"), "{shown:#?}");
+    assert!(
+        shown.out.contains("already agreed, and as they were: a, c"),
+        "{shown:#?}"
+    );
     let versions = bench.run(&["versions", "p"]).ends(0);
     assert!(versions.out.contains("reflector"), "{versions:#?}");
 
     // Nothing goes on by itself, and `--yes` is about something else.
     assert_eq!(bench.run(&["resume", "p", "--yes"]).code, 4);
     assert_eq!(bench.read("c.txt"), "");
-    bench.run(&["approve", "p", "--digest", &bench.digest("p")]).ends(0);
+    bench
+        .run(&["approve", "p", "--digest", &bench.digest("p")])
+        .ends(0);
     let done = bench.run(&["resume", "p", "--json"]).ends(0).json();
-    assert_eq!((bench.read("c.txt").as_str(), &done["status"]), ("hello", &json!("completed")));
-    assert_eq!((&done["version"], &done["replanned"]), (&json!(2), &json!(false)));
+    assert_eq!(
+        (bench.read("c.txt").as_str(), &done["status"]),
+        ("hello", &json!("completed"))
+    );
+    assert_eq!(
+        (&done["version"], &done["replanned"]),
+        (&json!(2), &json!(false))
+    );
     assert!(done["continues"].as_str().unwrap().starts_with("run_"));
     assert_eq!(provider.asked().len(), 1);
 }
@@ -66,10 +99,13 @@ fn an_adjustment_waits_for_somebody_who_agrees_to_the_change_and_then_the_rest_r
 #[test]
 fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
     let (bench, _provider, file) = self::bench([Reply::json(retry_b())], "");
-    bench.run(&["run", &file, "--yes", "--reflect", "--yes-adjustments"]).ends(0);
+    bench
+        .run(&["run", &file, "--yes", "--reflect", "--yes-adjustments"])
+        .ends(0);
     assert_eq!(bench.read("c.txt"), "hello");
 
-    let (bench, _provider, _) = self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
+    let (bench, _provider, _) =
+        self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
     let file = bench.plan(
         "p",
         json!([
@@ -81,14 +117,17 @@ fn whoever_agrees_in_advance_or_lets_policy_agree_to_reading_is_not_asked() {
     assert!(said.err.contains("policy agrees"), "{said:#?}");
 
     // What is written was agreed to after `b` as it was.
-    let (bench, _provider, file) = self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
+    let (bench, _provider, file) =
+        self::bench([Reply::json(retry_b())], "[policy]\nadjust = \"auto\"\n");
     bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
     assert_eq!(bench.read("c.txt"), "");
 
     // Policy never agrees to a write.
     let write = json!([{"type": "replace", "step": "b", "new": {"tool": "local.write_file", "args": {"path": "x.txt", "content": "x"}}}]);
-    let (bench, _provider, file) =
-        self::bench([Reply::json(says("needs_adjustment", write))], "[policy]\nadjust = \"auto\"\n");
+    let (bench, _provider, file) = self::bench(
+        [Reply::json(says("needs_adjustment", write))],
+        "[policy]\nadjust = \"auto\"\n",
+    );
     bench.run(&["run", &file, "--yes", "--reflect"]).ends(4);
     assert_eq!(bench.read("x.txt"), "");
 }
@@ -101,8 +140,14 @@ fn a_model_that_is_down_or_talks_nonsense_makes_no_failure_a_success() {
         vec![Reply::json(says("complete", json!([])))],
     ] {
         let (bench, _provider, file) = bench(replies, "");
-        let said = bench.run(&["run", &file, "--yes", "--reflect", "--json"]).ends(1).json();
-        assert_eq!((&said["status"], &said["success"]), (&json!("failed"), &json!(false)));
+        let said = bench
+            .run(&["run", &file, "--yes", "--reflect", "--json"])
+            .ends(1)
+            .json();
+        assert_eq!(
+            (&said["status"], &said["success"]),
+            (&json!("failed"), &json!(false))
+        );
         assert!(said["reflection"]["assessment"].is_string(), "{said}");
     }
 }
@@ -111,8 +156,12 @@ fn a_model_that_is_down_or_talks_nonsense_makes_no_failure_a_success() {
 fn nobody_begins_a_run_whose_model_cannot_be_asked() {
     let bench = Bench::new();
     let file = plan(&bench);
-    bench.run(&["run", &file, "--yes", "--reflect"]).complains(7, "no model is configured for the reflector");
-    bench.run(&["run", &file, "--yes", "--max-cycles", "2"]).ends(2);
+    bench
+        .run(&["run", &file, "--yes", "--reflect"])
+        .complains(7, "no model is configured for the reflector");
+    bench
+        .run(&["run", &file, "--yes", "--max-cycles", "2"])
+        .ends(2);
     assert_eq!(bench.read("a.txt"), "");
 }
 
@@ -123,10 +172,22 @@ fn the_remaining_work_can_be_planned_anew() {
         {"id": "copy", "tool": "local.write_file", "args": {"path": "c.txt", "content": "${read}"}, "dependsOn": ["read"]},
     ]});
     let (bench, provider, file) = bench([Reply::json(revised)], "");
-    let said = bench.run(&["run", &file, "--yes", "--replan", "--yes-adjustments", "--no-guards", "--json"]);
+    let said = bench.run(&[
+        "run",
+        &file,
+        "--yes",
+        "--replan",
+        "--yes-adjustments",
+        "--no-guards",
+        "--json",
+    ]);
     let done = said.ends(0).json();
     assert_eq!(
-        (&done["status"], &done["replanned"], bench.read("c.txt").as_str()),
+        (
+            &done["status"],
+            &done["replanned"],
+            bench.read("c.txt").as_str()
+        ),
         (&json!("completed"), &json!(true), "hello")
     );
     assert_eq!(provider.asked().len(), 1);
@@ -136,25 +197,39 @@ fn the_remaining_work_can_be_planned_anew() {
 
 #[test]
 fn criteria_are_checked_with_evidence_and_what_nobody_can_tell_is_no_success() {
-    let holds =
-        |holds: Value| json!({"checks": [{"criterion": 1, "holds": holds, "evidence": "step c wrote it"}]});
+    let holds = |holds: Value| json!({"checks": [{"criterion": 1, "holds": holds, "evidence": "step c wrote it"}]});
     let (bench, _provider, _) = bench(
-        [Reply::json(holds(json!(true))), Reply::json(holds(json!(false))), Reply::status(500, "{}")],
+        [
+            Reply::json(holds(json!(true))),
+            Reply::json(holds(json!(false))),
+            Reply::status(500, "{}"),
+        ],
         "",
     );
-    let file = bench.document(json!({"id": "q", "successCriteria": ["the copy is there"], "steps": [
-        {"id": "c", "tool": "local.write_file", "args": {"path": "c.txt", "content": "x"}},
-    ]}));
+    let file = bench.document(
+        json!({"id": "q", "successCriteria": ["the copy is there"], "steps": [
+            {"id": "c", "tool": "local.write_file", "args": {"path": "c.txt", "content": "x"}},
+        ]}),
+    );
     let said = bench.run(&["run", &file, "--yes", "--check"]).ends(0);
-    assert!(said.out.contains("✓ the copy is there  (step c wrote it)"), "{said:#?}");
+    assert!(
+        said.out.contains("✓ the copy is there  (step c wrote it)"),
+        "{said:#?}"
+    );
     let said = bench.run(&["check", "q", "--json"]).ends(1).json();
-    assert_eq!((&said["success"], &said["criteria"][0]["holds"]), (&json!(false), &json!(false)));
+    assert_eq!(
+        (&said["success"], &said["criteria"][0]["holds"]),
+        (&json!(false), &json!(false))
+    );
     let said = bench.run(&["check", "q"]).ends(1);
     assert!(said.out.contains("? the copy is there"), "{said:#?}");
     let shown = bench.run(&["show", "q"]).ends(0);
     assert!(shown.out.contains("? the copy is there"), "{shown:#?}");
-    let none =
-        bench.document(json!({"id": "r", "steps": [{"id": "c", "tool": "demo.echo", "args": {"value": 1}}]}));
+    let none = bench.document(
+        json!({"id": "r", "steps": [{"id": "c", "tool": "demo.echo", "args": {"value": 1}}]}),
+    );
     bench.run(&["run", &none, "--yes"]).ends(0);
-    bench.run(&["check", "r"]).complains(2, "names no success criteria");
+    bench
+        .run(&["check", "r"])
+        .complains(2, "names no success criteria");
 }

@@ -1,4 +1,5 @@
-//! Secrets in real runs: they reach the tool, and nothing that is kept or shown has them, in any spelling.
+//! Secrets in real runs: they reach the tool, and nothing that is kept or shown has them, in any
+//! spelling.
 
 #[path = "../../../planwright-core/tests/it/spellings.rs"]
 mod spellings;
@@ -36,7 +37,11 @@ fn private(path: &Path) {
 }
 
 fn run(bench: &Bench, args: &[&str]) -> Said {
-    let output = bench.command(args).env("SOME_TOKEN", TOKEN).output().unwrap();
+    let output = bench
+        .command(args)
+        .env("SOME_TOKEN", TOKEN)
+        .output()
+        .unwrap();
     Said {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -57,36 +62,63 @@ impl Canaries {
             for (name, text) in encodings(secret) {
                 let written = serde_json::to_string(&text).unwrap();
                 spelt.push((format!("{name} of {secret}"), text.clone()));
-                spelt.push((format!("{name} of {secret}, as JSON"), written.trim_matches('"').to_owned()));
+                spelt.push((
+                    format!("{name} of {secret}, as JSON"),
+                    written.trim_matches('"').to_owned(),
+                ));
             }
         }
-        let known = [("TOKEN", TOKEN), ("PASSWORD", PASSWORD)]
-            .map(|(name, text)| (SecretName::new(name).unwrap(), SecretText::new(text.to_owned()).unwrap()));
-        Self { spelt, redactor: Redactor::new(known.iter().map(|(name, text)| (name, text))) }
+        let known = [("TOKEN", TOKEN), ("PASSWORD", PASSWORD)].map(|(name, text)| {
+            (
+                SecretName::new(name).unwrap(),
+                SecretText::new(text.to_owned()).unwrap(),
+            )
+        });
+        Self {
+            spelt,
+            redactor: Redactor::new(known.iter().map(|(name, text)| (name, text))),
+        }
     }
 
     /// A spelling that was put into the run, as it was put in.
     fn known_hit(&self, bytes: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(bytes);
-        self.spelt.iter().find(|(_, needle)| text.contains(needle)).map(|(name, _)| name.clone())
+        self.spelt
+            .iter()
+            .find(|(_, needle)| text.contains(needle))
+            .map(|(name, _)| name.clone())
     }
 
     pub(crate) fn hit(&self, bytes: &[u8]) -> Option<String> {
-        let other = || self.redactor.finds(bytes).then(|| "some other spelling".to_owned());
+        let other = || {
+            self.redactor
+                .finds(bytes)
+                .then(|| "some other spelling".to_owned())
+        };
         self.known_hit(bytes).or_else(other)
     }
 
     #[track_caller]
     pub(crate) fn are_not_in(&self, sink: &str, bytes: &[u8]) {
-        assert!(!bytes.is_empty() || sink.ends_with("stderr"), "{sink} is empty: nothing was looked at");
+        assert!(
+            !bytes.is_empty() || sink.ends_with("stderr"),
+            "{sink} is empty: nothing was looked at"
+        );
         if let Some(hit) = self.hit(bytes) {
-            panic!("{hit} is in {sink}: {}", String::from_utf8_lossy(&bytes[..bytes.len().min(4000)]));
+            panic!(
+                "{hit} is in {sink}: {}",
+                String::from_utf8_lossy(&bytes[..bytes.len().min(4000)])
+            );
         }
     }
 
     /// Looks at every file below a directory, and says how many there are.
     #[track_caller]
-    pub(crate) fn are_not_below(&self, directory: &Path, hit: fn(&Self, &[u8]) -> Option<String>) -> usize {
+    pub(crate) fn are_not_below(
+        &self,
+        directory: &Path,
+        hit: fn(&Self, &[u8]) -> Option<String>,
+    ) -> usize {
         let mut files = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -106,8 +138,11 @@ pub(crate) fn echoing_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        let spelt: Vec<String> =
-            [TOKEN, PASSWORD].iter().flat_map(|secret| encodings(secret)).map(|(_, text)| text).collect();
+        let spelt: Vec<String> = [TOKEN, PASSWORD]
+            .iter()
+            .flat_map(|secret| encodings(secret))
+            .map(|(_, text)| text)
+            .collect();
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let request: Vec<String> = BufReader::new(stream.try_clone().unwrap())
@@ -115,14 +150,28 @@ pub(crate) fn echoing_server() -> SocketAddr {
                 .map_while(Result::ok)
                 .take_while(|line| !line.is_empty())
                 .collect();
-            let number: usize = request[0].split(['/', ' ']).nth(2).unwrap().parse().unwrap();
-            let header = request.iter().find(|line| line.to_lowercase().starts_with("x-key")).cloned();
-            let body = format!("before {} after {}", spelt[number], header.unwrap_or_default());
+            let number: usize = request[0]
+                .split(['/', ' '])
+                .nth(2)
+                .unwrap()
+                .parse()
+                .unwrap();
+            let header = request
+                .iter()
+                .find(|line| line.to_lowercase().starts_with("x-key"))
+                .cloned();
+            let body = format!(
+                "before {} after {}",
+                spelt[number],
+                header.unwrap_or_default()
+            );
             let head = format!(
                 "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Echo: {TOKEN}\r\nContent-Length: {}\r\n\r\n",
                 body.len()
             );
-            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .unwrap();
         }
     });
     address
@@ -131,10 +180,19 @@ pub(crate) fn echoing_server() -> SocketAddr {
 /// Steps in which every echoing tool gives back every spelling.
 pub(crate) fn echoes(bench: &Bench, http: SocketAddr) -> Vec<Value> {
     let mut steps = Vec::new();
-    for (number, (_, text)) in [TOKEN, PASSWORD].iter().flat_map(|secret| encodings(secret)).enumerate() {
+    for (number, (_, text)) in [TOKEN, PASSWORD]
+        .iter()
+        .flat_map(|secret| encodings(secret))
+        .enumerate()
+    {
         let file = format!("echo/{number}.txt");
         bench.write(&file, &format!("before {text} after"));
-        steps.push(call(&format!("read-{number}"), "read_file", json!({ "path": file }), &[]));
+        steps.push(call(
+            &format!("read-{number}"),
+            "read_file",
+            json!({ "path": file }),
+            &[],
+        ));
         steps.push(call(
             &format!("out-{number}"),
             "run_command",
@@ -156,14 +214,31 @@ pub(crate) fn echoes(bench: &Bench, http: SocketAddr) -> Vec<Value> {
 pub(crate) fn workers() -> Vec<Value> {
     let shell = |id: &str, script: &str| {
         let env = json!({ "T": "${secret.TOKEN}", "P": "${secret.PASSWORD}" });
-        call(id, "run_command", json!({ "command": "sh", "args": ["-c", script], "env": env }), &[])
+        call(
+            id,
+            "run_command",
+            json!({ "command": "sh", "args": ["-c", script], "env": env }),
+            &[],
+        )
     };
     vec![
         shell("environment", "env"),
-        shell("base64", "printf %s \"user:$T\" | base64; printf %s \"$P$P$P$P$P\" | base64"),
-        shell("bytes", "printf %s \"$T\" | od -An -tx1; printf %s \"$P\" | od -An -c"),
-        shell("halves", "printf %s \"$T\" | cut -c1-12; printf %s \"$T\" | cut -c13- >&2"),
-        shell("large", "head -c 200000 /dev/zero | tr '\\0' x; echo \"$T\""),
+        shell(
+            "base64",
+            "printf %s \"user:$T\" | base64; printf %s \"$P$P$P$P$P\" | base64",
+        ),
+        shell(
+            "bytes",
+            "printf %s \"$T\" | od -An -tx1; printf %s \"$P\" | od -An -c",
+        ),
+        shell(
+            "halves",
+            "printf %s \"$T\" | cut -c1-12; printf %s \"$T\" | cut -c13- >&2",
+        ),
+        shell(
+            "large",
+            "head -c 200000 /dev/zero | tr '\\0' x; echo \"$T\"",
+        ),
         shell("letter by letter", "printf %s \"$T\" | sed 's/./& /g'")
             .tap(|step| step["id"] = json!("letters")),
         call(
@@ -178,8 +253,18 @@ pub(crate) fn workers() -> Vec<Value> {
             json!({ "path": "out.txt", "content": "${secret.TOKEN} ${secret.PASSWORD}" }),
             &[],
         ),
-        call("again", "read_file", json!({ "path": "out.txt" }), &["write"]),
-        call("uses", "demo.echo", json!({ "value": "${again}" }), &["again"]),
+        call(
+            "again",
+            "read_file",
+            json!({ "path": "out.txt" }),
+            &["write"],
+        ),
+        call(
+            "uses",
+            "demo.echo",
+            json!({ "value": "${again}" }),
+            &["again"],
+        ),
     ]
 }
 
@@ -201,13 +286,25 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
     steps.extend(workers());
     let count = steps.len();
     // Held until it is killed, so that the write-ahead log is still there.
-    let last: Vec<String> = steps.iter().map(|step| step["id"].as_str().unwrap().to_owned()).collect();
-    let last: Vec<&str> = last.iter().map(String::as_str).filter(|id| !id.starts_with("err-")).collect();
+    let last: Vec<String> = steps
+        .iter()
+        .map(|step| step["id"].as_str().unwrap().to_owned())
+        .collect();
+    let last: Vec<&str> = last
+        .iter()
+        .map(String::as_str)
+        .filter(|id| !id.starts_with("err-"))
+        .collect();
     steps.push(call("hold", "demo.sleep", json!({ "ms": 60_000 }), &last));
     let plan = bench.document(
         json!({ "id": "p", "title": "Canaries", "limits": { "maxConcurrency": 8 }, "steps": steps }),
     );
-    assert!(canaries.hit(&std::fs::read(bench.path("echo/1.txt")).unwrap()).is_some(), "a hit is seen");
+    assert!(
+        canaries
+            .hit(&std::fs::read(bench.path("echo/1.txt")).unwrap())
+            .is_some(),
+        "a hit is seen"
+    );
 
     let dry = run(&bench, &["run", &plan, "--dry-run", "--json"]).ends(0);
     assert!(dry.out.contains("Bearer ${secret.TOKEN}"));
@@ -222,23 +319,37 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
         .unwrap();
     let started = |step: &str| {
         let log = bench.log("p");
-        log.iter().any(|entry| entry["kind"] == "attempt_started" && entry["step"] == step)
+        log.iter()
+            .any(|entry| entry["kind"] == "attempt_started" && entry["step"] == step)
     };
     // Hundreds of processes, and none of them hurried by being watched too closely.
     let since = Instant::now();
     while !started("hold") && child.try_wait().unwrap().is_none() {
-        assert!(since.elapsed() < Duration::from_secs(240), "the echoes do not end");
+        assert!(
+            since.elapsed() < Duration::from_secs(240),
+            "the echoes do not end"
+        );
         std::thread::sleep(Duration::from_millis(250));
     }
-    assert!(child.try_wait().unwrap().is_none(), "it ended: {:?}", bench.log("p").last());
     assert!(
-        std::fs::metadata(bench.path(".plans/planwright.db-wal")).unwrap().len() > 0,
+        child.try_wait().unwrap().is_none(),
+        "it ended: {:?}",
+        bench.log("p").last()
+    );
+    assert!(
+        std::fs::metadata(bench.path(".plans/planwright.db-wal"))
+            .unwrap()
+            .len()
+            > 0,
         "the log has entries"
     );
     assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::known_hit) >= 4);
     child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
-    canaries.are_not_in("stdout and stderr of the run", &[&output.stdout[..], &output.stderr, b"."].concat());
+    canaries.are_not_in(
+        "stdout and stderr of the run",
+        &[&output.stdout[..], &output.stderr, b"."].concat(),
+    );
     assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::known_hit) >= 4);
 
     run(&bench, &["cancel", "p"]).ends(0);
@@ -262,28 +373,56 @@ fn no_spelling_of_a_secret_is_in_anything_that_is_kept_or_shown() {
     }
     // A cancelled run is written out in files as well.
     assert!(bench.path(".plans/p/session.jsonl").exists());
-    assert!(std::fs::read_dir(bench.path(".plans/planwright.db-artifacts")).unwrap().count() >= 1);
+    assert!(
+        std::fs::read_dir(bench.path(".plans/planwright.db-artifacts"))
+            .unwrap()
+            .count()
+            >= 1
+    );
     assert!(canaries.are_not_below(&bench.path(".plans"), Canaries::hit) >= 6);
 
     let log = bench.log("p");
     let of = |kind: &str| log.iter().filter(|entry| entry["kind"] == kind).count();
-    assert_eq!(of("attempt_succeeded") + of("attempt_failed"), count, "every echo came back");
-    let masked = log.iter().filter(|entry| entry.to_string().contains("[secret ")).count();
+    assert_eq!(
+        of("attempt_succeeded") + of("attempt_failed"),
+        count,
+        "every echo came back"
+    );
+    let masked = log
+        .iter()
+        .filter(|entry| entry.to_string().contains("[secret "))
+        .count();
     assert!(masked >= count - 10, "{masked} of {count} are masked");
-    assert_eq!(bench.read("out.txt"), format!("{TOKEN} {PASSWORD}"), "the tool was given the real values");
+    assert_eq!(
+        bench.read("out.txt"),
+        format!("{TOKEN} {PASSWORD}"),
+        "the tool was given the real values"
+    );
 }
 
 #[test]
 fn a_tool_that_gives_its_secret_back_gives_a_mask_to_the_next() {
     let bench = bench("127.0.0.1");
-    let header =
-        json!({ "command": "printenv", "args": ["AUTH"], "env": { "AUTH": "Bearer ${secret.TOKEN}" } });
+    let header = json!({ "command": "printenv", "args": ["AUTH"], "env": { "AUTH": "Bearer ${secret.TOKEN}" } });
     let next = json!({ "command": "echo", "args": ["${a.stdout}"] });
-    let plan =
-        bench.plan("p", json!([call("a", "run_command", header, &[]), call("b", "run_command", next, &[])]));
-    let result = run(&bench, &["run", &plan, "--yes", "--json"]).ends(0).json();
-    assert_eq!(step(&result, "a")["value"]["stdout"], "Bearer [secret TOKEN]\n");
-    assert_eq!(step(&result, "b")["value"]["stdout"], "Bearer [secret TOKEN]\n\n");
+    let plan = bench.plan(
+        "p",
+        json!([
+            call("a", "run_command", header, &[]),
+            call("b", "run_command", next, &[])
+        ]),
+    );
+    let result = run(&bench, &["run", &plan, "--yes", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(
+        step(&result, "a")["value"]["stdout"],
+        "Bearer [secret TOKEN]\n"
+    );
+    assert_eq!(
+        step(&result, "b")["value"]["stdout"],
+        "Bearer [secret TOKEN]\n\n"
+    );
     let encoded = standard(format!("x{TOKEN}").as_bytes());
     assert!(!result.to_string().contains(&encoded[4..20]));
 }
@@ -293,14 +432,33 @@ fn a_missing_secret_fails_its_step_before_any_call() {
     let bench = bench("127.0.0.1");
     let args = json!({ "path": "effects.txt", "content": "${secret.NOBODY}" });
     let plan = bench.plan("p", json!([call("a", "append_file", args, &[])]));
-    let result = run(&bench, &["run", &plan, "--yes", "--json"]).ends(1).json();
-    assert_eq!(step(&result, "a")["error"]["code"], "secret_unavailable", "{result:#}");
-    assert!(step(&result, "a")["error"]["message"].as_str().unwrap().contains("PLANWRIGHT_SECRET_NOBODY"));
+    let result = run(&bench, &["run", &plan, "--yes", "--json"])
+        .ends(1)
+        .json();
+    assert_eq!(
+        step(&result, "a")["error"]["code"],
+        "secret_unavailable",
+        "{result:#}"
+    );
+    assert!(
+        step(&result, "a")["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("PLANWRIGHT_SECRET_NOBODY")
+    );
     assert!(!bench.path("effects.txt").exists());
-    assert!(!bench.log("p").iter().any(|entry| entry["kind"] == "attempt_started"));
+    assert!(
+        !bench
+            .log("p")
+            .iter()
+            .any(|entry| entry["kind"] == "attempt_started")
+    );
     // It works once the variable is there.
-    let output =
-        bench.command(&["run", "p", "--yes"]).env("PLANWRIGHT_SECRET_NOBODY", "now it is").output().unwrap();
+    let output = bench
+        .command(&["run", "p", "--yes"])
+        .env("PLANWRIGHT_SECRET_NOBODY", "now it is")
+        .output()
+        .unwrap();
     assert!(output.status.success());
     assert_eq!(bench.read("effects.txt"), "now it is");
 }
@@ -308,25 +466,50 @@ fn a_missing_secret_fails_its_step_before_any_call() {
 #[test]
 fn a_secret_goes_only_to_the_tools_it_is_for() {
     let bench = Bench::new();
-    bench.write("planwright.toml", "[secrets]\nK = { env = \"K\", tools = [\"demo.*\"] }\n");
-    let write = call("a", "append_file", json!({ "path": "effects.txt", "content": "${secret.K}" }), &[]);
+    bench.write(
+        "planwright.toml",
+        "[secrets]\nK = { env = \"K\", tools = [\"demo.*\"] }\n",
+    );
+    let write = call(
+        "a",
+        "append_file",
+        json!({ "path": "effects.txt", "content": "${secret.K}" }),
+        &[],
+    );
     let plan = bench.plan("p", json!([write]));
-    let output = bench.command(&["run", &plan, "--yes", "--json"]).env("K", TOKEN).output().unwrap();
+    let output = bench
+        .command(&["run", &plan, "--yes", "--json"])
+        .env("K", TOKEN)
+        .output()
+        .unwrap();
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(step(&result, "a")["error"]["code"], "secret_not_allowed", "{result:#}");
+    assert_eq!(
+        step(&result, "a")["error"]["code"],
+        "secret_not_allowed",
+        "{result:#}"
+    );
     assert!(!bench.path("effects.txt").exists());
 }
 
 #[test]
 fn a_file_that_others_can_read_is_no_secret() {
     let bench = bench("127.0.0.1");
-    std::fs::set_permissions(bench.path("keys/PASSWORD"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::set_permissions(
+        bench.path("keys/PASSWORD"),
+        std::fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
     let said = run(&bench, &["secrets", "check", "PASSWORD"]).ends(2);
     assert!(said.out.contains("chmod 600"), "{said:#?}");
     private(&bench.path("keys/PASSWORD"));
     run(&bench, &["secrets", "check"]).ends(0);
     let doctor = run(&bench, &["doctor", "--json"]).ends(0).json();
-    let check = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "secrets").unwrap();
+    let check = doctor["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|check| check["name"] == "secrets")
+        .unwrap();
     assert_eq!(check["message"], "2 of 2 available");
 }
 
@@ -334,7 +517,10 @@ fn a_file_that_others_can_read_is_no_secret() {
 fn a_secret_that_cannot_be_read_says_why() {
     let bench = Bench::new();
     let nothing = json!([]);
-    assert_eq!(bench.run(&["secrets", "list", "--json"]).ends(0).json(), nothing);
+    assert_eq!(
+        bench.run(&["secrets", "list", "--json"]).ends(0).json(),
+        nothing
+    );
     bench.write(
         "planwright.toml",
         "[secrets]\nA = { file = \"gone\" }\nB = { file = \"/dev/null\" }\nC = { file = \"binary\" }\n\
@@ -344,19 +530,33 @@ fn a_secret_that_cannot_be_read_says_why() {
     private(&bench.path("binary"));
     private(&bench.write("long", &"x".repeat(20_000)));
     let list = bench.run(&["secrets", "check", "--json"]).ends(2).json();
-    let problems = ["there is no file", "is not a file", "not UTF-8", "longer than", "keyring"];
+    let problems = [
+        "there is no file",
+        "is not a file",
+        "not UTF-8",
+        "longer than",
+        "keyring",
+    ];
     for (secret, problem) in list.as_array().unwrap().iter().zip(problems) {
-        assert!(secret["problem"].as_str().unwrap().contains(problem), "{secret}");
+        assert!(
+            secret["problem"].as_str().unwrap().contains(problem),
+            "{secret}"
+        );
     }
     assert_eq!(list.as_array().unwrap().len(), problems.len());
-    bench.run(&["secrets", "check", "a b"]).complains(2, "no name of a secret");
+    bench
+        .run(&["secrets", "check", "a b"])
+        .complains(2, "no name of a secret");
 }
 
 #[test]
 fn the_list_says_where_a_secret_is_looked_for_and_never_what_it_is() {
     let bench = bench("127.0.0.1");
-    let list =
-        bench.command(&["secrets", "list", "--json"]).env("PLANWRIGHT_SECRET_EXTRA", "abc").output().unwrap();
+    let list = bench
+        .command(&["secrets", "list", "--json"])
+        .env("PLANWRIGHT_SECRET_EXTRA", "abc")
+        .output()
+        .unwrap();
     let list: Value = serde_json::from_slice(&list.stdout).unwrap();
     let short = "the secret `EXTRA` cannot be used: it is too short to be recognised again: at least 4 visible characters are needed";
     let path = bench.path("keys").canonicalize().unwrap();
@@ -374,20 +574,30 @@ fn the_list_says_where_a_secret_is_looked_for_and_never_what_it_is() {
 #[test]
 fn arguments_are_checked_with_the_real_secret_which_the_error_does_not_repeat() {
     let bench = bench("127.0.0.1");
-    // The schema of run_command takes no NUL in a variable's name, but any text as a value: `cwd` must exist.
+    // The schema of run_command takes no NUL in a variable's name, but any text as a value: `cwd`
+    // must exist.
     let args = json!({ "url": "${secret.TOKEN}" });
     let plan = bench.plan("p", json!([call("a", "http_get", args, &[])]));
     let result = run(&bench, &["run", &plan, "--yes", "--json"]).ends(1);
-    assert!(!result.out.contains(TOKEN) && !result.err.contains(TOKEN), "{result:#?}");
+    assert!(
+        !result.out.contains(TOKEN) && !result.err.contains(TOKEN),
+        "{result:#?}"
+    );
 }
 
 #[test]
 fn a_secret_in_a_prompt_is_refused_with_its_place() {
     let bench = bench("127.0.0.1");
-    let plan = bench.plan("p", json!([{ "id": "a", "think": { "prompt": "use ${secret.TOKEN}" } }]));
+    let plan = bench.plan(
+        "p",
+        json!([{ "id": "a", "think": { "prompt": "use ${secret.TOKEN}" } }]),
+    );
     let said = run(&bench, &["validate", &plan]);
     assert_eq!(said.code, 2, "{said:#?}");
-    assert!(format!("{}{}", said.out, said.err).contains("E0130"), "{said:#?}");
+    assert!(
+        format!("{}{}", said.out, said.err).contains("E0130"),
+        "{said:#?}"
+    );
 }
 
 #[test]
@@ -401,7 +611,15 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
     bench.write("planwright.toml", &config);
     let canaries = Canaries::new();
     let mut steps = Vec::new();
-    for how in ["stderr", "text", "structured", "bytes", "progress", "error", "fault"] {
+    for how in [
+        "stderr",
+        "text",
+        "structured",
+        "bytes",
+        "progress",
+        "error",
+        "fault",
+    ] {
         for secret in ["TOKEN", "PASSWORD"] {
             let args = json!({ "told": format!("${{secret.{secret}}}"), "how": how });
             let mut step = call(&format!("{how}-{secret}"), "leaky.leak", args, &[]);
@@ -410,8 +628,15 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
         }
     }
     let plan = bench.plan("p", json!(steps));
-    let said = run(&bench, &["run", &plan, "--yes", "--json", "--trust-project-servers"]);
-    assert_eq!(step(&said.json(), "text-TOKEN")["value"], "told [secret TOKEN]", "{said:#?}");
+    let said = run(
+        &bench,
+        &["run", &plan, "--yes", "--json", "--trust-project-servers"],
+    );
+    assert_eq!(
+        step(&said.json(), "text-TOKEN")["value"],
+        "told [secret TOKEN]",
+        "{said:#?}"
+    );
     assert_eq!(step(&said.json(), "error-TOKEN")["status"], "failed");
     canaries.are_not_in("stdout of the run", said.out.as_bytes());
     canaries.are_not_in("the run's stderr", said.err.as_bytes());
@@ -426,8 +651,18 @@ fn a_server_that_gives_away_what_it_was_told_is_heard_masked() {
 #[test]
 fn a_plan_that_only_reads_but_is_given_a_secret_waits_for_a_person() {
     let bench = bench("127.0.0.1");
-    let plan = bench.plan("p", json!([call("a", "demo.echo", json!({ "value": "${secret.TOKEN}" }), &[])]));
+    let plan = bench.plan(
+        "p",
+        json!([call(
+            "a",
+            "demo.echo",
+            json!({ "value": "${secret.TOKEN}" }),
+            &[]
+        )]),
+    );
     run(&bench, &["run", &plan]).complains(3, "not approved");
-    let result = run(&bench, &["run", &plan, "--yes", "--json"]).ends(0).json();
+    let result = run(&bench, &["run", &plan, "--yes", "--json"])
+        .ends(0)
+        .json();
     assert_eq!(step(&result, "a")["value"], "[secret TOKEN]");
 }

@@ -15,7 +15,10 @@ struct Project {
 
 impl Project {
     fn new() -> Self {
-        Self { bench: Bench::new(), home: tempfile::tempdir().unwrap() }
+        Self {
+            bench: Bench::new(),
+            home: tempfile::tempdir().unwrap(),
+        }
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -38,12 +41,15 @@ impl Project {
 
     /// A `.mcp.json` with these servers.
     fn servers(&self, servers: Value) {
-        self.bench.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+        self.bench
+            .write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
     }
 
     /// A server that leaves a mark when it is started.
     fn marking(&self) {
-        self.servers(json!({ "mark": { "command": "sh", "args": ["-c", "echo started >> started.txt"] } }));
+        self.servers(
+            json!({ "mark": { "command": "sh", "args": ["-c", "echo started >> started.txt"] } }),
+        );
     }
 
     fn was_started(&self) -> bool {
@@ -52,7 +58,10 @@ impl Project {
 
     #[track_caller]
     fn standing(&self, name: &str) -> String {
-        find(&self.run(&["servers", "list", "--json"]).ends(0).json(), name)["status"]
+        find(
+            &self.run(&["servers", "list", "--json"]).ends(0).json(),
+            name,
+        )["status"]
             .as_str()
             .unwrap()
             .to_owned()
@@ -95,8 +104,16 @@ fn servers_of_all_files_are_listed_with_how_they_stand() {
     let standing = |name: &str| find(&listed, name)["status"].as_str().unwrap().to_owned();
     let reason = |name: &str| find(&listed, name)["reason"].as_str().unwrap().to_owned();
     assert_eq!(find(&listed, "one")["launch"], r#"first "a b""#);
-    let shadowed = listed.as_array().unwrap().iter().find(|server| server["launch"] == "second").unwrap();
-    assert_eq!((&shadowed["status"], &shadowed["source"]), (&json!("shadowed"), &json!(".mcp.json")));
+    let shadowed = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|server| server["launch"] == "second")
+        .unwrap();
+    assert_eq!(
+        (&shadowed["status"], &shadowed["source"]),
+        (&json!("shadowed"), &json!(".mcp.json"))
+    );
     assert_eq!(find(&listed, "tuned")["environment"], json!(["TOKEN"]));
     for (name, status, words) in [
         ("one", "untrusted", "not trusted"),
@@ -113,28 +130,43 @@ fn servers_of_all_files_are_listed_with_how_they_stand() {
         assert!(reason(name).contains(words), "{name}: {}", reason(name));
     }
     let text = project.run(&["servers", "list"]).ends(0);
-    assert!(text.out.contains("hidden by that of planwright.toml"), "{text:#?}");
+    assert!(
+        text.out.contains("hidden by that of planwright.toml"),
+        "{text:#?}"
+    );
     let diagnosis = project.run(&["doctor", "--json"]).ends(0).json();
-    assert!(diagnosis["checks"].as_array().unwrap().iter().any(|check| check["name"] == "servers"));
+    assert!(
+        diagnosis["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|check| check["name"] == "servers")
+    );
 }
 
 #[test]
 fn trust_is_bound_to_the_launch_line_and_not_to_values() {
     let project = Project::new();
-    let launch =
-        |args: Value| json!({ "tool": { "command": "echo", "args": args, "env": { "T": "${T:-x}" } } });
+    let launch = |args: Value| json!({ "tool": { "command": "echo", "args": args, "env": { "T": "${T:-x}" } } });
     project.servers(launch(json!(["${WORD:-a}"])));
     assert_eq!(project.standing("tool"), "untrusted");
-    let refused = project.run(&["servers", "trust", "tool"]).complains(3, "a person has to see this");
+    let refused = project
+        .run(&["servers", "trust", "tool"])
+        .complains(3, "a person has to see this");
     for words in ["\"echo\"", "\"${WORD:-a}\"", "variable", "T", "sha256:"] {
         assert!(refused.err.contains(words), "{words}: {}", refused.err);
     }
     assert!(!project.trust_file().exists());
     project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
     assert_eq!(project.standing("tool"), "ready");
-    let mode = std::fs::metadata(project.trust_file()).unwrap().permissions().mode();
+    let mode = std::fs::metadata(project.trust_file())
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
-    let other_value = project.run_with("WORD", "b", &["servers", "list", "--json"]).json();
+    let other_value = project
+        .run_with("WORD", "b", &["servers", "list", "--json"])
+        .json();
     assert_eq!(find(&other_value, "tool")["status"], "ready");
 
     project.servers(launch(json!(["${WORD:-a}", "--more"])));
@@ -144,7 +176,9 @@ fn trust_is_bound_to_the_launch_line_and_not_to_values() {
     project.run(&["servers", "untrust", "tool"]).ends(0);
     assert_eq!(project.standing("tool"), "untrusted");
     project.run(&["servers", "untrust", "tool"]).ends(0);
-    project.run(&["servers", "trust", "tol"]).complains(2, "no file names a server `tol`");
+    project
+        .run(&["servers", "trust", "tol"])
+        .complains(2, "no file names a server `tol`");
 }
 
 #[test]
@@ -154,8 +188,11 @@ fn trust_does_not_travel_to_another_workspace() {
     other.servers(json!({ "tool": { "command": "echo" } }));
     project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
     let path = project.trust_file();
-    let elsewhere =
-        other.run_with("PLANWRIGHT_TRUST_FILE", path.to_str().unwrap(), &["servers", "list", "--json"]);
+    let elsewhere = other.run_with(
+        "PLANWRIGHT_TRUST_FILE",
+        path.to_str().unwrap(),
+        &["servers", "list", "--json"],
+    );
     assert_eq!(find(&elsewhere.json(), "tool")["status"], "untrusted");
 }
 
@@ -169,8 +206,18 @@ fn a_person_at_a_terminal_sees_everything_and_decides() {
     for (answer, code, standing) in [("n\n", 3, "untrusted"), ("y\n", 0, "ready")] {
         let mut terminal = Terminal::of(project.command(&["servers", "trust", "tool"]));
         terminal.wait_for("Trust it?");
-        assert!(terminal.seen().contains("`server.js` is a file of this project"), "{}", terminal.seen());
-        assert!(terminal.seen().contains(r#""x\u001b[2Jy""#), "{}", terminal.seen());
+        assert!(
+            terminal
+                .seen()
+                .contains("`server.js` is a file of this project"),
+            "{}",
+            terminal.seen()
+        );
+        assert!(
+            terminal.seen().contains(r#""x\u001b[2Jy""#),
+            "{}",
+            terminal.seen()
+        );
         terminal.types(answer);
         assert_eq!(terminal.ends(), Some(code));
         assert_eq!(project.standing("tool"), standing);
@@ -182,13 +229,28 @@ fn a_trust_file_that_a_project_could_write_does_not_count() {
     let project = Project::new();
     project.servers(json!({ "tool": { "command": "echo" } }));
     project.run(&["servers", "trust", "tool", "--yes"]).ends(0);
-    let inside = project.bench.write("trust.json", &std::fs::read_to_string(project.trust_file()).unwrap());
+    let inside = project.bench.write(
+        "trust.json",
+        &std::fs::read_to_string(project.trust_file()).unwrap(),
+    );
     let named = inside.to_str().unwrap();
-    let listed = project.run_with("PLANWRIGHT_TRUST_FILE", named, &["servers", "list", "--json"]).ends(0);
+    let listed = project
+        .run_with(
+            "PLANWRIGHT_TRUST_FILE",
+            named,
+            &["servers", "list", "--json"],
+        )
+        .ends(0);
     assert_eq!(find(&listed.json(), "tool")["status"], "untrusted");
-    assert!(listed.err.contains("lies in the workspace"), "{}", listed.err);
+    assert!(
+        listed.err.contains("lies in the workspace"),
+        "{}",
+        listed.err
+    );
     let args = ["servers", "trust", "tool", "--yes"];
-    project.run_with("PLANWRIGHT_TRUST_FILE", named, &args).complains(3, "trust cannot be recorded");
+    project
+        .run_with("PLANWRIGHT_TRUST_FILE", named, &args)
+        .complains(3, "trust cannot be recorded");
 
     std::fs::set_permissions(project.trust_file(), PermissionsExt::from_mode(0o666)).unwrap();
     assert_eq!(project.standing("tool"), "untrusted");
@@ -196,7 +258,9 @@ fn a_trust_file_that_a_project_could_write_does_not_count() {
     assert_eq!(project.standing("tool"), "ready");
     std::fs::write(project.trust_file(), "{").unwrap();
     assert_eq!(project.standing("tool"), "untrusted");
-    project.run(&["servers", "trust", "tool", "--yes"]).complains(3, "trust cannot be recorded");
+    project
+        .run(&["servers", "trust", "tool", "--yes"])
+        .complains(3, "trust cannot be recorded");
 }
 
 #[test]
@@ -204,21 +268,34 @@ fn the_users_own_servers_are_trusted_and_a_misspelt_key_is_named() {
     let project = Project::new();
     let own = project.trust_file().with_file_name("planwright.toml");
     std::fs::create_dir_all(own.parent().unwrap()).unwrap();
-    std::fs::write(&own, "[servers.mine]\ncommand = 'echo'\n[servers.both]\ncommand = 'echo'\n").unwrap();
+    std::fs::write(
+        &own,
+        "[servers.mine]\ncommand = 'echo'\n[servers.both]\ncommand = 'echo'\n",
+    )
+    .unwrap();
     project.servers(json!({ "both": { "command": "evil" } }));
     assert_eq!(project.standing("mine"), "ready");
     project.run(&["servers", "trust", "mine"]).ends(0);
-    project.run(&["servers", "untrust", "mine"]).complains(2, "in your own planwright.toml");
+    project
+        .run(&["servers", "untrust", "mine"])
+        .complains(2, "in your own planwright.toml");
     let listed = project.run(&["servers", "list", "--json"]).json();
     assert_eq!(
-        (&find(&listed, "both")["launch"], &find(&listed, "both")["status"]),
+        (
+            &find(&listed, "both")["launch"],
+            &find(&listed, "both")["status"]
+        ),
         (&json!("echo"), &json!("ready"))
     );
     // The workspace's own file is nearer, and has to be trusted.
-    project.bench.write("planwright.toml", "[servers.both]\ncommand = 'other'\n");
+    project
+        .bench
+        .write("planwright.toml", "[servers.both]\ncommand = 'other'\n");
     assert_eq!(project.standing("both"), "untrusted");
     std::fs::write(&own, "[servers.mine]\ncomand = 'echo'\n").unwrap();
-    let said = project.run(&["servers", "list"]).complains(2, "line 2: the key `comand` is unknown");
+    let said = project
+        .run(&["servers", "list"])
+        .complains(2, "line 2: the key `comand` is unknown");
     assert!(said.err.contains("did you mean `command`?"), "{said:#?}");
 }
 
@@ -226,8 +303,12 @@ fn the_users_own_servers_are_trusted_and_a_misspelt_key_is_named() {
 fn no_command_starts_a_server_that_is_not_trusted() {
     let project = Project::new();
     project.marking();
-    let plan = project.bench.plan("uses", json!([call("a", "mark.it", json!({}), &[])]));
-    let bare = project.bench.plan("bare", json!([call("a", "it", json!({}), &[])]));
+    let plan = project
+        .bench
+        .plan("uses", json!([call("a", "mark.it", json!({}), &[])]));
+    let bare = project
+        .bench
+        .plan("bare", json!([call("a", "it", json!({}), &[])]));
     for command in [
         &["run", &plan, "--yes"][..],
         &["run", &bare, "--yes"],
@@ -238,9 +319,17 @@ fn no_command_starts_a_server_that_is_not_trusted() {
     ] {
         let said = project.run(command).ends(3);
         assert!(said.err.contains("not trusted"), "{said:#?}");
-        assert!(said.err.contains("planwright servers trust mark"), "{said:#?}");
+        assert!(
+            said.err.contains("planwright servers trust mark"),
+            "{said:#?}"
+        );
     }
-    for command in [&["validate", &plan][..], &["import", &plan], &["show", "uses"], &["servers", "check"]] {
+    for command in [
+        &["validate", &plan][..],
+        &["import", &plan],
+        &["show", "uses"],
+        &["servers", "check"],
+    ] {
         let said = project.run(command);
         assert!(said.err.contains("not trusted"), "{said:#?}");
     }
@@ -258,12 +347,27 @@ fn no_command_starts_a_server_that_is_not_trusted() {
 fn automation_can_trust_what_a_project_brings() {
     let project = Project::new();
     project.servers(json!({ "tool": { "command": "echo" } }));
-    let listed = project.run(&["servers", "list", "--json", "--trust-project-servers"]).ends(0).json();
+    let listed = project
+        .run(&["servers", "list", "--json", "--trust-project-servers"])
+        .ends(0)
+        .json();
     assert_eq!(find(&listed, "tool")["status"], "ready");
-    for (value, status) in [("1", "ready"), ("true", "ready"), ("0", "untrusted"), ("", "untrusted")] {
-        let listed =
-            project.run_with("PLANWRIGHT_TRUST_PROJECT_SERVERS", value, &["servers", "list", "--json"]);
-        assert_eq!(find(&listed.ends(0).json(), "tool")["status"], status, "{value:?}");
+    for (value, status) in [
+        ("1", "ready"),
+        ("true", "ready"),
+        ("0", "untrusted"),
+        ("", "untrusted"),
+    ] {
+        let listed = project.run_with(
+            "PLANWRIGHT_TRUST_PROJECT_SERVERS",
+            value,
+            &["servers", "list", "--json"],
+        );
+        assert_eq!(
+            find(&listed.ends(0).json(), "tool")["status"],
+            status,
+            "{value:?}"
+        );
     }
     assert!(!project.trust_file().exists());
 }
@@ -272,10 +376,19 @@ fn automation_can_trust_what_a_project_brings() {
 fn a_broken_file_of_another_program_is_said_and_stops_nothing_else() {
     let project = Project::new();
     project.bench.write(".mcp.json", "{ not json");
-    project.bench.write(".vscode/mcp.json", r#"{"servers":{"tool":{"command":"echo"}}}"#);
+    project.bench.write(
+        ".vscode/mcp.json",
+        r#"{"servers":{"tool":{"command":"echo"}}}"#,
+    );
     let listed = project.run(&["servers", "list", "--json"]).ends(0);
-    assert!(listed.err.contains(".mcp.json: it is not JSON"), "{listed:#?}");
+    assert!(
+        listed.err.contains(".mcp.json: it is not JSON"),
+        "{listed:#?}"
+    );
     assert_eq!(find(&listed.json(), "tool")["status"], "untrusted");
-    let plan = project.bench.plan("plain", json!([call("a", "demo.echo", json!({ "value": 1 }), &[])]));
+    let plan = project.bench.plan(
+        "plain",
+        json!([call("a", "demo.echo", json!({ "value": 1 }), &[])]),
+    );
     project.run(&["run", &plan, "--yes"]).ends(0);
 }

@@ -41,15 +41,27 @@ impl Served {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = errors.read(&mut buffer) {
-                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
+                seen.lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&buffer[..count]));
             }
         });
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let said: serde_json::Value =
             serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?} {:?}", logs.lock()));
-        let address = said["url"].as_str().unwrap().trim_start_matches("http://").to_owned();
-        Self { running: Running::from(child), address, logs }
+        let address = said["url"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("http://")
+            .to_owned();
+        Self {
+            running: Running::from(child),
+            address,
+            logs,
+        }
     }
 
     pub(crate) fn logs(&self) -> String {
@@ -69,9 +81,18 @@ impl Served {
         self.ask("GET", path, headers, "")
     }
 
-    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n",
+            self.address
+        );
         for (name, value) in headers {
             head.extend([*name, ": ", *value, "\r\n"]);
         }
@@ -81,6 +102,10 @@ impl Served {
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_owned(), body: body.to_owned() }
+        Answer {
+            status,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Secrets in what operators see: logs, spans, figures, answers and webhooks. Nowhere, in any spelling.
+//! Secrets in what operators see: logs, spans, figures, answers and webhooks. Nowhere, in any
+//! spelling.
 
 use crate::secrets::{Canaries, PASSWORD, TOKEN, bench, echoes, echoing_server, workers};
 use crate::service::Served;
@@ -46,13 +47,19 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
     let mut steps = echoes(&bench, http);
     steps.extend(workers());
     // A title that repeats a secret is told to nobody either, once the secret is known.
-    let mut told = call("told", "demo.echo", json!({ "value": "${secret.TOKEN} ${secret.PASSWORD}" }), &[]);
+    let mut told = call(
+        "told",
+        "demo.echo",
+        json!({ "value": "${secret.TOKEN} ${secret.PASSWORD}" }),
+        &[],
+    );
     told["title"] = json!("told");
     steps.push(told);
     let count = steps.len();
     let title = format!("Canaries {TOKEN}");
-    let plan = bench
-        .document(json!({ "id": "p", "title": title, "limits": { "maxConcurrency": 8 }, "steps": steps }));
+    let plan = bench.document(
+        json!({ "id": "p", "title": title, "limits": { "maxConcurrency": 8 }, "steps": steps }),
+    );
 
     let environment = [
         ("SOME_TOKEN", TOKEN),
@@ -63,7 +70,9 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
     let endpoint = collector.url();
     for format in ["json", "text"] {
         let mut command = bench.command(&["run", &plan, "--yes", "--json", "--log-format", format]);
-        command.envs(environment).env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+        command
+            .envs(environment)
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("the run was left"), "{text}");
@@ -71,22 +80,37 @@ fn no_spelling_of_a_secret_is_in_anything_that_operators_see() {
     }
     let spans = collector.bytes();
     let text = String::from_utf8_lossy(&spans);
-    assert!(text.matches("gen_ai.tool.call.result").count() >= count / 2, "results are in the spans");
+    assert!(
+        text.matches("gen_ai.tool.call.result").count() >= count / 2,
+        "results are in the spans"
+    );
     assert!(text.contains("[secret TOKEN]"));
     canaries.are_not_in("the spans", &spans);
 
     let mut command = bench.command(&["serve", "--listen", ":0", "--json", "--log-format", "json"]);
-    command.envs(environment).env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
+    command
+        .envs(environment)
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint);
     let served = Served::start(command);
     served.wait_for_log("begins here");
     let again = bench.document(json!({ "id": "q", "title": "Again", "steps": [
         call("a", "demo.echo", json!({ "value": "${secret.TOKEN}" }), &[]),
     ] }));
-    bench.command(&["run", &again, "--yes"]).envs(environment).output().unwrap();
-    wait_until("the notice", || String::from_utf8_lossy(&hooked.lock().unwrap()).contains("run.ended"));
+    bench
+        .command(&["run", &again, "--yes"])
+        .envs(environment)
+        .output()
+        .unwrap();
+    wait_until("the notice", || {
+        String::from_utf8_lossy(&hooked.lock().unwrap()).contains("run.ended")
+    });
     canaries.are_not_in("the webhooks", &hooked.lock().unwrap());
     let metrics = served.get("/metrics", &[]);
-    assert!(metrics.body.contains("planwright_webhook_attempts_total"), "{}", metrics.body);
+    assert!(
+        metrics.body.contains("planwright_webhook_attempts_total"),
+        "{}",
+        metrics.body
+    );
     canaries.are_not_in("the figures", metrics.body.as_bytes());
     canaries.are_not_in("the log of the service", served.logs().as_bytes());
     canaries.are_not_in("the spans of the service", &collector.bytes());
@@ -103,38 +127,64 @@ fn no_spelling_of_a_secret_is_in_what_the_service_answers() {
     steps.extend(workers());
     let count = steps.len();
     let plan = json!({ "id": "p", "title": "Canaries", "limits": { "maxConcurrency": 8 }, "steps": steps });
-    let token =
-        bench.run(&["token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json"]);
+    let token = bench.run(&[
+        "token", "create", "--role", "admin", "--kind", "person", "--name", "ada", "--json",
+    ]);
     let bearer = format!("Bearer {}", token.json()["token"].as_str().unwrap());
     let mut command = bench.command(&["serve", "--listen", ":0", "--json", "--log-format", "json"]);
-    command.env("SOME_TOKEN", TOKEN).env("PLANWRIGHT_LOG", "trace").env("OTEL_BSP_SCHEDULE_DELAY", "100");
+    command
+        .env("SOME_TOKEN", TOKEN)
+        .env("PLANWRIGHT_LOG", "trace")
+        .env("OTEL_BSP_SCHEDULE_DELAY", "100");
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url());
     let served = Served::start(command);
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+    ];
     let post = |path: &str, body: &serde_json::Value| {
         let answer = served.ask("POST", path, &headers, &body.to_string());
         assert!(answer.status < 300, "{path}: {answer:?}");
         canaries.are_not_in(path, answer.body.as_bytes());
     };
     post("/plan", &plan);
-    post("/plan/p/approve", &json!({ "decision": "approve", "version": 1 }));
+    post(
+        "/plan/p/approve",
+        &json!({ "decision": "approve", "version": 1 }),
+    );
     post("/plan/p/run", &json!({}));
 
     // The stream ends with the run.
-    let stream = served.get("/plan/p/events", &[headers[0], ("accept", "text/event-stream")]);
+    let stream = served.get(
+        "/plan/p/events",
+        &[headers[0], ("accept", "text/event-stream")],
+    );
     assert!(stream.body.contains("run.completed"), "{}", stream.body);
     let completed = stream.body.matches("\"state\":\"completed\"").count();
     // Some are there to fail: what they say is looked at too.
-    assert!(completed > count / 2 && stream.body.contains("\"state\":\"failed\""), "{completed} of {count}");
+    assert!(
+        completed > count / 2 && stream.body.contains("\"state\":\"failed\""),
+        "{completed} of {count}"
+    );
     assert!(stream.body.contains("[secret TOKEN]"), "{}", stream.body);
     canaries.are_not_in("the stream of events", stream.body.as_bytes());
     let runs = served.get("/plan/p/runs", &[headers[0]]);
     let run = serde_json::from_str::<serde_json::Value>(&runs.body).unwrap();
     let run = format!("/plan/p/runs/{}", run[0]["id"].as_str().unwrap());
-    for path in
-        ["/plan/p/events", "/events", "/plan/p", "/plan", run.as_str(), "/approvals", "/stats", "/metrics"]
-    {
-        let answer = served.get(path, &[headers[0], ("accept", "application/json, text/plain")]);
+    for path in [
+        "/plan/p/events",
+        "/events",
+        "/plan/p",
+        "/plan",
+        run.as_str(),
+        "/approvals",
+        "/stats",
+        "/metrics",
+    ] {
+        let answer = served.get(
+            path,
+            &[headers[0], ("accept", "application/json, text/plain")],
+        );
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         canaries.are_not_in(path, answer.body.as_bytes());
     }

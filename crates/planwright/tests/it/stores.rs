@@ -1,4 +1,5 @@
-//! `store`: encrypted, backed up, restored, checked; and every other command with an encrypted store.
+//! `store`: encrypted, backed up, restored, checked; and every other command with an encrypted
+//! store.
 
 use crate::workbench::{Bench, Said, Terminal};
 use serde_json::json;
@@ -31,7 +32,9 @@ fn ran() -> (Bench, String) {
 
 fn encrypted() -> (Bench, String) {
     let (bench, file) = ran();
-    bench.run(&["store", "encrypt", "--yes", "--passphrase-file", &file]).ends(0);
+    bench
+        .run(&["store", "encrypt", "--yes", "--passphrase-file", &file])
+        .ends(0);
     (bench, file)
 }
 
@@ -59,18 +62,46 @@ fn with(bench: &Bench, file: &str, args: &[&str]) -> Said {
 fn an_encrypted_store_works_as_before_and_shows_nothing() {
     let (bench, file) = ran();
     assert!(!holding(&bench.path(".plans"), "canary value").is_empty());
-    let said = bench.run(&["store", "encrypt", "--yes", "--json", "--passphrase-file", &file]).ends(0);
-    assert_eq!((&said.json()["status"], &said.json()["filesRemoved"]), (&json!("encrypted"), &json!(3)));
-    assert!(said.err.contains(".plans/canary-plan/plan.json"), "{said:?}");
-    assert_eq!(holding(&bench.path(".plans"), "canary value"), [] as [PathBuf; 0]);
-    let shown = with(&bench, &file, &["show", "canary-plan", "--json"]).ends(0).json();
+    let said = bench
+        .run(&[
+            "store",
+            "encrypt",
+            "--yes",
+            "--json",
+            "--passphrase-file",
+            &file,
+        ])
+        .ends(0);
+    assert_eq!(
+        (&said.json()["status"], &said.json()["filesRemoved"]),
+        (&json!("encrypted"), &json!(3))
+    );
+    assert!(
+        said.err.contains(".plans/canary-plan/plan.json"),
+        "{said:?}"
+    );
+    assert_eq!(
+        holding(&bench.path(".plans"), "canary value"),
+        [] as [PathBuf; 0]
+    );
+    let shown = with(&bench, &file, &["show", "canary-plan", "--json"])
+        .ends(0)
+        .json();
     assert_eq!(shown["status"], "completed");
     let again = with(&bench, &file, &["run", "canary-plan", "--yes"]).ends(0);
     assert!(again.err.contains("no files are written"), "{again:?}");
     with(&bench, &file, &["verify"]).ends(0);
-    let checked = with(&bench, &file, &["store", "check", "--json"]).ends(0).json();
-    assert_eq!((&checked["ok"], &checked["encrypted"]), (&json!(true), &json!(true)));
-    assert_eq!(holding(&bench.path(".plans"), "canary value"), [] as [PathBuf; 0]);
+    let checked = with(&bench, &file, &["store", "check", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(
+        (&checked["ok"], &checked["encrypted"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        holding(&bench.path(".plans"), "canary value"),
+        [] as [PathBuf; 0]
+    );
     let exported = with(&bench, &file, &["export", "canary-plan"]).ends(0);
     assert!(exported.out.contains("canary value"));
 }
@@ -80,16 +111,23 @@ fn without_the_passphrase_or_with_a_wrong_one_nothing_is_said_or_changed() {
     let (bench, _) = encrypted();
     let wrong = passphrase_file(&bench, "wrong", "incorrect horse");
     let before = std::fs::read(bench.path(".plans/planwright.db")).unwrap();
-    for args in
-        [&["list"][..], &["show", "canary-plan"], &["verify"], &["token", "list"], &["run", "canary-plan"]]
-    {
+    for args in [
+        &["list"][..],
+        &["show", "canary-plan"],
+        &["verify"],
+        &["token", "list"],
+        &["run", "canary-plan"],
+    ] {
         let said = bench.run(args).complains(6, "encrypted");
         assert!(said.err.contains("hint: --passphrase-file"), "{said:?}");
         with(&bench, &wrong, args).complains(6, "the passphrase is wrong");
     }
     std::fs::set_permissions(bench.path("wrong"), std::fs::Permissions::from_mode(0o644)).unwrap();
     with(&bench, &wrong, &["list"]).complains(2, "open to others");
-    assert_eq!(std::fs::read(bench.path(".plans/planwright.db")).unwrap(), before);
+    assert_eq!(
+        std::fs::read(bench.path(".plans/planwright.db")).unwrap(),
+        before
+    );
     let doctor = bench.run(&["doctor"]);
     assert_eq!(doctor.code, 6, "{doctor:?}");
 }
@@ -99,24 +137,50 @@ fn the_passphrase_comes_from_a_descriptor_or_the_configuration() {
     let (bench, file) = encrypted();
     let program = env!("CARGO_BIN_EXE_planwright");
     let mut shell = std::process::Command::new("sh");
-    shell.arg("-c").arg(format!("{program} list --json --passphrase-fd 7 7<{file}"));
-    let output = shell.current_dir(bench.root()).env_clear().env("HOME", bench.root()).output().unwrap();
+    shell
+        .arg("-c")
+        .arg(format!("{program} list --json --passphrase-fd 7 7<{file}"));
+    let output = shell
+        .current_dir(bench.root())
+        .env_clear()
+        .env("HOME", bench.root())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("canary-plan"));
-    bench.write("planwright.toml", "[store]\npassphrase_file = 'secret-word'\n");
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("canary-plan")
+    );
+    bench.write(
+        "planwright.toml",
+        "[store]\npassphrase_file = 'secret-word'\n",
+    );
     assert!(bench.run(&["list"]).ends(0).out.contains("canary-plan"));
     // Whoever names a passphrase is not shown a plain store that somebody put there instead.
     let other = Bench::new();
     passphrase_file(&other, "secret-word", PASSPHRASE);
-    let plan = other.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 1 } }]));
+    let plan = other.plan(
+        "p",
+        json!([{ "id": "a", "tool": "demo.echo", "args": { "value": 1 } }]),
+    );
     other.run(&["import", &plan]).ends(0);
-    other.write("planwright.toml", "[store]\npassphrase_file = 'secret-word'\n");
+    other.write(
+        "planwright.toml",
+        "[store]\npassphrase_file = 'secret-word'\n",
+    );
     other.run(&["list"]).complains(6, "not encrypted");
     // A new store is made encrypted at once.
     let fresh = Bench::new();
     passphrase_file(&fresh, "secret-word", PASSPHRASE);
-    fresh.write("planwright.toml", "[store]\npassphrase_file = 'secret-word'\n");
-    let plan = fresh.plan("p", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": "canary" } }]));
+    fresh.write(
+        "planwright.toml",
+        "[store]\npassphrase_file = 'secret-word'\n",
+    );
+    let plan = fresh.plan(
+        "p",
+        json!([{ "id": "a", "tool": "demo.echo", "args": { "value": "canary" } }]),
+    );
     fresh.run(&["import", &plan]).ends(0);
     assert_eq!(holding(&fresh.path(".plans"), "canary"), [] as [PathBuf; 0]);
 }
@@ -147,17 +211,37 @@ fn a_person_types_the_passphrase_unseen() {
 fn a_store_is_decrypted_and_rekeyed() {
     let (bench, file) = encrypted();
     let new = passphrase_file(&bench, "new-word", "another long one");
-    with(&bench, &file, &["store", "rekey", "--new-passphrase-file", &new]).ends(0);
+    with(
+        &bench,
+        &file,
+        &["store", "rekey", "--new-passphrase-file", &new],
+    )
+    .ends(0);
     with(&bench, &file, &["list"]).complains(6, "wrong");
     with(&bench, &new, &["list"]).ends(0);
-    with(&bench, &new, &["store", "rekey", "--data-key", "--new-passphrase-file", &file]).ends(0);
+    with(
+        &bench,
+        &new,
+        &[
+            "store",
+            "rekey",
+            "--data-key",
+            "--new-passphrase-file",
+            &file,
+        ],
+    )
+    .ends(0);
     with(&bench, &file, &["store", "check"]).ends(0);
     with(&bench, &file, &["store", "encrypt", "--yes"]).complains(3, "encrypted already");
     with(&bench, &file, &["store", "decrypt"]).complains(3, "nobody is there to be asked");
     with(&bench, &file, &["store", "decrypt", "--yes"]).ends(0);
     bench.run(&["verify"]).ends(0);
-    bench.run(&["store", "decrypt", "--yes"]).complains(3, "not encrypted");
-    Bench::new().run(&["store", "encrypt", "--yes"]).complains(2, "there is no store");
+    bench
+        .run(&["store", "decrypt", "--yes"])
+        .complains(3, "not encrypted");
+    Bench::new()
+        .run(&["store", "encrypt", "--yes"])
+        .complains(2, "there is no store");
     let short = passphrase_file(&bench, "short-word", "short");
     with(&bench, &short, &["store", "encrypt", "--yes"]).complains(2, "too short");
 }
@@ -174,18 +258,37 @@ fn a_backup_made_during_a_run_is_restored_paused_and_whole() {
     );
     let running = bench.start(&["run", &plan, "--yes"]);
     bench.wait_for("p", "attempt_started", "slow");
-    let made = bench.run(&["store", "backup", "copy", "--json"]).ends(0).json();
+    let made = bench
+        .run(&["store", "backup", "copy", "--json"])
+        .ends(0)
+        .json();
     assert!(made["entries"].as_u64().unwrap() > 4, "{made}");
-    bench.run(&["store", "backup", "copy"]).complains(3, "there already");
-    bench.run(&["store", "restore", "copy"]).complains(3, "there already");
-    bench.run(&["store", "restore", "copy", "--replace"]).complains(3, "has the store open");
+    bench
+        .run(&["store", "backup", "copy"])
+        .complains(3, "there already");
+    bench
+        .run(&["store", "restore", "copy"])
+        .complains(3, "there already");
+    bench
+        .run(&["store", "restore", "copy", "--replace"])
+        .complains(3, "has the store open");
     drop(running);
     std::fs::create_dir(bench.path("elsewhere")).unwrap();
-    let restored = bench.run(&["store", "restore", "copy", "--into", "elsewhere", "--json"]).ends(0).json();
-    assert_eq!(restored["runsPaused"].as_array().unwrap().len(), 1, "{restored}");
+    let restored = bench
+        .run(&["store", "restore", "copy", "--into", "elsewhere", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(
+        restored["runsPaused"].as_array().unwrap().len(),
+        1,
+        "{restored}"
+    );
     bench.run(&["--dir", "elsewhere", "verify"]).ends(0);
     bench.run(&["--dir", "elsewhere", "store", "check"]).ends(0);
-    let shown = bench.run(&["--dir", "elsewhere", "show", "p", "--json"]).ends(0).json();
+    let shown = bench
+        .run(&["--dir", "elsewhere", "show", "p", "--json"])
+        .ends(0)
+        .json();
     assert_eq!(shown["status"], "paused", "{shown}");
 }
 
@@ -198,7 +301,10 @@ fn the_store_may_be_elsewhere() {
         command.env("PLAN_RUNTIME_STORE_PATH", &moved);
         command.output().unwrap()
     };
-    let plan = bench.plan("q", json!([{ "id": "a", "tool": "demo.echo", "args": { "value": "canary" } }]));
+    let plan = bench.plan(
+        "q",
+        json!([{ "id": "a", "tool": "demo.echo", "args": { "value": "canary" } }]),
+    );
     for args in [
         &["run", &plan, "--yes"][..],
         &["store", "backup", "copy"],

@@ -19,8 +19,18 @@ fn a_person_is_shown_the_plan_with_its_risks_and_asked() {
     let plan = bench.plan("p", json!([effect("a", &[])]));
     let mut terminal = Terminal::start(&bench, &["run", &plan]);
     terminal.wait_for("Approve and run? [y/N]");
-    for words in ["Plan p", "a. Step a", "[append_file]", "cannot be undone", "digest sha256:"] {
-        assert!(terminal.seen().contains(words), "{words:?} is not in {}", terminal.seen());
+    for words in [
+        "Plan p",
+        "a. Step a",
+        "[append_file]",
+        "cannot be undone",
+        "digest sha256:",
+    ] {
+        assert!(
+            terminal.seen().contains(words),
+            "{words:?} is not in {}",
+            terminal.seen()
+        );
     }
     assert!(!bench.path("effects.txt").exists());
     terminal.types("y\n");

@@ -12,7 +12,10 @@ fn noted(bench: &Bench, ids: &[&str]) -> String {
     let mut steps: Vec<Value> = Vec::new();
     for (at, id) in ids.iter().enumerate() {
         let mut step = effect(id, if at == 0 { &[] } else { &ids[at - 1..at] });
-        step["undo"] = undo("append_file", json!({ "path": "undone.txt", "content": format!("{id}\n") }));
+        step["undo"] = undo(
+            "append_file",
+            json!({ "path": "undone.txt", "content": format!("{id}\n") }),
+        );
         steps.push(step);
     }
     bench.plan("p", json!(steps))
@@ -21,7 +24,13 @@ fn noted(bench: &Bench, ids: &[&str]) -> String {
 fn latest_undo(bench: &Bench, plan: &str) -> String {
     let shown = bench.run(&["show", plan, "--json"]).json();
     let runs = shown["runs"].as_array().unwrap();
-    runs.iter().rev().find(|run| run.get("undoes").is_some()).unwrap()["id"].as_str().unwrap().to_owned()
+    runs.iter()
+        .rev()
+        .find(|run| run.get("undoes").is_some())
+        .unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -29,30 +38,49 @@ fn a_run_is_taken_back_last_step_first() {
     let bench = Bench::new();
     let plan = noted(&bench, &["a", "b", "c"]);
     bench.run(&["run", &plan, "--yes"]).ends(0);
-    let paper = bench.run(&["undo", "p", "--dry-run", "--json"]).ends(0).json();
-    let order: Vec<&str> =
-        paper["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
+    let paper = bench
+        .run(&["undo", "p", "--dry-run", "--json"])
+        .ends(0)
+        .json();
+    let order: Vec<&str> = paper["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["step"].as_str().unwrap())
+        .collect();
     assert_eq!(order, ["c", "b", "a"]);
     assert_eq!(bench.read("undone.txt"), "", "nothing was called");
     bench.run(&["undo", "p"]).complains(3, "nobody agreed");
     let result = bench.run(&["undo", "p", "--yes", "--json"]).ends(0).json();
     assert_eq!(result["status"], "completed");
     assert_eq!(bench.read("undone.txt"), "c\nb\na\n");
-    bench.run(&["undo", "p", "--yes"]).complains(3, "taken back already");
+    bench
+        .run(&["undo", "p", "--yes"])
+        .complains(3, "taken back already");
     let shown = bench.run(&["show", "p"]).ends(0).out;
     assert_eq!(shown.matches('↶').count(), 3, "{shown}");
     assert!(shown.contains("undo of run_"), "{shown}");
     let log = bench.log("p");
-    assert_eq!(log.iter().filter(|entry| entry["kind"] == "step_undone").count(), 3);
+    assert_eq!(
+        log.iter()
+            .filter(|entry| entry["kind"] == "step_undone")
+            .count(),
+        3
+    );
     bench.run(&["verify"]).ends(0);
-    bench.run(&["replay", &latest_undo(&bench, "p"), "--offline"]).ends(0);
+    bench
+        .run(&["replay", &latest_undo(&bench, "p"), "--offline"])
+        .ends(0);
 }
 
 #[test]
 fn what_stays_is_said_before_anybody_agrees() {
     let bench = Bench::new();
     let mut a = effect("a", &[]);
-    a["undo"] = undo("append_file", json!({ "path": "undone.txt", "content": "${a.bytes}" }));
+    a["undo"] = undo(
+        "append_file",
+        json!({ "path": "undone.txt", "content": "${a.bytes}" }),
+    );
     let plan = bench.plan("p", json!([a, effect("b", &["a"])]));
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let mut terminal = Terminal::start(&bench, &["undo", "p"]);
@@ -90,7 +118,11 @@ fn an_undo_that_fails_says_what_is_left_and_goes_on_there() {
     assert!(said.err.contains("planwright undo"), "{said:#?}");
     bench.write("needed.txt", "now it is here");
     bench.run(&["undo", "p", "--yes"]).ends(0);
-    assert_eq!(bench.read("undone.txt"), "c\na\n", "nothing was taken back twice");
+    assert_eq!(
+        bench.read("undone.txt"),
+        "c\na\n",
+        "nothing was taken back twice"
+    );
 }
 
 #[test]
@@ -103,14 +135,28 @@ fn an_undo_can_be_watched_cancelled_and_resolved_by_its_own_id() {
     let running = bench.start(&["undo", "p", "--yes"]);
     crate::workbench::wait_until("the undo", || {
         let shown = bench.run(&["show", "p", "--json"]).json();
-        shown["runs"].as_array().unwrap().iter().any(|run| run.get("undoes").is_some())
+        shown["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|run| run.get("undoes").is_some())
     });
     let undo = latest_undo(&bench, "p");
-    bench.run(&["run", "p", "--yes"]).complains(3, "is being taken back");
+    bench
+        .run(&["run", "p", "--yes"])
+        .complains(3, "is being taken back");
     bench.run(&["cancel", &undo]).ends(0);
     running.wait().ends(1);
-    assert!(bench.run(&["log", &undo, "--json"]).ends(0).out.contains("run_cancelled"));
-    bench.run(&["undo", "nowhere"]).complains(2, "there is no plan");
+    assert!(
+        bench
+            .run(&["log", &undo, "--json"])
+            .ends(0)
+            .out
+            .contains("run_cancelled")
+    );
+    bench
+        .run(&["undo", "nowhere"])
+        .complains(2, "there is no plan");
 }
 
 #[test]
@@ -121,7 +167,9 @@ fn nothing_to_take_back_is_refused() {
     bench.run(&["import", &plan]).ends(0);
     bench.run(&["undo", "p"]).complains(2, "was never run");
     bench.run(&["run", "p", "--yes"]).ends(0);
-    bench.run(&["undo", "p", "--yes"]).complains(3, "no completed step says how");
+    bench
+        .run(&["undo", "p", "--yes"])
+        .complains(3, "no completed step says how");
 }
 
 #[test]
@@ -129,9 +177,11 @@ fn a_plan_runs_another_one_and_waits_where_it_waits() {
     let bench = Bench::new();
     let mut gate = effect("gate", &[]);
     gate["approvalRequired"] = json!(true);
-    let child = bench.document(json!({ "id": "child", "inputs": { "type": "object", "required": ["word"],
+    let child = bench.document(
+        json!({ "id": "child", "inputs": { "type": "object", "required": ["word"],
         "properties": { "word": { "type": "string" } } },
-        "steps": [call("say", "demo.echo", json!({ "value": "${word}" }), &[]), gate] }));
+        "steps": [call("say", "demo.echo", json!({ "value": "${word}" }), &[]), gate] }),
+    );
     let parent = bench.plan(
         "p",
         json!([
@@ -139,20 +189,42 @@ fn a_plan_runs_another_one_and_waits_where_it_waits() {
             call("after", "append_file", json!({ "path": "effects.txt", "content": "${got.say}\n" }), &[]),
         ]),
     );
-    bench.run(&["validate", &parent]).complains(2, "there is no plan `child`");
+    bench
+        .run(&["validate", &parent])
+        .complains(2, "there is no plan `child`");
     bench.run(&["import", &child]).ends(0);
     bench.run(&["validate", &parent]).ends(0);
     let said = bench.run(&["run", &parent, "--yes", "--json"]).ends(4);
     let result = said.json();
     assert_eq!(step(&result, "sub")["status"], "awaiting_plan");
     let waits = step(&result, "sub")["waitsFor"].as_str().unwrap();
-    assert!(said.err.contains(&format!("planwright approve {waits} --step gate --digest")), "{said:#?}");
-    let digest = said.err.split("--digest ").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(
+        said.err
+            .contains(&format!("planwright approve {waits} --step gate --digest")),
+        "{said:#?}"
+    );
+    let digest = said
+        .err
+        .split("--digest ")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
     bench.run(&["resume", waits]).complains(3, "step `sub`");
-    bench.run(&["approve", "p", "--step", "sub/nobody", "--digest", digest]).complains(2, "no step `nobody`");
-    bench.run(&["approve", "p", "--step", "after/x", "--digest", digest]).complains(3, "another plan");
-    let approved = bench.run(&["approve", "p", "--step", "sub/gate", "--digest", digest]).ends(0);
-    assert!(approved.err.contains("planwright resume p"), "{approved:#?}");
+    bench
+        .run(&["approve", "p", "--step", "sub/nobody", "--digest", digest])
+        .complains(2, "no step `nobody`");
+    bench
+        .run(&["approve", "p", "--step", "after/x", "--digest", digest])
+        .complains(3, "another plan");
+    let approved = bench
+        .run(&["approve", "p", "--step", "sub/gate", "--digest", digest])
+        .ends(0);
+    assert!(
+        approved.err.contains("planwright resume p"),
+        "{approved:#?}"
+    );
     bench.run(&["resume", "p"]).ends(0);
     assert_eq!(bench.read("effects.txt"), "gate\nhello\n");
     let shown = bench.run(&["show", "child"]).ends(0).out;
@@ -175,7 +247,9 @@ fn what_a_sub_plan_does_is_shown_and_a_change_of_it_needs_a_new_yes() {
     );
     terminal.types("n\n");
     assert_eq!(terminal.ends(), Some(3));
-    bench.run(&["approve", "p", "--digest", &bench.digest("p")]).ends(0);
+    bench
+        .run(&["approve", "p", "--digest", &bench.digest("p")])
+        .ends(0);
     bench.plan("child", json!([effect("other", &[])]));
     bench.run(&["import", "child.json"]).ends(0);
     bench.run(&["run", "p"]).complains(3, "not approved");

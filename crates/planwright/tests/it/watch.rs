@@ -4,7 +4,9 @@ use crate::workbench::{Bench, echo, sleep};
 use serde_json::{Value, json};
 
 fn events(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -13,15 +15,25 @@ fn a_run_that_is_over_is_told_from_the_beginning() {
     let plan = bench.plan("p", json!([echo("a", 1, &[]), echo("b", 2, &["a"])]));
     bench.run(&["run", &plan, "--yes"]).ends(0);
     let told = events(&bench.run(&["watch", "p", "--json"]).ends(0).out);
-    let numbers: Vec<_> = told.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    let numbers: Vec<_> = told
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
     assert_eq!(numbers, (1..=told.len() as u64).collect::<Vec<_>>());
     assert_eq!(told[0]["event"], "plan.created");
     assert_eq!(told.last().unwrap()["event"], "run.completed");
-    let later = events(&bench.run(&["watch", "p", "--json", "--after", "5"]).ends(0).out);
+    let later = events(
+        &bench
+            .run(&["watch", "p", "--json", "--after", "5"])
+            .ends(0)
+            .out,
+    );
     assert_eq!(later, told[5..]);
     let text = bench.run(&["watch", "p"]).ends(0).out;
     assert!(text.contains("step `b` completed"), "{text}");
-    bench.run(&["watch", "absent"]).complains(2, "there is no plan `absent`");
+    bench
+        .run(&["watch", "absent"])
+        .complains(2, "there is no plan `absent`");
 }
 
 #[test]

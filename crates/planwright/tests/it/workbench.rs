@@ -41,7 +41,14 @@ impl Said {
     pub(crate) fn complains(self, code: i32, words: &str) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         assert!(self.err.contains(words), "{words:?} is not in {self:#?}");
-        assert_eq!(self.err.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{self:#?}");
+        assert_eq!(
+            self.err
+                .lines()
+                .filter(|line| line.starts_with("error: "))
+                .count(),
+            1,
+            "{self:#?}"
+        );
         assert_eq!(self.out, "", "{self:#?}");
         self
     }
@@ -49,7 +56,9 @@ impl Said {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -84,7 +93,11 @@ impl Bench {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planwright"));
-        command.args(args).current_dir(self.root()).env_clear().env("PATH", "/usr/bin:/bin");
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin");
         command.env("HOME", self.root()).stdin(Stdio::null());
         command
     }
@@ -104,21 +117,32 @@ impl Bench {
     #[track_caller]
     pub(crate) fn wait_for(&self, plan: &str, kind: &str, step: &str) {
         wait_until(&format!("{kind} of {step}"), || {
-            self.log(plan).iter().any(|entry| entry["kind"] == kind && entry["step"] == step)
+            self.log(plan)
+                .iter()
+                .any(|entry| entry["kind"] == kind && entry["step"] == step)
         });
     }
 
     pub(crate) fn log(&self, plan: &str) -> Vec<Value> {
         let said = self.run(&["log", plan, "--json"]);
-        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        said.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     pub(crate) fn digest(&self, plan: &str) -> String {
-        self.run(&["show", plan, "--json"]).json()["digest"].as_str().unwrap().to_owned()
+        self.run(&["show", plan, "--json"]).json()["digest"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     pub(crate) fn status(&self, plan: &str) -> String {
-        self.run(&["show", plan, "--json"]).json()["status"].as_str().unwrap().to_owned()
+        self.run(&["show", plan, "--json"]).json()["status"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 }
 
@@ -143,7 +167,9 @@ impl From<Child> for Running {
 
 impl Running {
     pub(crate) fn of(mut command: Command) -> Self {
-        Self { child: Some(command.spawn().unwrap()) }
+        Self {
+            child: Some(command.spawn().unwrap()),
+        }
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
@@ -173,7 +199,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
         drop(child.kill());
         if std::thread::panicking() {
             tell_of(child);
@@ -183,8 +211,12 @@ impl Drop for Running {
     }
 }
 
-/// A test that waited in vain for something a command should have done wants to know what that command said.
-#[expect(clippy::print_stderr, reason = "the test failed, and this belongs to what it shows")]
+/// A test that waited in vain for something a command should have done wants to know what that
+/// command said.
+#[expect(
+    clippy::print_stderr,
+    reason = "the test failed, and this belongs to what it shows"
+)]
 fn tell_of(child: Child) {
     eprintln!("meanwhile: {:#?}", child.wait_with_output().map(said));
 }
@@ -201,7 +233,12 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 /// The keys of an object, sorted.
 #[track_caller]
 pub(crate) fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut keys: Vec<&str> = value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
     keys.sort_unstable();
     keys
 }
@@ -210,7 +247,10 @@ pub(crate) fn keys(value: &Value) -> Vec<&str> {
 #[track_caller]
 pub(crate) fn step<'a>(result: &'a Value, id: &str) -> &'a Value {
     let steps = result["steps"].as_array().unwrap();
-    steps.iter().find(|step| step["id"] == id).unwrap_or_else(|| panic!("no step {id} in {result:#}"))
+    steps
+        .iter()
+        .find(|step| step["id"] == id)
+        .unwrap_or_else(|| panic!("no step {id} in {result:#}"))
 }
 
 /// A step that calls a tool.
@@ -228,7 +268,12 @@ pub(crate) fn sleep(id: &str, ms: u64, after: &[&str]) -> Value {
 
 /// A call with an effect that is seen from outside: one line in `effects.txt`.
 pub(crate) fn effect(id: &str, after: &[&str]) -> Value {
-    call(id, "append_file", json!({ "path": "effects.txt", "content": format!("{id}\n") }), after)
+    call(
+        id,
+        "append_file",
+        json!({ "path": "effects.txt", "content": format!("{id}\n") }),
+        after,
+    )
 }
 
 /// A command at a terminal: a person can see its stderr and type.
@@ -257,10 +302,21 @@ impl Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let size = rustix::termios::Winsize { ws_row: 40, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = rustix::termios::Winsize {
+            ws_row: 40,
+            ws_col: 160,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         rustix::termios::tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        let slave = || {
+            std::fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(&name)
+                .unwrap()
+        };
         command.stdin(slave()).stderr(slave()).stdout(Stdio::null());
         if whole {
             command.stdout(slave());
@@ -282,7 +338,11 @@ impl Terminal {
                 seen.lock().unwrap().push_str(&text);
             }
         });
-        Self { running, keyboard, screen }
+        Self {
+            running,
+            keyboard,
+            screen,
+        }
     }
 
     pub(crate) fn seen(&self) -> String {

@@ -1,4 +1,5 @@
-//! Runs that belong to other runs, killed at every crash point: an undo, and a plan that runs another one.
+//! Runs that belong to other runs, killed at every crash point: an undo, and a plan that runs
+//! another one.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,7 +27,11 @@ impl Place {
 
     fn execute(&self, args: &[&str], crash_at: Option<u64>) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planwright"));
-        command.args(args).current_dir(self.path()).env_clear().env("PLANWRIGHT_DIR", self.path());
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PLANWRIGHT_DIR", self.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         if let Some(at) = crash_at {
             command.env("PLANWRIGHT_CRASH_AT", at.to_string());
@@ -36,7 +41,11 @@ impl Place {
 
     fn must(&self, args: &[&str]) -> Output {
         let output = self.execute(args, None);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output
     }
 
@@ -47,7 +56,10 @@ impl Place {
     /// How often each line is in a file.
     fn lines(&self, file: &str) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
-        for line in std::fs::read_to_string(self.path().join(file)).unwrap_or_default().lines() {
+        for line in std::fs::read_to_string(self.path().join(file))
+            .unwrap_or_default()
+            .lines()
+        {
             *counts.entry(line.to_owned()).or_insert(0) += 1;
         }
         counts
@@ -64,7 +76,8 @@ fn killed(output: &Output) -> bool {
     output.status.signal() == Some(9)
 }
 
-/// Kills at every point in turn, then also while it recovers. `cycle` returns whether it was killed at all.
+/// Kills at every point in turn, then also while it recovers. `cycle` returns whether it was killed
+/// at all.
 fn at_every_point(cycle: impl Fn(&[u64]) -> bool + Sync) {
     let mut points = 0;
     while cycle(&[points + 1]) {
@@ -83,14 +96,19 @@ fn appends(id: &str, file: &str, after: &[&str]) -> Value {
 
 /// A person says what became of a call in doubt, from what the world shows.
 fn settle(place: &Place, run: &str, path: &str, line: &str, file: &str) {
-    let how = if place.lines(file).contains_key(line) { "--happened" } else { "--run-again" };
+    let how = if place.lines(file).contains_key(line) {
+        "--happened"
+    } else {
+        "--run-again"
+    };
     place.must(&["resolve", run, path, how]);
 }
 
 #[test]
 fn an_undo_killed_anywhere_takes_every_step_back_once() {
     let mut safe = appends("b", "effects.log", &["a"]);
-    safe["undo"] = json!({ "tool": "write_file", "args": { "path": "out/b", "content": "${b.bytes}" } });
+    safe["undo"] =
+        json!({ "tool": "write_file", "args": { "path": "out/b", "content": "${b.bytes}" } });
     let plan = json!({ "id": "killed", "steps": [
         appends("a", "effects.log", &[]), safe, appends("c", "effects.log", &["b"]),
     ] });
@@ -106,22 +124,45 @@ fn an_undo_killed_anywhere_takes_every_step_back_once() {
             match output.status.code() {
                 Some(0) => break,
                 // It was complete when the program was killed.
-                Some(3) if String::from_utf8_lossy(&output.stderr).contains("taken back already") => break,
+                Some(3)
+                    if String::from_utf8_lossy(&output.stderr).contains("taken back already") =>
+                {
+                    break;
+                }
                 Some(4) => {
                     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
                     let steps = result["steps"].as_array().unwrap();
-                    let unknown = steps.iter().find(|step| step["status"] == "outcome_unknown").unwrap();
-                    let (run, step) = (result["runId"].as_str().unwrap(), unknown["id"].as_str().unwrap());
-                    settle(&place, run, step, step.strip_prefix("undo-").unwrap(), "undone.log");
+                    let unknown = steps
+                        .iter()
+                        .find(|step| step["status"] == "outcome_unknown")
+                        .unwrap();
+                    let (run, step) = (
+                        result["runId"].as_str().unwrap(),
+                        unknown["id"].as_str().unwrap(),
+                    );
+                    settle(
+                        &place,
+                        run,
+                        step,
+                        step.strip_prefix("undo-").unwrap(),
+                        "undone.log",
+                    );
                 }
-                _ => panic!("killed at {kills:?}: {}", String::from_utf8_lossy(&output.stderr)),
+                _ => panic!(
+                    "killed at {kills:?}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                ),
             }
         }
         let undone = BTreeMap::from([("a".to_owned(), 1), ("c".to_owned(), 1)]);
         assert_eq!(place.lines("undone.log"), undone, "killed at {kills:?}");
         assert!(place.path().join("out/b").exists(), "killed at {kills:?}");
         let shown = String::from_utf8(place.must(&["show", "killed"]).stdout).unwrap();
-        assert_eq!(shown.matches('↶').count(), 3, "killed at {kills:?}: {shown}");
+        assert_eq!(
+            shown.matches('↶').count(),
+            3,
+            "killed at {kills:?}: {shown}"
+        );
         place.must(&["verify"]);
         was_killed
     });
@@ -168,23 +209,37 @@ fn a_plan_that_runs_another_one_killed_anywhere_does_everything_once() {
                         }
                         if let Some(child) = step["waitsFor"].as_str() {
                             let log =
-                                String::from_utf8(place.must(&["log", child, "--json"]).stdout).unwrap();
-                            let lost = log.lines().rfind(|line| line.contains("outcome_lost")).unwrap();
+                                String::from_utf8(place.must(&["log", child, "--json"]).stdout)
+                                    .unwrap();
+                            let lost = log
+                                .lines()
+                                .rfind(|line| line.contains("outcome_lost"))
+                                .unwrap();
                             let lost: Value = serde_json::from_str(lost).unwrap();
                             let id = lost["step"].as_str().unwrap();
                             settle(&place, "killed", &format!("sub/{id}"), id, "effects.log");
                         }
                     }
                 }
-                _ => panic!("killed at {kills:?}: {}", String::from_utf8_lossy(&output.stderr)),
+                _ => panic!(
+                    "killed at {kills:?}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                ),
             }
         }
-        let once: BTreeMap<String, usize> =
-            ["before", "in", "out", "after"].into_iter().map(|line| (line.to_owned(), 1)).collect();
+        let once: BTreeMap<String, usize> = ["before", "in", "out", "after"]
+            .into_iter()
+            .map(|line| (line.to_owned(), 1))
+            .collect();
         assert_eq!(place.lines("effects.log"), once, "killed at {kills:?}");
         let children = place.json(&["show", "child", "--json"]);
         let runs = children["runs"].as_array().unwrap();
-        assert_eq!(runs.len(), 1, "killed at {kills:?}: the child was begun {} times", runs.len());
+        assert_eq!(
+            runs.len(),
+            1,
+            "killed at {kills:?}: the child was begun {} times",
+            runs.len()
+        );
         assert_eq!(runs[0]["status"], "completed", "killed at {kills:?}");
         place.must(&["verify"]);
         was_killed

@@ -1,12 +1,17 @@
-//! The kill test: the real program, killed with SIGKILL at every numbered crash point, over many plan shapes.
+//! The kill test: the real program, killed with SIGKILL at every numbered crash point, over many
+//! plan shapes.
 //!
-//! What tools did to the world is read from files the tools wrote, never from Planwright: that is the oracle. After
-//! every kill the run is resumed to its end, and then: nothing is lost, nothing is recorded twice, no `unsafe` call was
-//! repeated by itself, and an unknown outcome is there exactly where the journal says a call had started and not ended.
+//! What tools did to the world is read from files the tools wrote, never from Planwright: that is
+//! the oracle. After every kill the run is resumed to its end, and then: nothing is lost, nothing
+//! is recorded twice, no `unsafe` call was repeated by itself, and an unknown outcome is there
+//! exactly where the journal says a call had started and not ended.
 //!
 //! `PLANWRIGHT_KILL_CYCLES` sets how many cycles must be reached (1,000 unless told).
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by panicking"
+)]
 
 mod belonging;
 mod oracle;
@@ -31,15 +36,23 @@ fn a_run_killed_anywhere_loses_nothing_and_repeats_nothing() {
         .map_or(1000, |cycles| cycles.parse().expect("a number of cycles"));
     let totals = Totals::default();
     let points = every_single_kill(&totals);
-    assert!(points.len() >= 12, "only {} shapes were covered", points.len());
-    // Single kills may reach the number by themselves; recovery is killed at least this often all the same.
+    assert!(
+        points.len() >= 12,
+        "only {} shapes were covered",
+        points.len()
+    );
+    // Single kills may reach the number by themselves; recovery is killed at least this often all
+    // the same.
     let single = totals.cycles.load(Ordering::Relaxed);
     kills_during_recovery(&totals, &points, wanted.max(single + wanted / 5));
     let [cycles, kills, unknown] =
         [&totals.cycles, &totals.kills, &totals.unknown].map(|n| n.load(Ordering::Relaxed));
     println!("{cycles} cycles, {kills} kills, {unknown} unknown outcomes, all as predicted");
     assert!(cycles >= wanted, "{cycles} cycles are too few");
-    assert!(unknown > 0, "no outcome was ever unknown: the windows were not hit");
+    assert!(
+        unknown > 0,
+        "no outcome was ever unknown: the windows were not hit"
+    );
 }
 
 /// Every crash point of every shape, one kill each. Returns how many points each shape has.
@@ -61,7 +74,8 @@ fn every_single_kill(totals: &Totals) -> Vec<(usize, u64)> {
     points.into_inner().unwrap()
 }
 
-/// Kills the recovery too: the first kill at one point, the next ones while the run is being resumed.
+/// Kills the recovery too: the first kill at one point, the next ones while the run is being
+/// resumed.
 fn kills_during_recovery(totals: &Totals, points: &[(usize, u64)], wanted: usize) {
     let shapes = shapes::all();
     let round = AtomicUsize::new(0);
@@ -117,7 +131,9 @@ fn cycle(shape: &shapes::Shape, kills: &[u64], totals: &Totals) -> Killed {
                 unknown += oracle::settle_unknown(&workspace, &predicted, &context());
                 oracle::answer_questions(&workspace, &context());
             }
-            other @ (Ended::Killed | Ended::Other(_)) => panic!("{}: the run ended {other:?}", context()),
+            other @ (Ended::Killed | Ended::Other(_)) => {
+                panic!("{}: the run ended {other:?}", context())
+            }
         }
     }
     let number = totals.cycles.fetch_add(1, Ordering::Relaxed);

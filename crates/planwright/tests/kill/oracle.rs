@@ -11,7 +11,12 @@ fn lines(workspace: &Workspace, file: &str) -> Vec<String> {
 }
 
 fn steps(workspace: &Workspace, does: Does) -> impl Iterator<Item = &str> {
-    workspace.shape.steps.iter().filter(move |step| step.does == does).map(|step| step.id.as_str())
+    workspace
+        .shape
+        .steps
+        .iter()
+        .filter(move |step| step.does == does)
+        .map(|step| step.id.as_str())
 }
 
 /// How often each step's line is in the log that must never have one twice.
@@ -27,11 +32,15 @@ pub(crate) fn check_no_unsafe_repeat(workspace: &Workspace, context: &str) {
     let effects = effects(workspace);
     for step in steps(workspace, Does::Appends) {
         let times = effects.get(step).copied().unwrap_or_default();
-        assert!(times <= 1, "{context}: the unsafe step {step} had its effect {times} times");
+        assert!(
+            times <= 1,
+            "{context}: the unsafe step {step} had its effect {times} times"
+        );
     }
 }
 
-/// The unsafe steps whose call had started and not ended by the journal: exactly these must become unknown.
+/// The unsafe steps whose call had started and not ended by the journal: exactly these must become
+/// unknown.
 pub(crate) fn started_without_end(workspace: &Workspace) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     for entry in workspace.journal() {
@@ -49,28 +58,48 @@ pub(crate) fn started_without_end(workspace: &Workspace) -> BTreeSet<String> {
     open
 }
 
-/// Checks that the unknown outcomes are the predicted ones and settles them from what the world shows.
-pub(crate) fn settle_unknown(workspace: &Workspace, predicted: &BTreeSet<String>, context: &str) -> usize {
-    let unknown: BTreeSet<String> = workspace.journal().iter().fold(BTreeSet::new(), |mut unknown, entry| {
-        let step = entry["step"].as_str().unwrap_or_default().to_owned();
-        match entry["kind"].as_str() {
-            Some("outcome_lost") => {
-                unknown.insert(step);
-            }
-            Some("outcome_resolved") => {
-                unknown.remove(&step);
-            }
-            _ => {}
-        }
-        unknown
-    });
-    assert_eq!(unknown, *predicted, "{context}: other outcomes are unknown than predicted");
+/// Checks that the unknown outcomes are the predicted ones and settles them from what the world
+/// shows.
+pub(crate) fn settle_unknown(
+    workspace: &Workspace,
+    predicted: &BTreeSet<String>,
+    context: &str,
+) -> usize {
+    let unknown: BTreeSet<String> =
+        workspace
+            .journal()
+            .iter()
+            .fold(BTreeSet::new(), |mut unknown, entry| {
+                let step = entry["step"].as_str().unwrap_or_default().to_owned();
+                match entry["kind"].as_str() {
+                    Some("outcome_lost") => {
+                        unknown.insert(step);
+                    }
+                    Some("outcome_resolved") => {
+                        unknown.remove(&step);
+                    }
+                    _ => {}
+                }
+                unknown
+            });
+    assert_eq!(
+        unknown, *predicted,
+        "{context}: other outcomes are unknown than predicted"
+    );
     let effects = effects(workspace);
     for step in &unknown {
         let happened = effects.contains_key(step);
-        let how = if happened { "--happened" } else { "--run-again" };
+        let how = if happened {
+            "--happened"
+        } else {
+            "--run-again"
+        };
         let output = workspace.execute(&["resolve", "killed", step, how], None);
-        assert!(output.status.success(), "{context}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{context}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     unknown.len()
 }
@@ -81,32 +110,52 @@ pub(crate) fn answer_questions(workspace: &Workspace, context: &str) -> usize {
     for entry in workspace.journal() {
         let step = entry["step"].as_str().unwrap_or_default().to_owned();
         match entry["kind"].as_str() {
-            Some("input_requested") => assert!(asked.insert(step), "{context}: a question was asked twice"),
-            Some("input_given") => assert!(asked.remove(&step), "{context}: an answer was taken twice"),
+            Some("input_requested") => {
+                assert!(asked.insert(step), "{context}: a question was asked twice");
+            }
+            Some("input_given") => {
+                assert!(asked.remove(&step), "{context}: an answer was taken twice");
+            }
             _ => {}
         }
     }
     for step in &asked {
         let output = workspace.execute(&["input", "killed", step, "--set", "n=3"], None);
-        assert!(output.status.success(), "{context}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{context}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     asked.len()
 }
 
-/// Checks a run that has ended. The journal's fold is part of `verify`; now and then it is replayed as well.
+/// Checks a run that has ended. The journal's fold is part of `verify`; now and then it is replayed
+/// as well.
 pub(crate) fn check_end(workspace: &Workspace, replay: bool, context: &str) {
     let journal = workspace.journal();
     check_effects(workspace, context);
     check_recorded_once(workspace, &journal, context);
     let verified = workspace.execute(&["verify", "--json"], None);
-    assert!(verified.status.success(), "{context}: {}", String::from_utf8_lossy(&verified.stdout));
-    let ends: Vec<&Value> =
-        journal.iter().map(|entry| &entry["kind"]).filter(|kind| *kind == "run_completed").collect();
+    assert!(
+        verified.status.success(),
+        "{context}: {}",
+        String::from_utf8_lossy(&verified.stdout)
+    );
+    let ends: Vec<&Value> = journal
+        .iter()
+        .map(|entry| &entry["kind"])
+        .filter(|kind| *kind == "run_completed")
+        .collect();
     assert_eq!(ends.len(), 1, "{context}: the run has {} ends", ends.len());
     if replay {
-        let replayed =
-            workspace.json(&["replay", "killed", "--offline", "--json"]).expect("a replay succeeds");
-        assert_eq!(replayed["status"], "completed", "{context}: the replay came to another end");
+        let replayed = workspace
+            .json(&["replay", "killed", "--offline", "--json"])
+            .expect("a replay succeeds");
+        assert_eq!(
+            replayed["status"], "completed",
+            "{context}: the replay came to another end"
+        );
     }
 }
 
@@ -115,16 +164,28 @@ fn check_effects(workspace: &Workspace, context: &str) {
     let effects = effects(workspace);
     for step in steps(workspace, Does::Appends) {
         let times = effects.get(step).copied().unwrap_or_default();
-        assert_eq!(times, 1, "{context}: the unsafe step {step} had its effect {times} times");
+        assert_eq!(
+            times, 1,
+            "{context}: the unsafe step {step} had its effect {times} times"
+        );
     }
     for step in steps(workspace, Does::Writes) {
-        assert!(workspace.path().join("out").join(step).exists(), "{context}: the effect of {step} is lost");
+        assert!(
+            workspace.path().join("out").join(step).exists(),
+            "{context}: the effect of {step} is lost"
+        );
     }
     let keyed = lines(workspace, "keyed.log");
     for step in steps(workspace, Does::Keyed) {
-        let keys: BTreeSet<&str> =
-            keyed.iter().filter_map(|line| line.strip_prefix(&format!("{step} "))).collect();
-        assert_eq!(keys.len(), 1, "{context}: the keyed step {step} was called with the keys {keys:?}");
+        let keys: BTreeSet<&str> = keyed
+            .iter()
+            .filter_map(|line| line.strip_prefix(&format!("{step} ")))
+            .collect();
+        assert_eq!(
+            keys.len(),
+            1,
+            "{context}: the keyed step {step} was called with the keys {keys:?}"
+        );
     }
 }
 
@@ -138,17 +199,30 @@ fn check_recorded_once(workspace: &Workspace, journal: &[Value], context: &str) 
             "attempt_succeeded" | "step_skipped" | "loop_closed" | "input_given" => {
                 *ends.entry(step).or_default() += 1;
             }
-            "attempt_failed" if entry.get("retryAt").is_none() => *ends.entry(step).or_default() += 1,
+            "attempt_failed" if entry.get("retryAt").is_none() => {
+                *ends.entry(step).or_default() += 1;
+            }
             "outcome_resolved" if entry["resolution"].get("happened").is_some() => {
                 *ends.entry(step).or_default() += 1;
             }
-            "attempt_started" => *starts.entry((step, entry["attempt"].as_u64().unwrap())).or_default() += 1,
+            "attempt_started" => {
+                *starts
+                    .entry((step, entry["attempt"].as_u64().unwrap()))
+                    .or_default() += 1;
+            }
             _ => {}
         }
     }
     for step in &workspace.shape.steps {
         let times = ends.get(step.id.as_str()).copied().unwrap_or_default();
-        assert_eq!(times, 1, "{context}: step {} has {times} ends in the journal", step.id);
+        assert_eq!(
+            times, 1,
+            "{context}: step {} has {times} ends in the journal",
+            step.id
+        );
     }
-    assert!(starts.values().all(|times| *times == 1), "{context}: an attempt was started twice");
+    assert!(
+        starts.values().all(|times| *times == 1),
+        "{context}: an attempt was started twice"
+    );
 }

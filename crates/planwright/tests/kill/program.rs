@@ -42,7 +42,11 @@ impl Ended {
             (Some(0), _) => Self::Completed,
             (Some(4), _) => Self::Waits,
             (_, Some(9)) => Self::Killed,
-            _ => Self::Other(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))),
+            _ => Self::Other(format!(
+                "{}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            )),
         }
     }
 }
@@ -52,14 +56,19 @@ impl Workspace {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("plan.json"), shape.plan().to_string()).unwrap();
         std::fs::write(directory.path().join("planwright.toml"), CONFIGURATION).unwrap();
-        Self { directory, started: Cell::new(false), shape: shape.clone() }
+        Self {
+            directory,
+            started: Cell::new(false),
+            shape: shape.clone(),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Executes the plan: resumes its run if there is one, else starts it. Killed at the given point if it is reached.
+    /// Executes the plan: resumes its run if there is one, else starts it. Killed at the given
+    /// point if it is reached.
     pub(crate) fn go_on(&self, crash_at: Option<u64>) -> Ended {
         if self.started.get() {
             let output = self.execute(&["resume", "killed", "--json"], crash_at);
@@ -67,7 +76,9 @@ impl Workspace {
                 // Killed before the run existed.
                 Some(2) => {}
                 // Killed between the last entry and the exit: there is nothing left to resume.
-                Some(3) if self.status().as_deref() == Some("completed") => return Ended::Completed,
+                Some(3) if self.status().as_deref() == Some("completed") => {
+                    return Ended::Completed;
+                }
                 _ => return Ended::of(&output),
             }
         }
@@ -76,26 +87,35 @@ impl Workspace {
     }
 
     pub(crate) fn status(&self) -> Option<String> {
-        self.json(&["show", "killed", "--json"])?["status"].as_str().map(str::to_owned)
+        self.json(&["show", "killed", "--json"])?["status"]
+            .as_str()
+            .map(str::to_owned)
     }
 
     /// What a command prints, if it succeeds.
     pub(crate) fn json(&self, args: &[&str]) -> Option<Value> {
         let output = self.execute(args, None);
-        output.status.success().then(|| serde_json::from_slice(&output.stdout).expect("one JSON document"))
+        output
+            .status
+            .success()
+            .then(|| serde_json::from_slice(&output.stdout).expect("one JSON document"))
     }
 
     /// The journal of the run, entry by entry; empty before there is one.
     pub(crate) fn journal(&self) -> Vec<Value> {
         let output = self.execute(&["log", "killed", "--json"], None);
         let text = String::from_utf8(output.stdout).expect("UTF-8");
-        text.lines().map(|line| serde_json::from_str(line).expect("one JSON entry per line")).collect()
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("one JSON entry per line"))
+            .collect()
     }
 
     pub(crate) fn execute(&self, args: &[&str], crash_at: Option<u64>) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planwright"));
         command.args(args).current_dir(self.path()).env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("PLANWRIGHT_DIR", self.path());
+        command
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PLANWRIGHT_DIR", self.path());
         if let Some(at) = crash_at {
             command.env("PLANWRIGHT_CRASH_AT", at.to_string());
         }

@@ -39,7 +39,11 @@ pub(crate) struct Shape {
 
 impl Shape {
     pub(crate) fn plan(&self) -> Value {
-        let steps: Vec<&Value> = self.steps.iter().filter_map(|step| step.json.as_ref()).collect();
+        let steps: Vec<&Value> = self
+            .steps
+            .iter()
+            .filter_map(|step| step.json.as_ref())
+            .collect();
         json!({ "id": "killed", "title": self.name, "steps": steps })
     }
 }
@@ -60,7 +64,9 @@ fn step(id: &str, does: Does, after: &[&str]) -> Step {
         Does::Appends => {
             json!({ "tool": "append_file", "args": { "path": "effects.log", "content": format!("{id}\n") } })
         }
-        Does::Fails => json!({ "tool": "demo.fail", "args": { "retryable": false }, "critical": false }),
+        Does::Fails => {
+            json!({ "tool": "demo.fail", "args": { "retryable": false }, "critical": false })
+        }
         Does::Skipped => json!({ "tool": "demo.fail", "when": "1 + 1 == 3" }),
         Does::Asks => json!({ "input": { "message": "How many?", "schema": {
             "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"],
@@ -69,11 +75,21 @@ fn step(id: &str, does: Does, after: &[&str]) -> Step {
     };
     json["id"] = json!(id);
     json["dependsOn"] = json!(after);
-    Step { id: id.to_owned(), does, json: Some(json) }
+    Step {
+        id: id.to_owned(),
+        does,
+        json: Some(json),
+    }
 }
 
 /// A step that runs over `count` elements, and the elements.
-fn over(id: &str, count: usize, does: Does, after: &[&str], change: impl FnOnce(&mut Value)) -> Vec<Step> {
+fn over(
+    id: &str,
+    count: usize,
+    does: Does,
+    after: &[&str],
+    change: impl FnOnce(&mut Value),
+) -> Vec<Step> {
     let mut written = step(id, does, after);
     written.does = Does::Loops;
     if let Some(json) = &mut written.json {
@@ -81,12 +97,23 @@ fn over(id: &str, count: usize, does: Does, after: &[&str], change: impl FnOnce(
         match does {
             Does::Appends => json["args"]["content"] = json!(format!("{id}[${{index}}]\n")),
             Does::Writes => json["args"]["path"] = json!(format!("out/{id}[${{item}}]")),
-            Does::Nothing | Does::Keyed | Does::Fails | Does::Skipped | Does::Asks | Does::Loops => {}
+            Does::Nothing
+            | Does::Keyed
+            | Does::Fails
+            | Does::Skipped
+            | Does::Asks
+            | Does::Loops => {}
         }
         change(json);
     }
-    let element = |index| Step { id: format!("{id}[{index}]"), does, json: None };
-    std::iter::once(written).chain((0..count).map(element)).collect()
+    let element = |index| Step {
+        id: format!("{id}[{index}]"),
+        does,
+        json: None,
+    };
+    std::iter::once(written)
+        .chain((0..count).map(element))
+        .collect()
 }
 
 /// The same with a change to the step's document.
@@ -101,14 +128,26 @@ fn chain(name: &'static str, kinds: &[Does]) -> Shape {
         let before: Vec<&str> = before.iter().map(String::as_str).collect();
         step(&format!("s{i}"), does, &before)
     });
-    Shape { name, steps: steps.collect() }
+    Shape {
+        name,
+        steps: steps.collect(),
+    }
 }
 
 fn fan_out(name: &'static str, first: Does, middle: &[Does], last: Does) -> Shape {
     let mut steps = vec![step("first", first, &[])];
     let names: Vec<String> = (0..middle.len()).map(|i| format!("m{i}")).collect();
-    steps.extend(middle.iter().zip(&names).map(|(&does, id)| step(id, does, &["first"])));
-    steps.push(step("last", last, &names.iter().map(String::as_str).collect::<Vec<_>>()));
+    steps.extend(
+        middle
+            .iter()
+            .zip(&names)
+            .map(|(&does, id)| step(id, does, &["first"])),
+    );
+    steps.push(step(
+        "last",
+        last,
+        &names.iter().map(String::as_str).collect::<Vec<_>>(),
+    ));
     Shape { name, steps }
 }
 
@@ -125,13 +164,24 @@ pub(crate) fn all() -> Vec<Shape> {
     vec![
         chain("one unsafe step", &[Appends]),
         chain("a chain of safe steps", &[Nothing, Writes, Nothing, Writes]),
-        chain("a chain of unsafe steps", &[Appends, Appends, Appends, Appends]),
+        chain(
+            "a chain of unsafe steps",
+            &[Appends, Appends, Appends, Appends],
+        ),
         chain("a chain of keyed steps", &[Keyed, Keyed, Keyed]),
-        chain("a chain of every class", &[Nothing, Appends, Keyed, Writes, Appends]),
+        chain(
+            "a chain of every class",
+            &[Nothing, Appends, Keyed, Writes, Appends],
+        ),
         fan_out("a safe diamond", Nothing, &[Writes, Writes], Nothing),
         fan_out("an unsafe diamond", Appends, &[Appends, Appends], Appends),
         fan_out("a fan-out of unsafe steps", Nothing, &[Appends; 6], Appends),
-        fan_out("a fan-out of every class", Writes, &[Appends, Keyed, Nothing, Writes, Appends], Appends),
+        fan_out(
+            "a fan-out of every class",
+            Writes,
+            &[Appends, Keyed, Nothing, Writes, Appends],
+            Appends,
+        ),
         Shape {
             name: "retries before an effect",
             steps: vec![retried("flaky", 2, &[]), step("then", Appends, &["flaky"])],
@@ -172,7 +222,9 @@ pub(crate) fn all() -> Vec<Shape> {
                     json["tool"] = json!("demo.random_bytes");
                     json["args"] = json!({ "n": 100_000 });
                 }),
-                with(step("copy", Writes, &[]), |json| json["args"]["content"] = json!("${large}")),
+                with(step("copy", Writes, &[]), |json| {
+                    json["args"]["content"] = json!("${large}");
+                }),
                 with(step("note", Appends, &[]), |json| {
                     json["args"]["content"] = json!("note\n${copy.bytes}\n");
                 }),
@@ -181,9 +233,13 @@ pub(crate) fn all() -> Vec<Shape> {
         Shape {
             name: "conditions and expectations",
             steps: vec![
-                with(step("first", Nothing, &[]), |json| json["expect"] = json!("result.of == 'first'")),
+                with(step("first", Nothing, &[]), |json| {
+                    json["expect"] = json!("result.of == 'first'");
+                }),
                 step("not", Skipped, &["first"]),
-                with(step("then", Appends, &["not"]), |json| json["when"] = json!("steps.not == null")),
+                with(step("then", Appends, &["not"]), |json| {
+                    json["when"] = json!("steps.not == null");
+                }),
                 with(step("wrong", Fails, &[]), |json| {
                     json["tool"] = json!("demo.echo");
                     json["args"] = json!({ "value": 1 });
@@ -194,7 +250,9 @@ pub(crate) fn all() -> Vec<Shape> {
         Shape {
             name: "a loop of unsafe calls, two at a time",
             steps: [
-                over("each", 4, Appends, &[], |json| json["maxParallel"] = json!(2)),
+                over("each", 4, Appends, &[], |json| {
+                    json["maxParallel"] = json!(2);
+                }),
                 vec![step("last", Appends, &["each"])],
             ]
             .concat(),
@@ -203,7 +261,9 @@ pub(crate) fn all() -> Vec<Shape> {
             name: "loops of safe and keyed calls",
             steps: [
                 over("write", 3, Writes, &[], |_| {}),
-                over("key", 3, Keyed, &["write"], |json| json["maxParallel"] = json!(1)),
+                over("key", 3, Keyed, &["write"], |json| {
+                    json["maxParallel"] = json!(1);
+                }),
                 vec![step("last", Appends, &["key"])],
             ]
             .concat(),
@@ -213,7 +273,9 @@ pub(crate) fn all() -> Vec<Shape> {
             steps: vec![
                 step("before", Appends, &[]),
                 step("ask", Asks, &["before"]),
-                with(step("after", Appends, &["ask"]), |json| json["when"] = json!("ask.n == 3")),
+                with(step("after", Appends, &["ask"]), |json| {
+                    json["when"] = json!("ask.n == 3");
+                }),
             ],
         },
         Shape {

@@ -11,15 +11,25 @@ fn a_model_on_this_machine_is_checked() {
     let model = LocalModel::shared();
     let project = Project::with(&[]);
     project.configure(&configured(model.port));
-    let checked = project.run(&["models", "check", "local/smollm2", "--json"]).ends(0).json();
+    let checked = project
+        .run(&["models", "check", "local/smollm2", "--json"])
+        .ends(0)
+        .json();
     let checked = &checked[0];
-    assert_eq!((&checked["ok"], &checked["reachable"]), (&json!(true), &json!(true)), "{checked:#}");
+    assert_eq!(
+        (&checked["ok"], &checked["reachable"]),
+        (&json!(true), &json!(true)),
+        "{checked:#}"
+    );
     assert_eq!(checked["structured"], "json_schema", "{checked:#}");
-    assert!(checked["usage"]["output"].as_u64().unwrap() > 0, "{checked:#}");
+    assert!(
+        checked["usage"]["output"].as_u64().unwrap() > 0,
+        "{checked:#}"
+    );
 }
 
-/// The server listens before it can answer. It is stopped in the middle of loading until the program has asked, so that
-/// the program is told 503 by the server itself, and not by luck.
+/// The server listens before it can answer. It is stopped in the middle of loading until the
+/// program has asked, so that the program is told 503 by the server itself, and not by luck.
 #[test]
 fn a_model_that_still_loads_is_waited_for() {
     use rustix::process::Signal;

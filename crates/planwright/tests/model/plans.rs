@@ -17,7 +17,8 @@ const GOALS: [&str; 10] = [
     "tell me which directories you may use",
 ];
 
-/// The schema leaves even this model nothing but valid plans; repair rounds are for what a schema cannot say.
+/// The schema leaves even this model nothing but valid plans; repair rounds are for what a schema
+/// cannot say.
 #[test]
 fn nine_of_ten_goals_become_a_plan_that_validates() {
     let model = LocalModel::shared();
@@ -25,15 +26,29 @@ fn nine_of_ten_goals_become_a_plan_that_validates() {
     project.configure(&configured(model.port));
     let mut failed = Vec::new();
     for goal in GOALS {
-        let created = project.run(&["create", goal, "--server", "filesystem", "--max-steps", "3", "--json"]);
+        let created = project.run(&[
+            "create",
+            goal,
+            "--server",
+            "filesystem",
+            "--max-steps",
+            "3",
+            "--json",
+        ]);
         if created.code != 0 {
             failed.push(created);
             continue;
         }
         let created = created.json();
-        assert_eq!((&created["status"], &created["plan"]["goal"]), (&json!("proposed"), &json!(goal)));
+        assert_eq!(
+            (&created["status"], &created["plan"]["goal"]),
+            (&json!("proposed"), &json!(goal))
+        );
         assert_eq!(created["planning"]["model"], "local/smollm2");
-        assert!(created["planning"]["outputTokens"].as_u64().unwrap() > 0, "{created:#}");
+        assert!(
+            created["planning"]["outputTokens"].as_u64().unwrap() > 0,
+            "{created:#}"
+        );
         only_known_tools(&created["plan"]);
         let validated = project.run(&["validate", created["id"].as_str().unwrap(), "--json"]);
         if validated.code != 0 {
@@ -48,6 +63,9 @@ fn only_known_tools(plan: &Value) {
     let steps = plan["steps"].as_array().unwrap();
     assert!((1..=3).contains(&steps.len()), "{plan:#}");
     for step in steps {
-        assert!(step["tool"].as_str().unwrap().starts_with("filesystem."), "{step:#}");
+        assert!(
+            step["tool"].as_str().unwrap().starts_with("filesystem."),
+            "{step:#}"
+        );
     }
 }

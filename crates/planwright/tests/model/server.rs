@@ -7,7 +7,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// A model that serves on this machine. It ends when its input does: with this process, however that ends.
+/// A model that serves on this machine. It ends when its input does: with this process, however
+/// that ends.
 #[derive(Debug)]
 pub(crate) struct LocalModel {
     pub(crate) port: u16,
@@ -33,7 +34,10 @@ impl LocalModel {
             crate::workbench::wait_until("the model to be loaded", || model.status() == Some(200));
             model
         });
-        Shared { port: model.port, _turn: turn }
+        Shared {
+            port: model.port,
+            _turn: turn,
+        }
     }
 
     /// A model of one's own, which is still loading.
@@ -41,16 +45,25 @@ impl LocalModel {
         let port = free_port();
         let mut command = Command::new(installed("bin/python"));
         command.arg(installed("serve.py")).arg(port.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
-        Self { port, child, _input: input }
+        Self {
+            port,
+            child,
+            _input: input,
+        }
     }
 
     /// What it says about itself: 503 while it loads, 200 once it has; nothing before it listens.
     pub(crate) fn status(&self) -> Option<u16> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
         stream.write_all(b"GET /health HTTP/1.0\r\n\r\n").ok()?;
         let mut head = [0; 12];
         stream.read_exact(&mut head).ok()?;
@@ -82,13 +95,22 @@ pub(crate) fn configured(port: u16) -> String {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
-/// A file of the model's folder. Its absence is a mistake of the person who runs the tests, and is said.
+/// A file of the model's folder. Its absence is a mistake of the person who runs the tests, and is
+/// said.
 fn installed(path: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let found = target.join("peers/model").join(path);
-    assert!(found.exists(), "{} is not installed: run `cargo xtask peers` first", found.display());
+    assert!(
+        found.exists(),
+        "{} is not installed: run `cargo xtask peers` first",
+        found.display()
+    );
     found
 }

@@ -25,12 +25,18 @@ impl Watcher {
                 pass_on(client, model, told.clone(), Arc::clone(&counted));
             }
         });
-        Self { port, refused, arrived }
+        Self {
+            port,
+            refused,
+            arrived,
+        }
     }
 
     /// Waits until somebody has asked something.
     pub(crate) fn wait_for_request(&self) {
-        self.arrived.recv_timeout(std::time::Duration::from_secs(60)).expect("the program asks the model");
+        self.arrived
+            .recv_timeout(std::time::Duration::from_secs(60))
+            .expect("the program asks the model");
     }
 
     /// How often the model said that it is not ready.
@@ -41,7 +47,9 @@ impl Watcher {
 
 fn pass_on(client: TcpStream, model: u16, told: mpsc::Sender<()>, refused: Arc<AtomicUsize>) {
     // Nobody listens yet, or not any more: the client sees its connection end.
-    let Ok(server) = TcpStream::connect(("127.0.0.1", model)) else { return };
+    let Ok(server) = TcpStream::connect(("127.0.0.1", model)) else {
+        return;
+    };
     let (from_client, to_client) = (client.try_clone().unwrap(), client);
     let (from_server, to_server) = (server.try_clone().unwrap(), server);
     std::thread::spawn(move || copy(from_client, to_server, |_| told.send(()).unwrap_or(())));

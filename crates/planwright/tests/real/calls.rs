@@ -26,30 +26,63 @@ fn values_flow_from_server_to_server() {
         call("graph", "memory.read_graph", json!({}), &["remember"]),
     ]));
     assert_eq!(project.bench.read("files/note.txt"), "Tokyo +9.0h");
-    assert_eq!(value(&result, "measure"), json!({ "word": "Tokyo +9.0h", "letters": 11 }));
-    assert_eq!(value(&result, "graph")["entities"][0]["name"], "Tokyo +9.0h");
-    assert_eq!(value(&result, "graph")["entities"][0]["observations"], json!(["11 letters"]));
-    assert!(value(&result, "status").as_str().unwrap().contains("note.txt"), "{result:#}");
+    assert_eq!(
+        value(&result, "measure"),
+        json!({ "word": "Tokyo +9.0h", "letters": 11 })
+    );
+    assert_eq!(
+        value(&result, "graph")["entities"][0]["name"],
+        "Tokyo +9.0h"
+    );
+    assert_eq!(
+        value(&result, "graph")["entities"][0]["observations"],
+        json!(["11 letters"])
+    );
+    assert!(
+        value(&result, "status")
+            .as_str()
+            .unwrap()
+            .contains("note.txt"),
+        "{result:#}"
+    );
     project.leaves_no_server_behind();
 }
 
-/// The server reads its file, adds to it and writes it: of twenty such calls at once it keeps one and answers OK to all.
+/// The server reads its file, adds to it and writes it: of twenty such calls at once it keeps one
+/// and answers OK to all.
 #[test]
 fn twenty_parallel_writes_to_a_server_that_loses_them_are_all_kept() {
     let project = Project::with(&["memory"]);
-    let entity = |n: usize| json!({ "name": format!("e{n}"), "entityType": "thing", "observations": [] });
+    let entity =
+        |n: usize| json!({ "name": format!("e{n}"), "entityType": "thing", "observations": [] });
     let ids: Vec<String> = (0..20).map(|n| format!("w{n}")).collect();
     let mut steps: Vec<Value> = (0..20)
-        .map(|n| call(&ids[n], "memory.create_entities", json!({ "entities": [entity(n)] }), &[]))
+        .map(|n| {
+            call(
+                &ids[n],
+                "memory.create_entities",
+                json!({ "entities": [entity(n)] }),
+                &[],
+            )
+        })
         .collect();
     let all: Vec<&str> = ids.iter().map(String::as_str).collect();
     steps.push(call("graph", "memory.read_graph", json!({}), &all));
-    let plan = project.bench.document(json!({ "id": "many", "title": "Many", "steps": steps,
+    let plan = project
+        .bench
+        .document(json!({ "id": "many", "title": "Many", "steps": steps,
         "limits": { "maxConcurrency": 20 } }));
-    let result = project.run(&["run", &plan, "--yes", "--json"]).ends(0).json();
+    let result = project
+        .run(&["run", &plan, "--yes", "--json"])
+        .ends(0)
+        .json();
     let graph = value(&result, "graph");
-    let names: BTreeSet<&str> =
-        graph["entities"].as_array().unwrap().iter().map(|entity| entity["name"].as_str().unwrap()).collect();
+    let names: BTreeSet<&str> = graph["entities"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entity| entity["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names.len(), 20, "{names:?}");
 }
 
@@ -71,7 +104,12 @@ fn rows_that_come_as_python_text_stay_that_text() {
                 json!({ "query": "INSERT INTO t VALUES (1, 'it''s $${table}')" }),
                 &["table"]
             ),
-            call("rows", "sqlite.read_query", json!({ "query": "SELECT * FROM t" }), &["insert"]),
+            call(
+                "rows",
+                "sqlite.read_query",
+                json!({ "query": "SELECT * FROM t" }),
+                &["insert"]
+            ),
             call(
                 "keep",
                 "filesystem.write_file",
@@ -94,14 +132,23 @@ fn errors_that_a_server_reports_as_successes_are_caught_by_what_is_expected() {
           "args": { "query": "SELECT * FROM nowhere" }, "expect": "!result.startsWith('Database error')" },
         call("after", "demo.echo", json!({ "value": "${rows}" }), &[]),
     ]));
-    let result = project.run(&["run", &plan, "--yes", "--json"]).ends(1).json();
+    let result = project
+        .run(&["run", &plan, "--yes", "--json"])
+        .ends(1)
+        .json();
     let rows = step(&result, "rows");
     assert_eq!(
         (&rows["status"], &rows["error"]["code"]),
         (&json!("failed"), &json!("expect_failed")),
         "{rows:#}"
     );
-    assert!(rows["error"]["message"].as_str().unwrap().contains("no such table"), "{rows:#}");
+    assert!(
+        rows["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("no such table"),
+        "{rows:#}"
+    );
     assert_ne!(step(&result, "after")["status"], "completed");
 }
 
@@ -112,34 +159,70 @@ fn images_become_artifacts_and_structured_content_a_value() {
         "kinds",
         json!([
             call("image", "everything.get-tiny-image", json!({}), &[]),
-            call("structured", "everything.get-structured-content", json!({ "location": "Chicago" }), &[]),
-            call("sum", "everything.get-sum", json!({ "a": 20, "b": 22 }), &[]),
-            call("again", "everything.echo", json!({ "message": "${structured.conditions}: ${sum}" }), &[]),
+            call(
+                "structured",
+                "everything.get-structured-content",
+                json!({ "location": "Chicago" }),
+                &[]
+            ),
+            call(
+                "sum",
+                "everything.get-sum",
+                json!({ "a": 20, "b": 22 }),
+                &[]
+            ),
+            call(
+                "again",
+                "everything.echo",
+                json!({ "message": "${structured.conditions}: ${sum}" }),
+                &[]
+            ),
         ]),
     );
     let structured = value(&result, "structured");
     assert!(structured["temperature"].is_number(), "{structured}");
     assert_eq!(value(&result, "sum"), "The sum of 20 and 22 is 42.");
     let conditions = structured["conditions"].as_str().unwrap();
-    assert_eq!(value(&result, "again"), format!("Echo: {conditions}: The sum of 20 and 22 is 42."));
+    assert_eq!(
+        value(&result, "again"),
+        format!("Echo: {conditions}: The sum of 20 and 22 is 42.")
+    );
     let image = value(&result, "image");
     let blocks = image["content"].as_array().unwrap();
-    let image = blocks.iter().find(|block| block["type"] == "image").unwrap();
+    let image = blocks
+        .iter()
+        .find(|block| block["type"] == "image")
+        .unwrap();
     assert_eq!(image["mimeType"], "image/png");
     assert!(image.get("data").is_none(), "{image}");
-    let digest = image["artifact"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+    let digest = image["artifact"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("sha256:")
+        .unwrap();
     let kept = files_below(&project.bench.path(".plans/planwright.db-artifacts"));
-    assert!(kept.iter().any(|file| file.contains(&digest[2..])), "{digest} in {kept:?}");
+    assert!(
+        kept.iter().any(|file| file.contains(&digest[2..])),
+        "{digest} in {kept:?}"
+    );
 }
 
 #[test]
 fn the_environment_of_the_user_does_not_reach_a_server() {
     let project = Project::with(&["everything"]);
-    let plan = project.bench.plan("env", json!([call("env", "everything.get-env", json!({}), &[])]));
+    let plan = project.bench.plan(
+        "env",
+        json!([call("env", "everything.get-env", json!({}), &[])]),
+    );
     let mut command = project.command(&["run", &plan, "--yes", "--json"]);
-    command.env("AWS_SECRET_ACCESS_KEY", "do-not-leak").env("PLANWRIGHT_REAL_SECRET", "do-not-leak");
+    command
+        .env("AWS_SECRET_ACCESS_KEY", "do-not-leak")
+        .env("PLANWRIGHT_REAL_SECRET", "do-not-leak");
     let said = crate::workbench::said(command.output().unwrap()).ends(0);
-    assert!(said.out.contains("MEMORY_FILE_PATH"), "what the file gives it must be there: {said:#?}");
+    assert!(
+        said.out.contains("MEMORY_FILE_PATH"),
+        "what the file gives it must be there: {said:#?}"
+    );
     assert!(!said.out.contains("do-not-leak"), "{said:#?}");
 }
 
@@ -155,7 +238,12 @@ fn a_person_sees_how_far_a_step_is() {
                 json!({ "duration": 2, "steps": 4 }),
                 &[]
             ),
-            call("work", "workshop.work", json!({ "name": "chair", "steps": 6, "milliseconds": 300 }), &[]),
+            call(
+                "work",
+                "workshop.work",
+                json!({ "name": "chair", "steps": 6, "milliseconds": 300 }),
+                &[]
+            ),
         ]),
     );
     let mut command = project.command(&["run", &plan, "--yes"]);
@@ -181,8 +269,17 @@ fn files_below(directory: &std::path::Path) -> Vec<String> {
 /// Git, in the repository that the servers work on.
 pub(crate) fn git(project: &Project, args: &[&str]) -> String {
     let mut git = std::process::Command::new("git");
-    git.args(["-c", "user.name=Tester", "-c", "user.email=tester@example.org"]).args(args);
-    let output = git.current_dir(project.bench.path("files")).output().unwrap();
+    git.args([
+        "-c",
+        "user.name=Tester",
+        "-c",
+        "user.email=tester@example.org",
+    ])
+    .args(args);
+    let output = git
+        .current_dir(project.bench.path("files"))
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }

@@ -1,4 +1,5 @@
-//! One plan over five servers, killed again and again, resumed to its end: nothing is lost, and no effect happens twice.
+//! One plan over five servers, killed again and again, resumed to its end: nothing is lost, and no
+//! effect happens twice.
 
 use crate::calls::git;
 use crate::peers::{Project, value};
@@ -11,10 +12,18 @@ type HasCome = fn(&Project) -> bool;
 
 /// When one of these moments has come, the process is killed.
 const KILLS: [(&str, HasCome); 4] = [
-    ("the first piece of work has begun", |project| !project.effects().is_empty()),
-    ("the second piece of work has begun", |project| project.effects().len() >= 2),
-    ("the first commit is there", |project| project.bench.path("files/.git/refs/heads/master").exists()),
-    ("the second lane is remembered", |project| project.bench.read("memory.jsonl").contains("lane 1")),
+    ("the first piece of work has begun", |project| {
+        !project.effects().is_empty()
+    }),
+    ("the second piece of work has begun", |project| {
+        project.effects().len() >= 2
+    }),
+    ("the first commit is there", |project| {
+        project.bench.path("files/.git/refs/heads/master").exists()
+    }),
+    ("the second lane is remembered", |project| {
+        project.bench.read("memory.jsonl").contains("lane 1")
+    }),
 ];
 
 /// Three lanes over the servers: some calls can be repeated, some must not be.
@@ -37,7 +46,12 @@ fn plan(project: &Project) -> Value {
                 json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" }),
                 &[],
             ),
-            call(&work, "workshop.work", json!({ "name": work, "steps": 2, "milliseconds": 150 }), &[]),
+            call(
+                &work,
+                "workshop.work",
+                json!({ "name": work, "steps": 2, "milliseconds": 150 }),
+                &[],
+            ),
             call(
                 &write,
                 "filesystem.write_file",
@@ -46,7 +60,12 @@ fn plan(project: &Project) -> Value {
                 "content": format!("${{{work}.result}} at ${{{read}.time_difference}}") }),
                 &[],
             ),
-            call(&add, "git.git_add", json!({ "repo_path": repository, "files": [file] }), &[&write]),
+            call(
+                &add,
+                "git.git_add",
+                json!({ "repo_path": repository, "files": [file] }),
+                &[&write],
+            ),
             call(
                 &commit,
                 "git.git_commit",
@@ -66,11 +85,27 @@ fn plan(project: &Project) -> Value {
     // One lane after the other in git: its index is one file.
     let mut steps: Vec<Value> = (0..3).flat_map(lane).collect();
     for n in 1..3 {
-        let add = steps.iter_mut().find(|step| step["id"] == format!("add{n}")).unwrap();
-        add["dependsOn"].as_array_mut().unwrap().push(json!(format!("commit{}", n - 1)));
+        let add = steps
+            .iter_mut()
+            .find(|step| step["id"] == format!("add{n}"))
+            .unwrap();
+        add["dependsOn"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!(format!("commit{}", n - 1)));
     }
-    steps.push(call("log", "git.git_log", json!({ "repo_path": repository }), &["commit2"]));
-    steps.push(call("graph", "memory.read_graph", json!({}), &["remember0", "remember1", "remember2"]));
+    steps.push(call(
+        "log",
+        "git.git_log",
+        json!({ "repo_path": repository }),
+        &["commit2"],
+    ));
+    steps.push(call(
+        "graph",
+        "memory.read_graph",
+        json!({}),
+        &["remember0", "remember1", "remember2"],
+    ));
     json!({ "id": "lanes", "title": "Three lanes", "steps": steps })
 }
 
@@ -107,14 +142,26 @@ fn a_plan_over_five_servers_survives_kills_with_every_effect_once() {
     let once: BTreeMap<String, usize> = (0..3).map(|n| (format!("work{n}"), 1)).collect();
     assert_eq!(effects, once, "every unsafe effect happens once");
     let subjects = git(&project, &["log", "--format=%s", "--reverse"]);
-    assert_eq!(subjects.lines().collect::<Vec<_>>(), ["lane 0", "lane 1", "lane 2"]);
+    assert_eq!(
+        subjects.lines().collect::<Vec<_>>(),
+        ["lane 0", "lane 1", "lane 2"]
+    );
     for n in 0..3 {
-        assert_eq!(project.bench.read(&format!("files/note{n}.txt")), format!("work{n} is done at +9.0h"));
+        assert_eq!(
+            project.bench.read(&format!("files/note{n}.txt")),
+            format!("work{n} is done at +9.0h")
+        );
     }
     let graph = value(&result, "graph");
     assert_eq!(graph["entities"].as_array().unwrap().len(), 3, "{graph:#}");
     for entity in graph["entities"].as_array().unwrap() {
-        assert!(entity["observations"][0].as_str().unwrap().ends_with("is done"), "{entity}");
+        assert!(
+            entity["observations"][0]
+                .as_str()
+                .unwrap()
+                .ends_with("is done"),
+            "{entity}"
+        );
     }
     project.run(&["verify"]).ends(0);
     project.run(&["replay", "lanes", "--offline"]).ends(0);
@@ -138,7 +185,8 @@ fn killed_when(project: &Project, args: &[&str], moment: &str, has_come: HasCome
     came
 }
 
-/// What a person does about calls with an unknown outcome: looks at the world, and says what happened.
+/// What a person does about calls with an unknown outcome: looks at the world, and says what
+/// happened.
 fn settle(project: &Project) {
     let mut unknown: BTreeMap<String, bool> = BTreeMap::new();
     for entry in project.log("lanes") {
@@ -152,9 +200,20 @@ fn settle(project: &Project) {
     for (step, _) in unknown.into_iter().filter(|(_, open)| *open) {
         let (happened, value) = look(project, &step);
         if happened {
-            project.run(&["resolve", "lanes", &step, "--happened", "--value", &value.to_string()]).ends(0);
+            project
+                .run(&[
+                    "resolve",
+                    "lanes",
+                    &step,
+                    "--happened",
+                    "--value",
+                    &value.to_string(),
+                ])
+                .ends(0);
         } else {
-            project.run(&["resolve", "lanes", &step, "--run-again"]).ends(0);
+            project
+                .run(&["resolve", "lanes", &step, "--run-again"])
+                .ends(0);
         }
     }
 }
@@ -169,10 +228,16 @@ fn look(project: &Project, step: &str) -> (bool, Value) {
         }
         "commit" => {
             let log = git(project, &["log", "--all", "--format=%s"]);
-            (log.lines().any(|line| line == format!("lane {n}")), json!("committed"))
+            (
+                log.lines().any(|line| line == format!("lane {n}")),
+                json!("committed"),
+            )
         }
         "remember" => {
-            let kept = project.bench.read("memory.jsonl").contains(&format!("\"lane {n}\""));
+            let kept = project
+                .bench
+                .read("memory.jsonl")
+                .contains(&format!("\"lane {n}\""));
             (kept, json!({ "entities": [] }))
         }
         other => panic!("{other} is not unsafe"),

@@ -15,15 +15,31 @@ struct Listening {
 impl Listening {
     /// Starts the command of a server with other last arguments and variables.
     fn start(entry: &Value, args: impl Fn(u16, &mut Vec<String>)) -> Self {
-        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let written = entry["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap().to_owned());
+        let port = TcpListener::bind(("127.0.0.1", 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let written = entry["args"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|arg| arg.as_str().unwrap().to_owned());
         let mut words: Vec<String> = written.collect();
         args(port, &mut words);
         let mut command = Command::new(entry["command"].as_str().unwrap());
         command.args(words).env("PORT", port.to_string());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let listening = Self { child: command.spawn().unwrap(), port };
-        wait_until("the server to listen", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let listening = Self {
+            child: command.spawn().unwrap(),
+            port,
+        };
+        wait_until("the server to listen", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         listening
     }
 
@@ -47,24 +63,45 @@ fn servers_of_both_eras_are_called_over_http() {
         args.pop();
         args.push("streamableHttp".to_owned());
     });
-    let workshop = Listening::start(&project.entry("workshop"), |port, args| args.push(port.to_string()));
+    let workshop = Listening::start(&project.entry("workshop"), |port, args| {
+        args.push(port.to_string());
+    });
     project.name(&json!({ "everything": everything.entry(), "workshop": workshop.entry() }));
 
     let run = |args: &[&str]| said(project.untrusting(args).output().unwrap());
     run(&["servers", "check", "everything"]).complains(3, "is not trusted");
     let shown = run(&["servers", "trust", "everything", "--yes"]).ends(0);
-    assert!(shown.err.contains(&format!("http://127.0.0.1:{}/mcp", everything.port)), "{shown:#?}");
+    assert!(
+        shown
+            .err
+            .contains(&format!("http://127.0.0.1:{}/mcp", everything.port)),
+        "{shown:#?}"
+    );
     run(&["servers", "trust", "workshop", "--yes"]).ends(0);
     let checked = run(&["servers", "check", "--json"]).ends(0).json();
-    let eras: Vec<&str> =
-        checked.as_array().unwrap().iter().map(|server| server["era"].as_str().unwrap()).collect();
+    let eras: Vec<&str> = checked
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| server["era"].as_str().unwrap())
+        .collect();
     assert_eq!(eras, ["earlier", "modern"], "{checked:#}");
 
     let result = project.result(
         "web",
         json!([
-            call("sum", "everything.get-sum", json!({ "a": 20, "b": 22 }), &[]),
-            call("measure", "workshop.measure", json!({ "word": "${sum}" }), &[]),
+            call(
+                "sum",
+                "everything.get-sum",
+                json!({ "a": 20, "b": 22 }),
+                &[]
+            ),
+            call(
+                "measure",
+                "workshop.measure",
+                json!({ "word": "${sum}" }),
+                &[]
+            ),
             call(
                 "work",
                 "workshop.work",
@@ -73,7 +110,10 @@ fn servers_of_both_eras_are_called_over_http() {
             ),
         ]),
     );
-    assert_eq!(value(&result, "measure")["letters"], "The sum of 20 and 22 is 42.".len());
+    assert_eq!(
+        value(&result, "measure")["letters"],
+        "The sum of 20 and 22 is 42.".len()
+    );
     assert_eq!(value(&result, "work"), json!({ "result": "table is done" }));
     assert_eq!(project.effects(), ["table"]);
 

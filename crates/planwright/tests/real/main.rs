@@ -1,6 +1,9 @@
 //! The real program with servers nobody here wrote, installed by `cargo xtask peers`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
 
 mod calls;
 mod crash;

@@ -8,7 +8,15 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Every server the tests know.
-pub(crate) const ALL: [&str; 7] = ["everything", "filesystem", "memory", "git", "time", "sqlite", "workshop"];
+pub(crate) const ALL: [&str; 7] = [
+    "everything",
+    "filesystem",
+    "memory",
+    "git",
+    "time",
+    "sqlite",
+    "workshop",
+];
 
 /// A variable that every server started here carries, so that what is left behind can be found.
 const MARK: &str = "PLANWRIGHT_REAL_TEST";
@@ -22,16 +30,22 @@ pub(crate) struct Project {
 impl Project {
     /// A workspace whose `.mcp.json` names these servers. Automation trusts them.
     pub(crate) fn with(servers: &[&str]) -> Self {
-        let project = Self { bench: Bench::new(), home: tempfile::tempdir().unwrap() };
+        let project = Self {
+            bench: Bench::new(),
+            home: tempfile::tempdir().unwrap(),
+        };
         std::fs::create_dir(project.bench.path("files")).unwrap();
-        let entries = servers.iter().map(|&name| (name.to_owned(), project.entry(name)));
+        let entries = servers
+            .iter()
+            .map(|&name| (name.to_owned(), project.entry(name)));
         project.name(&json!(entries.collect::<serde_json::Map<String, Value>>()));
         project
     }
 
     /// Writes a `.mcp.json` with these servers.
     pub(crate) fn name(&self, servers: &Value) {
-        self.bench.write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
+        self.bench
+            .write(".mcp.json", &json!({ "mcpServers": servers }).to_string());
         self.configure("");
     }
 
@@ -39,12 +53,16 @@ impl Project {
     pub(crate) fn configure(&self, more: &str) {
         let named: Value = serde_json::from_str(&self.bench.read(".mcp.json")).unwrap();
         let mut text = String::new();
-        for name in
-            named["mcpServers"].as_object().unwrap().keys().filter(|name| ALL.contains(&name.as_str()))
+        for name in named["mcpServers"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|name| ALL.contains(&name.as_str()))
         {
             writeln!(text, "servers.{name}.start_timeout_seconds = 120").unwrap();
         }
-        self.bench.write("planwright.toml", &format!("{text}{more}"));
+        self.bench
+            .write("planwright.toml", &format!("{text}{more}"));
     }
 
     /// How a server is started: through its interpreter, in its pinned version.
@@ -52,17 +70,31 @@ impl Project {
         let root = self.bench.root().canonicalize().unwrap();
         let file = |name: &str| json!(root.join(name));
         let node = |package: &str| {
-            installed(&format!("node/node_modules/@modelcontextprotocol/server-{package}/dist/index.js"))
+            installed(&format!(
+                "node/node_modules/@modelcontextprotocol/server-{package}/dist/index.js"
+            ))
         };
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/workshop.py");
         let (command, args) = match name {
             "everything" => (interpreter("node"), json!([node("everything"), "stdio"])),
-            "filesystem" => (interpreter("node"), json!([node("filesystem"), file("files")])),
+            "filesystem" => (
+                interpreter("node"),
+                json!([node("filesystem"), file("files")]),
+            ),
             "memory" => (interpreter("node"), json!([node("memory")])),
             "git" => (installed("py/bin/mcp-server-git"), json!([])),
-            "time" => (installed("py/bin/mcp-server-time"), json!(["--local-timezone", "UTC"])),
-            "sqlite" => (installed("py-early/bin/mcp-server-sqlite"), json!(["--db-path", file("rows.db")])),
-            "workshop" => (installed("py/bin/python"), json!([script, file("effects.txt")])),
+            "time" => (
+                installed("py/bin/mcp-server-time"),
+                json!(["--local-timezone", "UTC"]),
+            ),
+            "sqlite" => (
+                installed("py-early/bin/mcp-server-sqlite"),
+                json!(["--db-path", file("rows.db")]),
+            ),
+            "workshop" => (
+                installed("py/bin/python"),
+                json!([script, file("effects.txt")]),
+            ),
             other => panic!("no server {other}"),
         };
         json!({ "command": command, "args": args, "env": { MARK: root, "MEMORY_FILE_PATH": file("memory.jsonl") } })
@@ -70,7 +102,14 @@ impl Project {
 
     /// A file of the workspace, by the path that servers see.
     pub(crate) fn file(&self, name: &str) -> String {
-        self.bench.root().canonicalize().unwrap().join(name).to_str().unwrap().to_owned()
+        self.bench
+            .root()
+            .canonicalize()
+            .unwrap()
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// The program, with a user who trusts nothing yet.
@@ -107,17 +146,27 @@ impl Project {
 
     pub(crate) fn log(&self, plan: &str) -> Vec<Value> {
         let said = self.run(&["log", plan, "--json"]);
-        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        said.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     /// How many entries of this kind the journal of the plan's latest run has.
     pub(crate) fn count(&self, plan: &str, kind: &str) -> usize {
-        self.log(plan).iter().filter(|entry| entry["kind"] == kind).count()
+        self.log(plan)
+            .iter()
+            .filter(|entry| entry["kind"] == kind)
+            .count()
     }
 
     /// Lines of the file that effects are counted in.
     pub(crate) fn effects(&self) -> Vec<String> {
-        self.bench.read("effects.txt").lines().map(str::to_owned).collect()
+        self.bench
+            .read("effects.txt")
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Processes that were started for this workspace and are still there.
@@ -129,7 +178,9 @@ impl Project {
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
         let is_one = |id: &u32| {
             let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-            environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
+            environment
+                .split(|&byte| byte == 0)
+                .any(|entry| entry == wanted.as_bytes())
         };
         processes.filter(is_one).collect()
     }
@@ -146,19 +197,26 @@ impl Project {
     }
 }
 
-/// A file of an installed server. Its absence is a mistake of the person who runs the tests, and is said.
+/// A file of an installed server. Its absence is a mistake of the person who runs the tests, and is
+/// said.
 fn installed(path: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let found = target.join("peers").join(path);
-    assert!(found.exists(), "{} is not installed: run `cargo xtask peers` first", found.display());
+    assert!(
+        found.exists(),
+        "{} is not installed: run `cargo xtask peers` first",
+        found.display()
+    );
     found
 }
 
 fn interpreter(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
-    let found =
-        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
-    found.unwrap_or_else(|| panic!("{name} is not installed: the tests need Node, npm and Python 3"))
+    let found = std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|file| file.is_file());
+    found
+        .unwrap_or_else(|| panic!("{name} is not installed: the tests need Node, npm and Python 3"))
 }
 
 /// The value of a step.

@@ -27,21 +27,35 @@ impl Service {
         let bench = Bench::new();
         bench.write("planwright.toml", config);
         let admin = token(&bench, "admin", "person", "ada");
-        let mut service = Self { bench, running: None, host: String::new(), admin };
+        let mut service = Self {
+            bench,
+            running: None,
+            host: String::new(),
+            admin,
+        };
         service.start();
         service
     }
 
     /// Starts the service, and waits until it says where it is.
     pub(crate) fn start(&mut self) {
-        let mut command = self.bench.command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let mut command = self
+            .bench
+            .command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
         let out = std::fs::File::create(self.bench.path("serve.out")).unwrap();
         let err = std::fs::File::create(self.bench.path("serve.err")).unwrap();
         command.stdout(out).stderr(err);
         self.running = Some(Running::of(command));
-        wait_until("the service", || self.bench.read("serve.out").ends_with('\n'));
+        wait_until("the service", || {
+            self.bench.read("serve.out").ends_with('\n')
+        });
         let said: Value = serde_json::from_str(&self.bench.read("serve.out")).unwrap();
-        self.host = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        self.host = said["url"]
+            .as_str()
+            .unwrap()
+            .strip_prefix("http://")
+            .unwrap()
+            .to_owned();
     }
 
     /// Tells the service to stop, and waits until it has.
@@ -86,29 +100,43 @@ impl Service {
     /// Posts a plan with these steps.
     #[track_caller]
     pub(crate) fn plan(&self, id: &str, steps: Value) -> Value {
-        let plan = json!({ "id": id, "title": format!("Plan {id}"), "goal": "a test", "steps": steps });
+        let plan =
+            json!({ "id": id, "title": format!("Plan {id}"), "goal": "a test", "steps": steps });
         self.post("/plan", &plan).ends(201).json()
     }
 
     #[track_caller]
     pub(crate) fn approve(&self, id: &str) {
-        self.post(&format!("/plan/{id}/approve"), &json!({ "decision": "approve", "version": 1 })).ends(200);
+        self.post(
+            &format!("/plan/{id}/approve"),
+            &json!({ "decision": "approve", "version": 1 }),
+        )
+        .ends(200);
     }
 
     /// Begins a run and returns its id.
     #[track_caller]
     pub(crate) fn run(&self, id: &str) -> String {
-        let begun = self.request("POST", &format!("/plan/{id}/run")).send().ends(202).json();
+        let begun = self
+            .request("POST", &format!("/plan/{id}/run"))
+            .send()
+            .ends(202)
+            .json();
         begun["runId"].as_str().unwrap().to_owned()
     }
 
     pub(crate) fn status(&self, id: &str) -> String {
-        self.get(&format!("/plan/{id}")).ends(200).json()["status"].as_str().unwrap().to_owned()
+        self.get(&format!("/plan/{id}")).ends(200).json()["status"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     #[track_caller]
     pub(crate) fn wait_for(&self, id: &str, status: &str) {
-        wait_until(&format!("{id} to be {status}"), || self.status(id) == status);
+        wait_until(&format!("{id} to be {status}"), || {
+            self.status(id) == status
+        });
     }
 
     /// The run with this id.
@@ -119,8 +147,11 @@ impl Service {
 }
 
 fn token(bench: &Bench, role: &str, kind: &str, name: &str) -> String {
-    let made =
-        bench.run(&["token", "create", "--role", role, "--kind", kind, "--name", name, "--json"]).ends(0);
+    let made = bench
+        .run(&[
+            "token", "create", "--role", role, "--kind", kind, "--name", name, "--json",
+        ])
+        .ends(0);
     made.json()["token"].as_str().unwrap().to_owned()
 }
 
@@ -136,7 +167,8 @@ pub(crate) struct Request {
 impl Request {
     /// Sets a header in place of the one there was.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers
+            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -167,10 +199,13 @@ impl Request {
         head
     }
 
-    /// Sends the head and says that a body will follow, which never does. The connection is held open by the caller.
+    /// Sends the head and says that a body will follow, which never does. The connection is held
+    /// open by the caller.
     pub(crate) fn hang(&self, length: usize) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.write_all(self.head(Some(length)).as_bytes()).unwrap();
+        stream
+            .write_all(self.head(Some(length)).as_bytes())
+            .unwrap();
         stream
     }
 
@@ -184,9 +219,15 @@ impl Request {
     #[track_caller]
     pub(crate) fn send(self) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_mins(1)))
+            .unwrap();
         let posts = self.method != "GET" && self.method != "HEAD";
-        let length = self.body.as_ref().map(Vec::len).or_else(|| posts.then_some(0));
+        let length = self
+            .body
+            .as_ref()
+            .map(Vec::len)
+            .or_else(|| posts.then_some(0));
         stream.write_all(self.head(length).as_bytes()).unwrap();
         // The service may have said no before it has read everything.
         drop(stream.write_all(self.body.as_deref().unwrap_or_default()));
@@ -210,21 +251,36 @@ impl Answer {
         let mut lines = head.split("\r\n");
         let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
         let headers = lines.filter_map(|line| line.split_once(": "));
-        let headers: Vec<(String, String)> =
-            headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect();
+        let headers: Vec<(String, String)> = headers
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect();
         let rest = &bytes[end + 4..];
-        let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
-        let body = if chunked { unchunk(rest)? } else { rest.to_vec() };
-        Some(Self { status, headers, body })
+        let chunked = headers
+            .iter()
+            .any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+        let body = if chunked {
+            unchunk(rest)?
+        } else {
+            rest.to_vec()
+        };
+        Some(Self {
+            status,
+            headers,
+            body,
+        })
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {}", self.text()))
     }
 
     pub(crate) fn text(&self) -> String {
@@ -241,12 +297,28 @@ impl Answer {
     #[track_caller]
     pub(crate) fn refuses(self, status: u16, words: &str) -> Self {
         let answer = self.ends(status);
-        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{}", answer.text());
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/problem+json"),
+            "{}",
+            answer.text()
+        );
         let problem = answer.json();
         assert_eq!(problem["status"], status, "{problem}");
-        assert!(problem["traceId"].as_str().is_some_and(|trace| trace.len() == 36), "{problem}");
-        assert!(problem["title"].is_string() && problem["type"].is_string(), "{problem}");
-        assert!(problem["detail"].as_str().unwrap().contains(words), "{words:?} is not in {problem}");
+        assert!(
+            problem["traceId"]
+                .as_str()
+                .is_some_and(|trace| trace.len() == 36),
+            "{problem}"
+        );
+        assert!(
+            problem["title"].is_string() && problem["type"].is_string(),
+            "{problem}"
+        );
+        assert!(
+            problem["detail"].as_str().unwrap().contains(words),
+            "{words:?} is not in {problem}"
+        );
         answer
     }
 }

@@ -1,4 +1,5 @@
-//! What every answer keeps to: the document that describes them, headers, methods, media types and limits.
+//! What every answer keeps to: the document that describes them, headers, methods, media types and
+//! limits.
 
 use crate::client::Service;
 use serde_json::{Value, json};
@@ -18,7 +19,10 @@ fn the_openapi_document_that_is_checked_in_is_the_one_that_is_served() {
         std::fs::write(checked_in(), &text).unwrap();
     }
     let kept = std::fs::read_to_string(checked_in()).unwrap_or_default();
-    assert!(kept == text, "docs/openapi.json is not up to date: run this test with PLANWRIGHT_REWRITE=1");
+    assert!(
+        kept == text,
+        "docs/openapi.json is not up to date: run this test with PLANWRIGHT_REWRITE=1"
+    );
 }
 
 #[test]
@@ -30,12 +34,21 @@ fn every_operation_of_the_document_is_complete() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let name = format!("{method} {path}");
-            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{name}");
-            assert!(operation["summary"].is_string() && operation["tags"].is_array(), "{name}");
+            assert!(
+                ids.insert(operation["operationId"].as_str().unwrap().to_owned()),
+                "{name}"
+            );
+            assert!(
+                operation["summary"].is_string() && operation["tags"].is_array(),
+                "{name}"
+            );
             let public = operation["x-planwright-action"] == "public";
             assert_eq!(operation["security"] == json!([]), public, "{name}");
             for status in ["400", "403", "500"] {
-                assert!(operation["responses"][status].is_object(), "{name} {status}");
+                assert!(
+                    operation["responses"][status].is_object(),
+                    "{name} {status}"
+                );
             }
             check_refs(&document, operation);
         }
@@ -49,10 +62,17 @@ fn check_refs(document: &Value, value: &Value) {
     match value {
         Value::Object(object) => {
             if let Some(Value::String(reference)) = object.get("$ref") {
-                let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference}"));
-                assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+                let pointer = reference
+                    .strip_prefix('#')
+                    .unwrap_or_else(|| panic!("{reference}"));
+                assert!(
+                    document.pointer(pointer).is_some(),
+                    "{reference} leads nowhere"
+                );
             }
-            object.values().for_each(|value| check_refs(document, value));
+            object
+                .values()
+                .for_each(|value| check_refs(document, value));
         }
         Value::Array(list) => list.iter().for_each(|value| check_refs(document, value)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -66,8 +86,16 @@ fn every_answer_has_its_trace_and_headers_that_keep_pages_apart() {
         let answer = service.get(path);
         assert!(answer.header("x-trace-id").is_some(), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
-        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
-        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert_eq!(
+            answer.header("x-content-type-options"),
+            Some("nosniff"),
+            "{path}"
+        );
+        assert_eq!(
+            answer.header("referrer-policy"),
+            Some("no-referrer"),
+            "{path}"
+        );
         let policy = answer.header("content-security-policy").unwrap();
         assert!(
             policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
@@ -75,16 +103,28 @@ fn every_answer_has_its_trace_and_headers_that_keep_pages_apart() {
         );
     }
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let answer = service.request("GET", "/plan").header("traceparent", parent).send();
-    assert_eq!(answer.header("x-trace-id"), Some("4bf92f35-77b3-4da6-a3ce-929d0e0e4736"));
+    let answer = service
+        .request("GET", "/plan")
+        .header("traceparent", parent)
+        .send();
+    assert_eq!(
+        answer.header("x-trace-id"),
+        Some("4bf92f35-77b3-4da6-a3ce-929d0e0e4736")
+    );
 }
 
 #[test]
 fn what_a_route_cannot_do_is_said_with_what_it_can() {
     let service = Service::new();
-    let answer = service.request("PUT", "/plan").send().refuses(405, "cannot be done");
+    let answer = service
+        .request("PUT", "/plan")
+        .send()
+        .refuses(405, "cannot be done");
     assert_eq!(answer.header("allow"), Some("GET, HEAD, POST"));
-    let answer = service.bare("DELETE", "/healthz").send().refuses(405, "cannot be done");
+    let answer = service
+        .bare("DELETE", "/healthz")
+        .send()
+        .refuses(405, "cannot be done");
     assert_eq!(answer.header("allow"), Some("GET, HEAD"));
     let head = service.request("HEAD", "/plan").send().ends(200);
     assert!(head.body.is_empty());
@@ -108,7 +148,10 @@ fn only_json_is_read_and_not_too_much_of_it() {
     post("application/json", &vec![b' '; (1 << 20) + 1]).refuses(413, "larger");
     let long = format!("/plan?cursor={}", "x".repeat(9_000));
     service.get(&long).refuses(414, "characters");
-    let answer = service.request("GET", "/plan").header("X-Large", &"x".repeat(60_000)).send();
+    let answer = service
+        .request("GET", "/plan")
+        .header("X-Large", &"x".repeat(60_000))
+        .send();
     assert_eq!(answer.status, 431);
 }
 
@@ -118,9 +161,11 @@ fn chat_checks_what_it_is_told_before_it_says_that_there_is_no_model() {
     let good = json!({ "messages": [{ "role": "user", "content": "Summarize the diff." }] });
     let problem = service.post("/chat", &good).refuses(503, "no model").json();
     assert!(problem["hint"].is_string());
-    for bad in
-        [json!({}), json!({ "messages": [] }), json!({ "messages": [{ "role": "x", "content": "y" }] })]
-    {
+    for bad in [
+        json!({}),
+        json!({ "messages": [] }),
+        json!({ "messages": [{ "role": "x", "content": "y" }] }),
+    ] {
         assert_eq!(service.post("/chat", &bad).status, 400, "{bad}");
     }
 }
@@ -138,5 +183,8 @@ fn the_documentation_page_loads_nothing_from_elsewhere() {
     }
     let page = service.bare("GET", "/docs").send();
     let policy = page.header("content-security-policy").unwrap();
-    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    assert!(
+        policy.contains("script-src 'self'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
 }

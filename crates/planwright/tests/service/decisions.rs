@@ -21,24 +21,44 @@ fn waiting() -> (Service, String) {
 }
 
 fn inbox(service: &Service) -> Vec<Value> {
-    service.get("/approvals").ends(200).json()["items"].as_array().unwrap().clone()
+    service.get("/approvals").ends(200).json()["items"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]
 fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
     let (service, run) = waiting();
-    assert_eq!(step(&service.result("p", &run), "b")["status"], "awaiting_approval");
+    assert_eq!(
+        step(&service.result("p", &run), "b")["status"],
+        "awaiting_approval"
+    );
     assert_eq!(service.bench.read("effects.txt"), "");
     let waits = inbox(&service);
-    assert_eq!((waits.len(), &waits[0]["kind"], &waits[0]["step"]), (1, &json!("step"), &json!("b")));
+    assert_eq!(
+        (waits.len(), &waits[0]["kind"], &waits[0]["step"]),
+        (1, &json!("step"), &json!("b"))
+    );
     assert_eq!(waits[0]["written"]["tool"], "append_file", "{waits:?}");
     let digest = &waits[0]["digest"];
-    service.post("/plan/p/steps/b/approve", &json!({ "decision": "approve", "digest": digest })).ends(200);
+    service
+        .post(
+            "/plan/p/steps/b/approve",
+            &json!({ "decision": "approve", "digest": digest }),
+        )
+        .ends(200);
     service.wait_for("p", "completed");
     assert_eq!(service.bench.read("effects.txt"), "b\n");
     let by = service.bench.log("p");
-    let granted = by.iter().find(|entry| entry["kind"] == "approval_granted").unwrap();
-    assert_eq!((&granted["by"]["name"], &granted["assurance"]), (&json!("ada"), &json!("token")));
+    let granted = by
+        .iter()
+        .find(|entry| entry["kind"] == "approval_granted")
+        .unwrap();
+    assert_eq!(
+        (&granted["by"]["name"], &granted["assurance"]),
+        (&json!("ada"), &json!("token"))
+    );
     assert!(inbox(&service).is_empty());
 }
 
@@ -46,8 +66,11 @@ fn a_gated_step_is_not_dispatched_before_it_is_approved_and_then_called_once() {
 fn the_inbox_is_paged_and_what_is_over_takes_no_place_in_it() {
     let service = Service::new();
     for number in 0..3 {
-        let (over, gate, fresh) =
-            (format!("over-{number}"), format!("gate-{number}"), format!("fresh-{number}"));
+        let (over, gate, fresh) = (
+            format!("over-{number}"),
+            format!("gate-{number}"),
+            format!("fresh-{number}"),
+        );
         service.plan(&over, json!([echo("a", 1, &[])]));
         service.plan(&gate, gated());
         for id in [&over, &gate] {
@@ -62,15 +85,27 @@ fn the_inbox_is_paged_and_what_is_over_takes_no_place_in_it() {
     loop {
         let page = service.get(&path).ends(200).json();
         for item in page["items"].as_array().unwrap() {
-            seen.push(format!("{} {}", item["kind"].as_str().unwrap(), item["planId"].as_str().unwrap()));
+            seen.push(format!(
+                "{} {}",
+                item["kind"].as_str().unwrap(),
+                item["planId"].as_str().unwrap()
+            ));
         }
-        let Some(cursor) = page["nextCursor"].as_str() else { break };
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
         path = format!("/approvals?limit=2&cursor={cursor}");
         // What comes meanwhile is newer than all that is still to be shown.
         service.plan(&format!("late-{}", seen.len()), json!([]));
     }
-    let expected =
-        ["plan fresh-2", "step gate-2", "plan fresh-1", "step gate-1", "plan fresh-0", "step gate-0"];
+    let expected = [
+        "plan fresh-2",
+        "step gate-2",
+        "plan fresh-1",
+        "step gate-1",
+        "plan fresh-0",
+        "step gate-0",
+    ];
     assert_eq!(seen, expected);
 }
 
@@ -82,10 +117,16 @@ fn a_rejected_step_is_never_called_its_dependants_are_blocked_and_the_reason_is_
     service.wait_for("p", "failed");
     let result = service.result("p", &run);
     assert_eq!(
-        (step(&result, "b")["status"].as_str(), step(&result, "c")["status"].as_str()),
+        (
+            step(&result, "b")["status"].as_str(),
+            step(&result, "c")["status"].as_str()
+        ),
         (Some("denied"), Some("blocked"))
     );
-    assert!(step(&result, "b").to_string().contains("not on a Friday"), "{result}");
+    assert!(
+        step(&result, "b").to_string().contains("not on a Friday"),
+        "{result}"
+    );
     assert_eq!(service.bench.read("effects.txt"), "");
 }
 
@@ -95,13 +136,23 @@ fn approving_when_nothing_waits_is_a_conflict_and_what_is_unknown_is_not_found()
     service.plan("p", json!([echo("a", 1, &[])]));
     let yes = json!({ "decision": "approve", "version": 1 });
     service.approve("p");
-    service.post("/plan/p/approve", &yes).refuses(409, "approved already");
-    service.post("/plan/unknown/approve", &yes).refuses(404, "no plan `unknown`");
-    service.post("/plan/p/steps/a/approve", &yes).refuses(409, "has no run");
+    service
+        .post("/plan/p/approve", &yes)
+        .refuses(409, "approved already");
+    service
+        .post("/plan/unknown/approve", &yes)
+        .refuses(404, "no plan `unknown`");
+    service
+        .post("/plan/p/steps/a/approve", &yes)
+        .refuses(409, "has no run");
     service.run("p");
     service.wait_for("p", "completed");
-    service.post("/plan/p/steps/a/approve", &yes).refuses(409, "ended");
-    service.post("/plan/p/steps/nosuch/approve", &yes).refuses(404, "no step `nosuch`");
+    service
+        .post("/plan/p/steps/a/approve", &yes)
+        .refuses(409, "ended");
+    service
+        .post("/plan/p/steps/nosuch/approve", &yes)
+        .refuses(404, "no step `nosuch`");
 }
 
 #[test]
@@ -131,18 +182,26 @@ fn a_malformed_or_missing_decision_is_refused_and_never_an_approval() {
             assert_eq!(answer.status, 400, "{path} {body}: {}", answer.text());
         }
     }
-    for text in
-        ["", "{", "{\"decision\":\"approve\",\"decision\":\"approve\",\"version\":1}", "decision=approve"]
-    {
-        let answer =
-            service.request("POST", "/plan/q/approve").body("application/json", text.as_bytes()).send();
+    for text in [
+        "",
+        "{",
+        "{\"decision\":\"approve\",\"decision\":\"approve\",\"version\":1}",
+        "decision=approve",
+    ] {
+        let answer = service
+            .request("POST", "/plan/q/approve")
+            .body("application/json", text.as_bytes())
+            .send();
         assert_eq!(answer.status, 400, "{text}: {}", answer.text());
     }
     let form = service
         .request("POST", "/plan/q/approve")
         .body("text/plain", b"{\"decision\":\"approve\",\"version\":1}");
     form.send().refuses(415, "application/json");
-    assert_eq!((service.status("q").as_str(), service.status("p").as_str()), ("proposed", "waiting"));
+    assert_eq!(
+        (service.status("q").as_str(), service.status("p").as_str()),
+        ("proposed", "waiting")
+    );
     assert_eq!(service.bench.read("effects.txt"), "");
 }
 
@@ -153,18 +212,32 @@ fn an_approval_of_something_else_than_what_is_current_is_a_conflict() {
     let change = json!({ "steps": [echo("a", 2, &[])] });
     service
         .request("PATCH", "/plan/p")
-        .body("application/merge-patch+json", change.to_string().as_bytes())
+        .body(
+            "application/merge-patch+json",
+            change.to_string().as_bytes(),
+        )
         .header("If-Match", "\"v1-1\"")
         .send()
         .ends(200);
     service
-        .post("/plan/p/approve", &json!({ "decision": "approve", "digest": shown }))
+        .post(
+            "/plan/p/approve",
+            &json!({ "decision": "approve", "digest": shown }),
+        )
         .refuses(409, "what was shown");
     service
-        .post("/plan/p/approve", &json!({ "decision": "approve", "version": 1 }))
+        .post(
+            "/plan/p/approve",
+            &json!({ "decision": "approve", "version": 1 }),
+        )
         .refuses(409, "what was shown");
     assert_eq!(service.status("p"), "proposed");
-    service.post("/plan/p/approve", &json!({ "decision": "approve", "version": 2 })).ends(200);
+    service
+        .post(
+            "/plan/p/approve",
+            &json!({ "decision": "approve", "version": 2 }),
+        )
+        .ends(200);
 }
 
 #[test]
@@ -173,9 +246,18 @@ fn the_agent_that_proposed_cannot_approve_and_neither_can_a_service() {
     for (kind, name) in [("agent", "bot"), ("service", "ci")] {
         let token = service.token("author", kind, name);
         let plan = json!({ "id": name, "goal": "g", "steps": [effect("a", &[])] });
-        service.bare("POST", "/plan").token(&token).json(&plan).send().ends(201);
+        service
+            .bare("POST", "/plan")
+            .token(&token)
+            .json(&plan)
+            .send()
+            .ends(201);
         let yes = json!({ "decision": "approve", "version": 1 });
-        let answer = service.bare("POST", &format!("/plan/{name}/approve")).token(&token).json(&yes).send();
+        let answer = service
+            .bare("POST", &format!("/plan/{name}/approve"))
+            .token(&token)
+            .json(&yes)
+            .send();
         answer.refuses(403, "may not approve");
         assert_eq!(service.status(name), "proposed");
     }
@@ -188,9 +270,15 @@ fn what_policy_approved_is_recorded_as_policys_and_never_as_a_persons() {
     service.run("p");
     service.wait_for("p", "completed");
     let plan = service.get("/plan/p").ends(200).json();
-    assert_eq!(plan["approvals"][0]["by"], json!({ "kind": "policy", "name": "read-only" }));
+    assert_eq!(
+        plan["approvals"][0]["by"],
+        json!({ "kind": "policy", "name": "read-only" })
+    );
     service.plan("q", json!([effect("a", &[])]));
-    service.request("POST", "/plan/q/run").send().refuses(409, "not approved");
+    service
+        .request("POST", "/plan/q/run")
+        .send()
+        .refuses(409, "not approved");
 }
 
 #[test]
@@ -200,7 +288,10 @@ fn an_approval_that_was_not_used_in_time_expires_and_is_not_called_denied() {
     service.approve("p");
     let late = || service.get("/plan/p").ends(200).json()["approvals"][0]["state"] == "expired";
     wait_until("the approval to expire", late);
-    service.request("POST", "/plan/p/run").send().refuses(409, "expired");
+    service
+        .request("POST", "/plan/p/run")
+        .send()
+        .refuses(409, "expired");
     assert_eq!(service.bench.read("effects.txt"), "");
 }
 
@@ -210,15 +301,29 @@ fn whoever_signs_in_from_the_terminal_is_known_to_have_done_so() {
     let terminal = crate::workbench::Terminal::start(&bench, &["serve", "--listen", "127.0.0.1:0"]);
     terminal.wait_for("#sign-in=");
     let seen = terminal.seen();
-    let url = seen.split("within five minutes: ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let url = seen
+        .split("within five minutes: ")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap();
     let (origin, code) = url.split_once("/docs#sign-in=").unwrap();
     let service = crate::client::Request::to(origin.strip_prefix("http://").unwrap());
-    let sign_in = |code: &str| service("POST", "/sign-in").json(&json!({ "code": code })).send();
+    let sign_in = |code: &str| {
+        service("POST", "/sign-in")
+            .json(&json!({ "code": code }))
+            .send()
+    };
     sign_in("wrong").refuses(401, "never was one");
     let session = sign_in(code).ends(200).json();
     sign_in(code).refuses(401, "was used");
     let token = session["token"].as_str().unwrap();
-    let me = service("GET", "/whoami").token(token).send().ends(200).json();
+    let me = service("GET", "/whoami")
+        .token(token)
+        .send()
+        .ends(200)
+        .json();
     assert_eq!(
         (&me["kind"], &me["assurance"], &me["role"]),
         (&json!("person"), &json!("web_sign_in"), &json!("admin"))

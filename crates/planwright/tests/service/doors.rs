@@ -65,10 +65,26 @@ const ROUTES: &[(&str, &str)] = &[
 /// What each role is trusted with.
 const ROLES: &[(&str, &[&str])] = &[
     ("viewer", &["read"]),
-    ("author", &["read", "propose", "delete", "cancel", "comment"]),
+    (
+        "author",
+        &["read", "propose", "delete", "cancel", "comment"],
+    ),
     ("operator", &["read", "run", "cancel", "resolve", "comment"]),
     ("approver", &["read", "approve", "cancel", "comment"]),
-    ("admin", &["read", "propose", "delete", "run", "cancel", "resolve", "approve", "comment", "administer"]),
+    (
+        "admin",
+        &[
+            "read",
+            "propose",
+            "delete",
+            "run",
+            "cancel",
+            "resolve",
+            "approve",
+            "comment",
+            "administer",
+        ],
+    ),
 ];
 
 /// Method, path template and declared action of every operation in the document.
@@ -77,7 +93,10 @@ fn operations(service: &Service) -> Vec<(String, String, String)> {
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let action = operation["x-planwright-action"].as_str().unwrap_or("nobody").to_owned();
+            let action = operation["x-planwright-action"]
+                .as_str()
+                .unwrap_or("nobody")
+                .to_owned();
             operations.push((method.to_uppercase(), path.clone(), action));
         }
     }
@@ -93,7 +112,11 @@ fn request(service: &Service, method: &str, path: &str) -> Request {
         .replace("{run}", "run_x")
         .replace("{comment}", "c-x");
     let request = service.bare(method, &path);
-    if method == "GET" { request } else { request.json(&json!({})) }
+    if method == "GET" {
+        request
+    } else {
+        request.json(&json!({}))
+    }
 }
 
 #[test]
@@ -103,8 +126,10 @@ fn every_route_declares_what_it_is_for_as_the_table_says() {
         .into_iter()
         .map(|(method, path, action)| (format!("{method} {path}"), action))
         .collect();
-    let wanted: BTreeMap<String, String> =
-        ROUTES.iter().map(|(route, action)| ((*route).to_owned(), (*action).to_owned())).collect();
+    let wanted: BTreeMap<String, String> = ROUTES
+        .iter()
+        .map(|(route, action)| ((*route).to_owned(), (*action).to_owned()))
+        .collect();
     assert_eq!(declared, wanted);
 }
 
@@ -113,11 +138,22 @@ fn a_foreign_host_is_refused_on_every_route() {
     let service = Service::new();
     for (method, path, _) in operations(&service) {
         for host in ["evil.example", "localhost", "127.0.0.1:1", ""] {
-            let answer = request(&service, &method, &path).token(&service.admin).header("Host", host).send();
-            assert_eq!(answer.status, 403, "{method} {path} {host}: {}", answer.text());
+            let answer = request(&service, &method, &path)
+                .token(&service.admin)
+                .header("Host", host)
+                .send();
+            assert_eq!(
+                answer.status,
+                403,
+                "{method} {path} {host}: {}",
+                answer.text()
+            );
         }
     }
-    let answer = service.request("GET", "/nothing/here").header("Host", "evil.example").send();
+    let answer = service
+        .request("GET", "/nothing/here")
+        .header("Host", "evil.example")
+        .send();
     answer.refuses(403, "host");
 }
 
@@ -126,16 +162,34 @@ fn a_foreign_origin_is_refused_on_every_route() {
     let service = Service::new();
     for (method, path, _) in operations(&service) {
         for origin in ["https://evil.example", "null", "http://localhost:1"] {
-            let answer =
-                request(&service, &method, &path).token(&service.admin).header("Origin", origin).send();
-            assert_eq!(answer.status, 403, "{method} {path} {origin}: {}", answer.text());
+            let answer = request(&service, &method, &path)
+                .token(&service.admin)
+                .header("Origin", origin)
+                .send();
+            assert_eq!(
+                answer.status,
+                403,
+                "{method} {path} {origin}: {}",
+                answer.text()
+            );
             assert_eq!(answer.header("access-control-allow-origin"), None);
         }
     }
     let own = format!("http://{}", service.host);
-    service.request("GET", "/plan").header("Origin", &own).send().ends(200);
-    service.request("GET", "/plan").header("Sec-Fetch-Site", "cross-site").send().refuses(403, "origin");
-    let preflight = service.bare("OPTIONS", "/plan").header("Origin", "https://evil.example").send();
+    service
+        .request("GET", "/plan")
+        .header("Origin", &own)
+        .send()
+        .ends(200);
+    service
+        .request("GET", "/plan")
+        .header("Sec-Fetch-Site", "cross-site")
+        .send()
+        .refuses(403, "origin");
+    let preflight = service
+        .bare("OPTIONS", "/plan")
+        .header("Origin", "https://evil.example")
+        .send();
     assert_eq!(preflight.status, 403);
 }
 
@@ -144,13 +198,20 @@ fn without_a_good_token_nothing_but_the_public_routes_answers() {
     let service = Service::new();
     let made = |role: &str| service.token(role, "person", "eve");
     let revoked = made("admin");
-    let listed = service.bench.run(&["token", "list", "--json"]).ends(0).json();
+    let listed = service
+        .bench
+        .run(&["token", "list", "--json"])
+        .ends(0)
+        .json();
     let id = listed
         .as_array()
         .unwrap()
         .iter()
         .find(|token| token["name"] == "eve" || token["principal"].to_string().contains("eve"));
-    let id = id.unwrap_or_else(|| panic!("{listed}"))["id"].as_str().unwrap().to_owned();
+    let id = id.unwrap_or_else(|| panic!("{listed}"))["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     service.bench.run(&["token", "revoke", &id]).ends(0);
     let wrong = [
         None,
@@ -170,11 +231,25 @@ fn without_a_good_token_nothing_but_the_public_routes_answers() {
             }
             let answer = request.send();
             if action == "public" {
-                assert!(answer.status < 500 && answer.status != 403, "{method} {path}: {}", answer.text());
+                assert!(
+                    answer.status < 500 && answer.status != 403,
+                    "{method} {path}: {}",
+                    answer.text()
+                );
                 continue;
             }
-            assert_eq!(answer.status, 401, "{method} {path} {header:?}: {}", answer.text());
-            assert!(answer.header("www-authenticate").unwrap().starts_with("Bearer"));
+            assert_eq!(
+                answer.status,
+                401,
+                "{method} {path} {header:?}: {}",
+                answer.text()
+            );
+            assert!(
+                answer
+                    .header("www-authenticate")
+                    .unwrap()
+                    .starts_with("Bearer")
+            );
         }
     }
 }
@@ -186,9 +261,15 @@ fn each_role_may_do_what_it_is_there_for_and_nothing_else() {
         let token = service.token(role, "person", &format!("a {role}"));
         for (route, action) in ROUTES.iter().filter(|(_, action)| *action != "public") {
             let (method, path) = route.split_once(' ').unwrap();
-            let path = if path.ends_with("events") { format!("{path}?limit=1") } else { path.to_owned() };
+            let path = if path.ends_with("events") {
+                format!("{path}?limit=1")
+            } else {
+                path.to_owned()
+            };
             let allowed = action.split(' ').all(|action| may.contains(&action));
-            let request = request(&service, method, &path).token(&token).header("Accept", "application/json");
+            let request = request(&service, method, &path)
+                .token(&token)
+                .header("Accept", "application/json");
             let answer = request.send();
             let let_in = answer.status != 401 && answer.status != 403;
             assert_eq!(let_in, allowed, "{role} {route}: {}", answer.text());
@@ -202,26 +283,39 @@ fn each_role_may_do_what_it_is_there_for_and_nothing_else() {
 #[test]
 fn agents_and_services_never_decide_whatever_their_role() {
     let service = Service::new();
-    for (kind, role) in [("agent", "operator"), ("service", "operator"), ("service", "admin")] {
+    for (kind, role) in [
+        ("agent", "operator"),
+        ("service", "operator"),
+        ("service", "admin"),
+    ] {
         let token = service.token(role, kind, "machine");
         for (route, action) in ROUTES {
-            if !action.split(' ').any(|action| matches!(action, "approve" | "resolve")) {
+            if !action
+                .split(' ')
+                .any(|action| matches!(action, "approve" | "resolve"))
+            {
                 continue;
             }
             let (method, path) = route.split_once(' ').unwrap();
-            request(&service, method, path).token(&token).send().refuses(403, "may not");
+            request(&service, method, path)
+                .token(&token)
+                .send()
+                .refuses(403, "may not");
         }
     }
 }
 
 #[test]
 fn the_operators_policy_counts_beside_the_role_of_the_token() {
-    let service =
-        Service::configured("[roles]\napprover = ['person:somebody else']\nadmin = ['person:root']\n");
+    let service = Service::configured(
+        "[roles]\napprover = ['person:somebody else']\nadmin = ['person:root']\n",
+    );
     let answer = service.post("/plan", &json!({ "id": "p", "goal": "g", "steps": [] }));
     assert_eq!(answer.status, 201, "{}", answer.text());
     let yes = json!({ "decision": "approve", "version": 1 });
-    service.post("/plan/p/approve", &yes).refuses(403, "person ada may not");
+    service
+        .post("/plan/p/approve", &yes)
+        .refuses(403, "person ada may not");
 }
 
 #[test]
@@ -231,12 +325,23 @@ fn a_ticket_opens_one_stream_once() {
     let ask = |path: &str| service.post("/tickets", &json!({ "path": path }));
     ask("/plan").refuses(400, "event stream");
     ask("/plan/p/events?x").refuses(400, "event stream");
-    let ticket = ask("/plan/p/events").ends(200).json()["ticket"].as_str().unwrap().to_owned();
-    let get = |path: &str| service.bare("GET", path).header("Accept", "application/json").send();
+    let ticket = ask("/plan/p/events").ends(200).json()["ticket"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let get = |path: &str| {
+        service
+            .bare("GET", path)
+            .header("Accept", "application/json")
+            .send()
+    };
     get("/plan/p/events").ends(401);
     get(&format!("/plan/p/events?ticket={ticket}")).ends(200);
     get(&format!("/plan/p/events?ticket={ticket}")).refuses(401, "ticket");
-    let other = ask("/events").ends(200).json()["ticket"].as_str().unwrap().to_owned();
+    let other = ask("/events").ends(200).json()["ticket"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     get(&format!("/plan/p/events?ticket={other}")).refuses(401, "ticket");
     get(&format!("/plan?ticket={other}")).ends(401);
 }
@@ -247,12 +352,23 @@ fn a_public_address_is_refused_without_encryption() {
     let said = bench.run(&["serve", "--listen", "0.0.0.0:0"]);
     said.complains(3, "nothing would be encrypted");
     bench.run(&["serve", "--listen", "nowhere"]).ends(2);
-    bench.run(&["serve", "--listen", "127.0.0.1:0", "--tls-cert", "nosuch.pem"]).ends(2);
+    bench
+        .run(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--tls-cert",
+            "nosuch.pem",
+        ])
+        .ends(2);
 }
 
 /// An open event stream of whoever has this token, once it has begun.
 fn stream(service: &Service, token: &str) -> TcpStream {
-    let request = service.bare("GET", "/events").token(token).header("Accept", "text/event-stream");
+    let request = service
+        .bare("GET", "/events")
+        .token(token)
+        .header("Accept", "text/event-stream");
     let mut stream = request.open();
     let mut begin = [0; 12];
     stream.read_exact(&mut begin).unwrap();
@@ -264,9 +380,14 @@ fn stream(service: &Service, token: &str) -> TcpStream {
 fn a_stream_ends_with_the_token_it_was_opened_with() {
     let service = Service::new();
     let made = |name: &str, more: &[&str]| {
-        let args = ["token", "create", "--role", "viewer", "--kind", "person", "--name", name, "--json"];
+        let args = [
+            "token", "create", "--role", "viewer", "--kind", "person", "--name", name, "--json",
+        ];
         let made = service.bench.run(&[&args, more].concat()).ends(0).json();
-        (made["id"].as_str().unwrap().to_owned(), made["token"].as_str().unwrap().to_owned())
+        (
+            made["id"].as_str().unwrap().to_owned(),
+            made["token"].as_str().unwrap().to_owned(),
+        )
     };
     let (eve, eves) = made("eve", &[]);
     let (_, short) = made("sam", &["--expires", "2s"]);
@@ -275,12 +396,19 @@ fn a_stream_ends_with_the_token_it_was_opened_with() {
     let mut kept = stream(&service, &service.admin);
     service.bench.run(&["token", "revoke", &eve]).ends(0);
     for ended in [&mut revoked, &mut expired] {
-        ended.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        ended
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
         // It ends by itself: nothing else would be read within that time.
         ended.read_to_end(&mut Vec::new()).unwrap();
     }
-    service.bare("GET", "/events").token(&eves).send().refuses(401, "revoked");
-    kept.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    service
+        .bare("GET", "/events")
+        .token(&eves)
+        .send()
+        .refuses(401, "revoked");
+    kept.set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
     service.plan("later", json!([]));
     let mut seen = String::new();
     while !seen.contains("plan.created") {

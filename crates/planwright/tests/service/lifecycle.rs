@@ -7,7 +7,9 @@ use serde_json::json;
 #[test]
 fn a_goal_makes_a_draft_with_a_trace_and_files() {
     let service = Service::new();
-    let answer = service.post("/plan", &json!({ "goal": "Ship the next milestone" })).ends(201);
+    let answer = service
+        .post("/plan", &json!({ "goal": "Ship the next milestone" }))
+        .ends(201);
     let created = answer.json();
     assert_eq!(keys(&created), ["plan", "traceId"]);
     let plan = &created["plan"];
@@ -15,18 +17,30 @@ fn a_goal_makes_a_draft_with_a_trace_and_files() {
     assert!(id.starts_with("plan-") && id.len() == 13, "{id}");
     assert_eq!(
         (&plan["goal"], &plan["status"], &plan["steps"]),
-        (&json!("Ship the next milestone"), &json!("draft"), &json!([]))
+        (
+            &json!("Ship the next milestone"),
+            &json!("draft"),
+            &json!([])
+        )
     );
-    assert_eq!(answer.header("location"), Some(format!("/plan/{id}").as_str()));
+    assert_eq!(
+        answer.header("location"),
+        Some(format!("/plan/{id}").as_str())
+    );
     assert_eq!(answer.header("x-trace-id"), created["traceId"].as_str());
     for file in ["plan.json", "plan.md"] {
         assert!(
-            service.bench.read(&format!(".plans/{id}/{file}")).contains("Ship the next milestone"),
+            service
+                .bench
+                .read(&format!(".plans/{id}/{file}"))
+                .contains("Ship the next milestone"),
             "{file}"
         );
     }
     let yes = json!({ "decision": "approve", "version": 1 });
-    service.post(&format!("/plan/{id}/approve"), &yes).refuses(409, "draft");
+    service
+        .post(&format!("/plan/{id}/approve"), &yes)
+        .refuses(409, "draft");
 }
 
 #[test]
@@ -40,11 +54,22 @@ fn a_step_is_answered_with_all_its_metadata() {
     let plan = json!({ "goal": "g", "steps": [step], "successCriteria": ["All tests pass"] });
     let created = service.post("/plan", &plan).ends(201).json();
     let answered = &created["plan"]["steps"][0];
-    for field in ["id", "action", "tool", "capability", "capabilityLabel", "labels", "approvalRequired"] {
+    for field in [
+        "id",
+        "action",
+        "tool",
+        "capability",
+        "capabilityLabel",
+        "labels",
+        "approvalRequired",
+    ] {
         assert_eq!(answered[field], step[field], "{field}");
     }
     assert_eq!(answered["timeoutSeconds"].as_f64(), Some(900.0));
-    assert_eq!(created["plan"]["successCriteria"], json!(["All tests pass"]));
+    assert_eq!(
+        created["plan"]["successCriteria"],
+        json!(["All tests pass"])
+    );
 }
 
 #[test]
@@ -62,22 +87,43 @@ fn an_empty_over_long_or_misspelt_goal_is_refused() {
     ] {
         service.post("/plan", &body).refuses(400, words);
     }
-    service.post("/plan", &json!({ "goal": "x".repeat(10_000) })).ends(201);
+    service
+        .post("/plan", &json!({ "goal": "x".repeat(10_000) }))
+        .ends(201);
     let looped = json!([echo("a", "${b}", &[]), echo("b", "${a}", &[])]);
-    let refused =
-        service.post("/plan", &json!({ "goal": "g", "steps": looped })).refuses(422, "not valid").json();
-    assert!(refused["findings"].as_array().is_some_and(|findings| !findings.is_empty()), "{refused}");
-    service.post("/plan", &json!({ "goal": "x", "steps": "x".repeat(1 << 20) })).refuses(413, "larger");
+    let refused = service
+        .post("/plan", &json!({ "goal": "g", "steps": looped }))
+        .refuses(422, "not valid")
+        .json();
+    assert!(
+        refused["findings"]
+            .as_array()
+            .is_some_and(|findings| !findings.is_empty()),
+        "{refused}"
+    );
+    service
+        .post(
+            "/plan",
+            &json!({ "goal": "x", "steps": "x".repeat(1 << 20) }),
+        )
+        .refuses(413, "larger");
 }
 
 #[test]
 fn every_edit_makes_a_version_and_only_whoever_saw_the_current_one_may_edit() {
     let service = Service::new();
     service.plan("p", json!([echo("a", 1, &[])]));
-    let tag = service.get("/plan/p").ends(200).header("etag").unwrap().to_owned();
+    let tag = service
+        .get("/plan/p")
+        .ends(200)
+        .header("etag")
+        .unwrap()
+        .to_owned();
     assert_eq!(tag, "\"v1-1\"");
     let patch = |kind: &str, tag: Option<&str>, body: serde_json::Value| {
-        let request = service.request("PATCH", "/plan/p").body(kind, body.to_string().as_bytes());
+        let request = service
+            .request("PATCH", "/plan/p")
+            .body(kind, body.to_string().as_bytes());
         match tag {
             Some(tag) => request.header("If-Match", tag).send(),
             None => request.send(),
@@ -88,7 +134,10 @@ fn every_edit_makes_a_version_and_only_whoever_saw_the_current_one_may_edit() {
     patch(merge, Some("*"), json!({ "title": "x" })).refuses(412, "by now");
     patch("application/xml", Some(&tag), json!({})).refuses(415, "json-patch");
     let edited = patch(merge, Some(&tag), json!({ "title": "Two" })).ends(200);
-    assert_eq!((edited.json()["version"].as_u64(), edited.header("etag")), (Some(2), Some("\"v2-2\"")));
+    assert_eq!(
+        (edited.json()["version"].as_u64(), edited.header("etag")),
+        (Some(2), Some("\"v2-2\""))
+    );
     patch(merge, Some(&tag), json!({ "title": "Three" })).refuses(412, "v2-2");
     let operations = json!([
         { "op": "test", "path": "/title", "value": "Two" },
@@ -108,8 +157,14 @@ fn every_edit_makes_a_version_and_only_whoever_saw_the_current_one_may_edit() {
     let versions = service.get("/plan/p/versions").ends(200).json();
     assert_eq!(versions.as_array().unwrap().len(), 4);
     let diff = service.get("/plan/p/diff?from=2&to=3").ends(200).json();
-    assert_eq!((&diff["executable"], &diff["steps"][0]["id"]), (&json!(true), &json!("a")), "{diff}");
-    service.post("/plan/p/restore", &json!({ "version": 1 })).ends(200);
+    assert_eq!(
+        (&diff["executable"], &diff["steps"][0]["id"]),
+        (&json!(true), &json!("a")),
+        "{diff}"
+    );
+    service
+        .post("/plan/p/restore", &json!({ "version": 1 }))
+        .ends(200);
     assert_eq!(service.get("/plan/p").json()["title"], "Plan p");
     service.get("/plan/p/diff?from=9").refuses(404, "version 9");
 }
@@ -118,13 +173,21 @@ fn every_edit_makes_a_version_and_only_whoever_saw_the_current_one_may_edit() {
 fn a_plan_is_approved_only_from_proposed_and_run_only_once_approved() {
     let service = Service::new();
     service.plan("p", json!([effect("a", &[])]));
-    service.request("POST", "/plan/p/run").send().refuses(409, "not approved");
+    service
+        .request("POST", "/plan/p/run")
+        .send()
+        .refuses(409, "not approved");
     service.approve("p");
     service.run("p");
     service.wait_for("p", "completed");
     assert_eq!(service.bench.read("effects.txt"), "a\n");
-    service.request("POST", "/plan/p/run").send().refuses(409, "not approved");
-    service.post("/plan", &json!({ "id": "p", "goal": "again", "steps": [] })).refuses(409, "already");
+    service
+        .request("POST", "/plan/p/run")
+        .send()
+        .refuses(409, "not approved");
+    service
+        .post("/plan", &json!({ "id": "p", "goal": "again", "steps": [] }))
+        .refuses(409, "already");
 }
 
 #[test]
@@ -134,38 +197,82 @@ fn feedback_of_a_rejection_is_kept_with_its_version_and_the_third_needs_a_review
     for round in 1..=3_u32 {
         let no = json!({ "version": round, "reason": format!("reason {round}") });
         let status = service.post("/plan/p/reject", &no).ends(200).json()["status"].clone();
-        assert_eq!(status, if round < 3 { "rejected" } else { "needs_review" });
+        assert_eq!(
+            status,
+            if round < 3 {
+                "rejected"
+            } else {
+                "needs_review"
+            }
+        );
         let tag = service.get("/plan/p").header("etag").unwrap().to_owned();
         let change = json!({ "steps": [echo("a", round, &[])] });
         if round < 3 {
             let patch = service.request("PATCH", "/plan/p").header("If-Match", &tag);
-            patch.body("application/merge-patch+json", change.to_string().as_bytes()).send().ends(200);
+            patch
+                .body(
+                    "application/merge-patch+json",
+                    change.to_string().as_bytes(),
+                )
+                .send()
+                .ends(200);
             assert_eq!(service.status("p"), "proposed");
         }
     }
     let page = service.bench.read(".plans/p/plan.md");
-    assert!(page.contains("reason 1") && page.contains("reason 3"), "{page}");
+    assert!(
+        page.contains("reason 1") && page.contains("reason 3"),
+        "{page}"
+    );
 }
 
 #[test]
 fn changes_can_be_asked_for_and_discussed() {
     let service = Service::new();
     service.plan("p", json!([echo("a", 0, &[])]));
-    let said = service.post("/plan/p/comments", &json!({ "text": "why 0?", "step": "a" })).ends(201).json();
+    let said = service
+        .post(
+            "/plan/p/comments",
+            &json!({ "text": "why 0?", "step": "a" }),
+        )
+        .ends(201)
+        .json();
     let id = said["id"].as_str().unwrap();
     let bot = service.token("author", "agent", "bot");
     let reply = json!({ "text": "because", "replyTo": id });
-    service.bare("POST", "/plan/p/comments").token(&bot).json(&reply).send().ends(201);
-    service.post("/plan/p/comments", &json!({ "text": "" })).ends(422);
-    service.post("/plan/p/comments", &json!({ "text": "x", "step": "nosuch" })).refuses(404, "nosuch");
-    service.request("POST", &format!("/plan/p/comments/{id}/resolve")).send().ends(200);
+    service
+        .bare("POST", "/plan/p/comments")
+        .token(&bot)
+        .json(&reply)
+        .send()
+        .ends(201);
+    service
+        .post("/plan/p/comments", &json!({ "text": "" }))
+        .ends(422);
+    service
+        .post(
+            "/plan/p/comments",
+            &json!({ "text": "x", "step": "nosuch" }),
+        )
+        .refuses(404, "nosuch");
+    service
+        .request("POST", &format!("/plan/p/comments/{id}/resolve"))
+        .send()
+        .ends(200);
     let threads = service.get("/plan/p/comments").ends(200).json();
     assert_eq!(
-        (&threads[0]["state"], threads[0]["comments"].as_array().unwrap().len()),
+        (
+            &threads[0]["state"],
+            threads[0]["comments"].as_array().unwrap().len()
+        ),
         (&json!("resolved"), 2)
     );
-    let asked =
-        service.post("/plan/p/request-changes", &json!({ "version": 1, "reason": "say why" })).ends(200);
+    let asked = service
+        .post(
+            "/plan/p/request-changes",
+            &json!({ "version": 1, "reason": "say why" }),
+        )
+        .ends(200);
     assert_eq!(asked.json()["status"], "changes_requested");
 }
 
@@ -175,10 +282,16 @@ fn a_plan_is_not_deleted_while_it_executes_and_is_gone_afterwards() {
     service.plan("p", json!([sleep("a", 60_000, &[])]));
     service.run("p");
     service.wait_for("p", "executing");
-    service.request("DELETE", "/plan/p").send().refuses(409, "executing");
+    service
+        .request("DELETE", "/plan/p")
+        .send()
+        .refuses(409, "executing");
     service.request("POST", "/plan/p/cancel").send().ends(202);
     service.wait_for("p", "cancelled");
-    service.request("POST", "/plan/p/cancel").send().refuses(409, "ended");
+    service
+        .request("POST", "/plan/p/cancel")
+        .send()
+        .refuses(409, "ended");
     service.request("DELETE", "/plan/p").send().ends(204);
     service.get("/plan/p").refuses(404, "deleted");
     service.request("DELETE", "/plan/p").send().ends(404);
@@ -191,25 +304,53 @@ fn a_run_is_paused_resumed_forked_and_its_steps_skipped() {
     let service = Service::new();
     let mut gate = echo("b", 2, &["a"]);
     gate["approvalRequired"] = json!(true);
-    service.plan("p", json!([sleep("a", 3_000, &[]), gate, echo("c", "${b}", &["b"]), echo("d", 4, &["b"])]));
+    service.plan(
+        "p",
+        json!([
+            sleep("a", 3_000, &[]),
+            gate,
+            echo("c", "${b}", &["b"]),
+            echo("d", 4, &["b"])
+        ]),
+    );
     service.approve("p");
     let run = service.run("p");
     service.request("POST", "/plan/p/pause").send().ends(202);
     service.wait_for("p", "paused");
-    service.request("POST", "/plan/p/steps/d/skip").json(&json!({ "reason": "not today" })).send().ends(200);
+    service
+        .request("POST", "/plan/p/steps/d/skip")
+        .json(&json!({ "reason": "not today" }))
+        .send()
+        .ends(200);
     service.request("POST", "/plan/p/resume").send().ends(202);
     service.wait_for("p", "waiting");
-    service.post("/plan/p/steps/b/approve", &json!({ "decision": "approve", "version": 1 })).ends(200);
+    service
+        .post(
+            "/plan/p/steps/b/approve",
+            &json!({ "decision": "approve", "version": 1 }),
+        )
+        .ends(200);
     service.wait_for("p", "completed");
     let result = service.result("p", &run);
     assert_eq!(step(&result, "d")["status"], "skipped");
     assert!(step(&result, "d").to_string().contains("not today"));
-    service.post("/plan/p/fork", &json!({ "from": ["nosuch"] })).refuses(404, "nosuch");
-    service.post("/plan/p/fork", &json!({ "from": ["c"] })).refuses(409, "not approved");
+    service
+        .post("/plan/p/fork", &json!({ "from": ["nosuch"] }))
+        .refuses(404, "nosuch");
+    service
+        .post("/plan/p/fork", &json!({ "from": ["c"] }))
+        .refuses(409, "not approved");
     service.approve("p");
-    let forked = service.request("POST", "/plan/p/steps/c/retry").send().ends(202).json();
+    let forked = service
+        .request("POST", "/plan/p/steps/c/retry")
+        .send()
+        .ends(202)
+        .json();
     service.wait_for("p", "completed");
-    assert_eq!(service.get("/plan/p/runs").json().as_array().unwrap().len(), 2);
+    assert_eq!(
+        service.get("/plan/p/runs").json().as_array().unwrap().len(),
+        2
+    );
     assert_ne!(forked["runId"], json!(run));
 }
 
@@ -219,7 +360,10 @@ fn missing_tools_are_all_named_before_anybody_approves() {
     let step = |id: &str, tool: &str| json!({ "id": id, "tool": tool, "args": {} });
     service.plan("p", json!([step("a", "nosuch.x"), step("b", "nosuch.y")]));
     service
-        .post("/plan/p/approve", &json!({ "decision": "approve", "version": 1 }))
+        .post(
+            "/plan/p/approve",
+            &json!({ "decision": "approve", "version": 1 }),
+        )
         .refuses(409, "Required tools not available: nosuch.x, nosuch.y");
 }
 
@@ -233,9 +377,15 @@ fn pages_hold_every_plan_once() {
     loop {
         let page = service.get(&path).ends(200).json();
         seen.extend(
-            page["items"].as_array().unwrap().iter().map(|plan| plan["id"].as_str().unwrap().to_owned()),
+            page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|plan| plan["id"].as_str().unwrap().to_owned()),
         );
-        let Some(cursor) = page["nextCursor"].as_str() else { break };
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
         path = format!("/plan?limit=3&cursor={cursor}");
     }
     assert!(seen.iter().rev().is_sorted(), "the newest first: {seen:?}");
@@ -247,8 +397,16 @@ fn pages_hold_every_plan_once() {
 }
 
 fn listed(service: &Service, status: &str) -> Vec<String> {
-    let page = service.get(&format!("/plan?status={status}")).ends(200).json();
-    page["items"].as_array().unwrap().iter().map(|plan| plan["id"].as_str().unwrap().to_owned()).collect()
+    let page = service
+        .get(&format!("/plan?status={status}"))
+        .ends(200)
+        .json();
+    page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|plan| plan["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -263,9 +421,18 @@ fn plans_are_listed_where_they_stand_whatever_became_of_them() {
     service.bench.run(&["archive", "away"]).ends(0);
     service.request("DELETE", "/plan/gone").send().ends(204);
     let change = json!({ "steps": [echo("a", 2, &[])] }).to_string();
-    let tag = service.get("/plan/again").header("etag").expect("a plan has a tag").to_owned();
-    let patch = service.request("PATCH", "/plan/again").header("If-Match", &tag);
-    patch.body("application/merge-patch+json", change.as_bytes()).send().ends(200);
+    let tag = service
+        .get("/plan/again")
+        .header("etag")
+        .expect("a plan has a tag")
+        .to_owned();
+    let patch = service
+        .request("PATCH", "/plan/again")
+        .header("If-Match", &tag);
+    patch
+        .body("application/merge-patch+json", change.as_bytes())
+        .send()
+        .ends(200);
     service.plan("fresh", json!([echo("a", 1, &[])]));
     assert_eq!(listed(&service, "completed"), ["away", "over"]);
     assert_eq!(listed(&service, "proposed"), ["fresh", "again"]);

@@ -1,6 +1,9 @@
 //! The real `planwright serve` over real HTTP.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics, in its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on panics, in its helpers too"
+)]
 
 mod chat;
 mod client;

@@ -15,7 +15,9 @@ fn decisions_are_admitted_while_others_are_told_to_come_again() {
     let mut held: Vec<TcpStream> = Vec::new();
     // Those that came when there was no room are answered; the others are waited for.
     wait_until("the service to be full", || {
-        let request = service.request("POST", "/plan").header("Content-Type", "application/json");
+        let request = service
+            .request("POST", "/plan")
+            .header("Content-Type", "application/json");
         held.push(request.hang(100));
         service.get("/plan").status == 503
     });
@@ -35,9 +37,13 @@ fn one_principal_does_not_take_the_service_for_themselves() {
     let service = Service::configured("[serve]\nrequests_per_second = 1\nburst = 5\n");
     service.plan("p", json!([effect("a", &[])]));
     let eager = service.token("viewer", "agent", "eager");
-    let statuses: Vec<u16> =
-        (0..40).map(|_| service.bare("GET", "/tools").token(&eager).send().status).collect();
-    assert!(statuses.contains(&429) && statuses[..5] == [200; 5], "{statuses:?}");
+    let statuses: Vec<u16> = (0..40)
+        .map(|_| service.bare("GET", "/tools").token(&eager).send().status)
+        .collect();
+    assert!(
+        statuses.contains(&429) && statuses[..5] == [200; 5],
+        "{statuses:?}"
+    );
     let refused = service.bare("GET", "/tools").token(&eager).send();
     assert!(refused.status == 200 || refused.header("retry-after").is_some());
     for _ in 0..20 {
@@ -50,19 +56,28 @@ fn one_principal_does_not_take_the_service_for_themselves() {
 #[test]
 fn connections_beyond_the_limit_are_closed_and_others_go_on() {
     let service = Service::configured("[serve]\nmax_connections = 3\n");
-    let mut idle: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(&service.host).unwrap()).collect();
+    let mut idle: Vec<TcpStream> = (0..2)
+        .map(|_| TcpStream::connect(&service.host).unwrap())
+        .collect();
     for stream in &mut idle {
         stream.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
     }
     service.get("/plan").ends(200);
-    let more: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(&service.host).unwrap()).collect();
+    let more: Vec<TcpStream> = (0..5)
+        .map(|_| TcpStream::connect(&service.host).unwrap())
+        .collect();
     drop(more);
     drop(idle);
-    wait_until("room", || TcpStream::connect(&service.host).is_ok_and(|stream| answers(&service, stream)));
+    wait_until("room", || {
+        TcpStream::connect(&service.host).is_ok_and(|stream| answers(&service, stream))
+    });
 }
 
 fn answers(service: &Service, mut stream: TcpStream) -> bool {
-    let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", service.host);
+    let request = format!(
+        "GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+        service.host
+    );
     let mut text = String::new();
     stream.write_all(request.as_bytes()).is_ok()
         && stream.read_to_string(&mut text).is_ok()
@@ -73,7 +88,9 @@ fn answers(service: &Service, mut stream: TcpStream) -> bool {
 fn headers_that_never_end_are_not_waited_for() {
     let service = Service::new();
     let mut stream = TcpStream::connect(&service.host).unwrap();
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n").unwrap();
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+        .unwrap();
     let mut rest = Vec::new();
     // Ends when the service closes the connection; the test would hang if it never did.
     drop(stream.read_to_end(&mut rest));
@@ -84,6 +101,7 @@ fn headers_that_never_end_are_not_waited_for() {
 impl Service {
     #[track_caller]
     fn plan_is_refused(&self) {
-        self.post("/plan", &json!({ "goal": "one more" })).refuses(503, "too much");
+        self.post("/plan", &json!({ "goal": "one more" }))
+            .refuses(503, "too much");
     }
 }

@@ -18,24 +18,43 @@ fn a_goal_becomes_a_plan_with_steps_and_can_be_written_again() {
         Reply::status(400, r#"{"error": {"message": "no such model"}}"#),
     ]);
     let service = Service::configured(&provider.config());
-    let made = service.post("/plan", &json!({ "goal": "look around" })).ends(201).json();
+    let made = service
+        .post("/plan", &json!({ "goal": "look around" }))
+        .ends(201)
+        .json();
     assert_eq!(made["traceId"].as_str().unwrap().len(), 36, "{made}");
     let plan = &made["plan"];
-    assert_eq!((&plan["goal"], &plan["status"]), (&json!("look around"), &json!("proposed")));
+    assert_eq!(
+        (&plan["goal"], &plan["status"]),
+        (&json!("look around"), &json!("proposed"))
+    );
     assert_eq!(
         (&plan["steps"][0]["action"], &plan["steps"][0]["tool"]),
         (&json!("List"), &json!("local.list_dir"))
     );
     let id = plan["id"].as_str().unwrap();
     let shown = service.get(&format!("/plan/{id}")).ends(200).json();
-    assert_eq!((&shown["planning"]["rounds"], &shown["models"][0]["answers"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&shown["planning"]["rounds"], &shown["models"][0]["answers"]),
+        (&json!(2), &json!(2))
+    );
     let body = json!({ "steps": ["s1"], "feedback": "wait instead" });
-    let done = service.post(&format!("/plan/{id}/regenerate"), &body).ends(200).json();
-    assert_eq!((&done["version"], &done["changed"]), (&json!(2), &json!(true)));
+    let done = service
+        .post(&format!("/plan/{id}/regenerate"), &body)
+        .ends(200)
+        .json();
+    assert_eq!(
+        (&done["version"], &done["changed"]),
+        (&json!(2), &json!(true))
+    );
     assert_eq!(done["diff"]["executable"], true);
-    service.post("/plan", &json!({ "goal": "look around" })).refuses(502, "no such model");
+    service
+        .post("/plan", &json!({ "goal": "look around" }))
+        .refuses(502, "no such model");
     let unknown = json!({ "steps": ["s9"] });
-    service.post(&format!("/plan/{id}/regenerate"), &unknown).refuses(422, "no step `s9`");
+    service
+        .post(&format!("/plan/{id}/regenerate"), &unknown)
+        .refuses(422, "no step `s9`");
     let empty = service.post("/plan", &json!({ "goal": " " }));
     empty.refuses(400, "the goal is empty");
 }
@@ -43,8 +62,17 @@ fn a_goal_becomes_a_plan_with_steps_and_can_be_written_again() {
 #[test]
 fn without_a_model_a_goal_stays_a_draft() {
     let service = Service::new();
-    let made = service.post("/plan", &json!({ "goal": "look around" })).ends(201).json();
-    assert_eq!((&made["plan"]["status"], &made["plan"]["steps"]), (&json!("draft"), &json!([])));
+    let made = service
+        .post("/plan", &json!({ "goal": "look around" }))
+        .ends(201)
+        .json();
+    assert_eq!(
+        (&made["plan"]["status"], &made["plan"]["steps"]),
+        (&json!("draft"), &json!([]))
+    );
     let id = made["plan"]["id"].as_str().unwrap();
-    service.request("POST", &format!("/plan/{id}/regenerate")).send().refuses(409, "no model");
+    service
+        .request("POST", &format!("/plan/{id}/regenerate"))
+        .send()
+        .refuses(409, "no model");
 }

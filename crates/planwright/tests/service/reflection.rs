@@ -1,4 +1,5 @@
-//! Runs that are looked at over HTTP: an adjustment waits for an approval, and goes on by itself once that is there.
+//! Runs that are looked at over HTTP: an adjustment waits for an approval, and goes on by itself
+//! once that is there.
 
 use crate::client::Service;
 use crate::provider::{Provider, Reply};
@@ -21,7 +22,10 @@ fn an_adjusted_plan_goes_on_when_it_is_approved() {
     let service = Service::configured(&provider.config());
     service.plan("p", steps());
     service.approve("p");
-    let begun = service.post("/plan/p/run", &json!({"reflect": true, "maxCycles": 2})).ends(202).json();
+    let begun = service
+        .post("/plan/p/run", &json!({"reflect": true, "maxCycles": 2}))
+        .ends(202)
+        .json();
     let run = begun["runId"].as_str().unwrap().to_owned();
     service.wait_for("p", "proposed");
     let result = service.result("p", &run);
@@ -31,16 +35,32 @@ fn an_adjusted_plan_goes_on_when_it_is_approved() {
     );
     assert_eq!(service.bench.read("c.txt"), "");
 
-    service.post("/plan/p/approve", &json!({"decision": "approve", "version": 2})).ends(200);
+    service
+        .post(
+            "/plan/p/approve",
+            &json!({"decision": "approve", "version": 2}),
+        )
+        .ends(200);
     service.wait_for("p", "completed");
     assert_eq!(service.bench.read("c.txt"), "hello");
     assert_eq!(provider.asked().len(), 1);
-    let told =
-        service.request("GET", "/plan/p/events").header("Accept", "application/json").send().ends(200).text();
-    let at = |name: &str| told.find(name).unwrap_or_else(|| panic!("no {name} in {told}"));
-    assert!(at("plan.reflected") < at("plan.adjusted") && at("plan.adjusted") < at("run.completed"));
+    let told = service
+        .request("GET", "/plan/p/events")
+        .header("Accept", "application/json")
+        .send()
+        .ends(200)
+        .text();
+    let at = |name: &str| {
+        told.find(name)
+            .unwrap_or_else(|| panic!("no {name} in {told}"))
+    };
+    assert!(
+        at("plan.reflected") < at("plan.adjusted") && at("plan.adjusted") < at("run.completed")
+    );
 
-    service.post("/plan/p/run", &json!({"reflect": true, "maxCycles": 0})).ends(400);
+    service
+        .post("/plan/p/run", &json!({"reflect": true, "maxCycles": 0}))
+        .ends(400);
     service.post("/plan/p/check", &json!({})).ends(409);
 }
 

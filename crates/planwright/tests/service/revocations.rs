@@ -11,15 +11,24 @@ struct Person {
 }
 
 fn person(service: &Service, role: &str, name: &str, more: &[&str]) -> Person {
-    let args = ["token", "create", "--role", role, "--kind", "person", "--name", name, "--json"];
+    let args = [
+        "token", "create", "--role", role, "--kind", "person", "--name", name, "--json",
+    ];
     let made = service.bench.run(&[&args, more].concat()).ends(0).json();
     let text = |key: &str| made[key].as_str().unwrap().to_owned();
-    Person { id: text("id"), token: text("token") }
+    Person {
+        id: text("id"),
+        token: text("token"),
+    }
 }
 
 impl Person {
     fn post(&self, service: &Service, path: &str, body: &Value) -> Answer {
-        service.bare("POST", path).token(&self.token).json(body).send()
+        service
+            .bare("POST", path)
+            .token(&self.token)
+            .json(body)
+            .send()
     }
 
     /// Makes a plan and agrees to it.
@@ -30,7 +39,8 @@ impl Person {
 
     fn agree(&self, service: &Service, plan: &str) {
         let yes = json!({ "decision": "approve", "version": 1 });
-        self.post(service, &format!("/plan/{plan}/approve"), &yes).ends(200);
+        self.post(service, &format!("/plan/{plan}/approve"), &yes)
+            .ends(200);
     }
 }
 
@@ -39,7 +49,11 @@ fn start(service: &Service, plan: &str) -> Answer {
 }
 
 fn revoke(service: &Service, person: &Person) -> Value {
-    service.bench.run(&["token", "revoke", &person.id, "--json"]).ends(0).json()
+    service
+        .bench
+        .run(&["token", "revoke", &person.id, "--json"])
+        .ends(0)
+        .json()
 }
 
 fn state(service: &Service, plan: &str) -> Value {
@@ -56,25 +70,52 @@ fn what_somebody_approved_starts_nothing_once_their_token_is_revoked() {
     service.plan("r", json!([effect("r", &[])]));
     service.approve("r");
     let mut said = revoke(&service, &bob);
-    said["approvalsRevoked"].as_array_mut().unwrap().sort_by_key(ToString::to_string);
+    said["approvalsRevoked"]
+        .as_array_mut()
+        .unwrap()
+        .sort_by_key(ToString::to_string);
     let (plans, none) = (json!(["p", "q"]), json!([]));
     assert_eq!(
-        (&said["revoked"], &said["approvalsRevoked"], &said["runsExecuting"]),
+        (
+            &said["revoked"],
+            &said["approvalsRevoked"],
+            &said["runsExecuting"]
+        ),
         (&json!(true), &plans, &none)
     );
     for plan in ["p", "q"] {
         let refused = start(&service, plan).refuses(409, "the approval of person bob was revoked");
-        assert!(refused.json()["hint"].as_str().unwrap().contains("approve it again"), "{}", refused.text());
-        assert_eq!((state(&service, plan), service.status(plan)), (json!("revoked"), "proposed".to_owned()));
-        service.bench.run(&["run", plan]).complains(3, "the approval of person bob was revoked");
+        assert!(
+            refused.json()["hint"]
+                .as_str()
+                .unwrap()
+                .contains("approve it again"),
+            "{}",
+            refused.text()
+        );
+        assert_eq!(
+            (state(&service, plan), service.status(plan)),
+            (json!("revoked"), "proposed".to_owned())
+        );
+        service
+            .bench
+            .run(&["run", plan])
+            .complains(3, "the approval of person bob was revoked");
     }
     assert_eq!(service.bench.read("effects.txt"), "");
-    let told =
-        service.request("GET", "/plan/p/events").header("Accept", "application/json").send().ends(200).json();
+    let told = service
+        .request("GET", "/plan/p/events")
+        .header("Accept", "application/json")
+        .send()
+        .ends(200)
+        .json();
     let told = told["events"].as_array().unwrap().last().unwrap().clone();
     assert_eq!(
         (&told["event"], &told["reason"]),
-        (&json!("plan.approval_revoked"), &json!("their access was revoked"))
+        (
+            &json!("plan.approval_revoked"),
+            &json!("their access was revoked")
+        )
     );
     service.run("r");
     service.wait_for("r", "completed");
@@ -89,13 +130,22 @@ fn a_token_that_is_replaced_or_expires_takes_nothing_with_it() {
     let bob = person(&service, "approver", "bob", &[]);
     bob.approve(&service, "kept");
     service.bench.run(&["token", "rotate", &bob.id]).ends(0);
-    assert_eq!(revoke(&service, &bob)["approvalsRevoked"], json!([]), "it was revoked when it was replaced");
+    assert_eq!(
+        revoke(&service, &bob)["approvalsRevoked"],
+        json!([]),
+        "it was revoked when it was replaced"
+    );
     service.run("kept");
     service.wait_for("kept", "completed");
     let sam = person(&service, "approver", "sam", &["--expires", "2s"]);
     sam.approve(&service, "late");
     wait_until("the token to expire", || {
-        service.bare("GET", "/whoami").token(&sam.token).send().status == 401
+        service
+            .bare("GET", "/whoami")
+            .token(&sam.token)
+            .send()
+            .status
+            == 401
     });
     assert_eq!(revoke(&service, &sam)["approvalsRevoked"], json!([]));
     service.run("late");
@@ -113,13 +163,20 @@ fn what_goes_on_is_named_with_how_to_end_it() {
     let run = service.run("p");
     service.wait_for("p", "waiting");
     let said = service.bench.run(&["token", "revoke", &bob.id]).ends(0);
-    assert!(said.err.contains(&format!("hint: planwright cancel {run}")), "{said:?}");
+    assert!(
+        said.err.contains(&format!("hint: planwright cancel {run}")),
+        "{said:?}"
+    );
     let again = revoke(&service, &bob);
     assert_eq!(
         (&again["revoked"], &again["runsExecuting"]),
         (&json!(false), &json!([{ "planId": "p", "runId": run }]))
     );
-    assert_eq!(service.status("p"), "waiting", "it is theirs to end who are told");
+    assert_eq!(
+        service.status("p"),
+        "waiting",
+        "it is theirs to end who are told"
+    );
 }
 
 #[test]
@@ -132,43 +189,81 @@ fn whoever_dies_after_the_token_was_revoked_leaves_nothing_usable_and_can_go_on(
     let log = service.bench.path("crashes");
     for at in 1.. {
         let mut command = service.bench.command(&["token", "revoke", &bob.id]);
-        command.env("PLANWRIGHT_CRASH_AT", at.to_string()).env("PLANWRIGHT_CRASH_LOG", &log);
-        assert_eq!(said(command.output().unwrap()).code, -1, "it was killed at point {at}");
+        command
+            .env("PLANWRIGHT_CRASH_AT", at.to_string())
+            .env("PLANWRIGHT_CRASH_LOG", &log);
+        assert_eq!(
+            said(command.output().unwrap()).code,
+            -1,
+            "it was killed at point {at}"
+        );
         if service.bench.read("crashes").contains("token: revoked") {
             break;
         }
     }
     assert_eq!(state(&service, "q"), "open", "the rest was not done");
-    start(&service, "p").refuses(409, "the approval of person bob was revoked by policy access");
-    assert_eq!((state(&service, "p"), state(&service, "q")), (json!("revoked"), json!("open")));
+    start(&service, "p").refuses(
+        409,
+        "the approval of person bob was revoked by policy access",
+    );
+    assert_eq!(
+        (state(&service, "p"), state(&service, "q")),
+        (json!("revoked"), json!("open"))
+    );
     let said = revoke(&service, &bob);
-    assert_eq!((&said["revoked"], &said["approvalsRevoked"]), (&json!(false), &json!(["q"])));
+    assert_eq!(
+        (&said["revoked"], &said["approvalsRevoked"]),
+        (&json!(false), &json!(["q"]))
+    );
     assert_eq!(service.bench.read("effects.txt"), "");
 }
 
 #[test]
 fn one_takes_back_ones_own_approval_and_an_admin_anybodys() {
     let service = Service::new();
-    let (bob, eve) = (person(&service, "approver", "bob", &[]), person(&service, "approver", "eve", &[]));
+    let (bob, eve) = (
+        person(&service, "approver", "bob", &[]),
+        person(&service, "approver", "eve", &[]),
+    );
     let viewer = person(&service, "viewer", "bob", &[]);
     bob.approve(&service, "p");
     let path = "/plan/p/revoke-approval";
     let of_bob = json!({ "of": "bob", "reason": "he left" });
-    eve.post(&service, path, &of_bob).refuses(403, "may not administer");
-    eve.post(&service, path, &json!({})).refuses(409, "person eve has given no approval");
-    viewer.post(&service, path, &json!({})).refuses(403, "may not");
-    for bad in [json!({ "of": "" }), json!({ "of": "x".repeat(65) }), json!({ "by": "bob" }), json!([])] {
+    eve.post(&service, path, &of_bob)
+        .refuses(403, "may not administer");
+    eve.post(&service, path, &json!({}))
+        .refuses(409, "person eve has given no approval");
+    viewer
+        .post(&service, path, &json!({}))
+        .refuses(403, "may not");
+    for bad in [
+        json!({ "of": "" }),
+        json!({ "of": "x".repeat(65) }),
+        json!({ "by": "bob" }),
+        json!([]),
+    ] {
         assert_eq!(bob.post(&service, path, &bad).status, 400, "{bad}");
     }
     assert_eq!(state(&service, "p"), "open");
-    let done = service.bare("POST", path).token(&bob.token).send().ends(200).json();
-    assert_eq!((&done["status"], &done["approvals"]), (&json!("proposed"), &json!(0)));
+    let done = service
+        .bare("POST", path)
+        .token(&bob.token)
+        .send()
+        .ends(200)
+        .json();
+    assert_eq!(
+        (&done["status"], &done["approvals"]),
+        (&json!("proposed"), &json!(0))
+    );
     start(&service, "p").refuses(409, "person bob took the approval back");
-    bob.post(&service, path, &json!({})).refuses(409, "has given no approval");
+    bob.post(&service, path, &json!({}))
+        .refuses(409, "has given no approval");
     bob.agree(&service, "p");
     service.post(path, &of_bob).ends(200);
     start(&service, "p").refuses(409, "the approval of person bob was revoked by person ada");
-    service.post("/plan/nosuch/revoke-approval", &json!({})).refuses(404, "no plan");
+    service
+        .post("/plan/nosuch/revoke-approval", &json!({}))
+        .refuses(404, "no plan");
     assert_eq!(service.bench.read("effects.txt"), "");
 }
 
@@ -179,11 +274,20 @@ fn a_backup_is_restored_without_what_was_approved_with_its_tokens() {
     bob.approve(&service, "p");
     let bench = &service.bench;
     bench.run(&["store", "backup", "copy"]).ends(0);
-    for (into, more, plans) in [("a", &[][..], json!(["p"])), ("b", &["--keep-tokens"], json!([]))] {
+    for (into, more, plans) in [
+        ("a", &[][..], json!(["p"])),
+        ("b", &["--keep-tokens"], json!([])),
+    ] {
         std::fs::create_dir(bench.path(into)).unwrap();
-        let args = [&["store", "restore", "copy", "--into", into, "--json"], more].concat();
+        let args = [
+            &["store", "restore", "copy", "--into", into, "--json"],
+            more,
+        ]
+        .concat();
         assert_eq!(bench.run(&args).ends(0).json()["approvalsRevoked"], plans);
     }
-    bench.run(&["run", "p", "--dir", "a"]).complains(3, "was revoked by policy restore");
+    bench
+        .run(&["run", "p", "--dir", "a"])
+        .complains(3, "was revoked by policy restore");
     bench.run(&["run", "p", "--dir", "b"]).ends(0);
 }

@@ -7,14 +7,25 @@ use serde_json::json;
 #[test]
 fn a_run_in_flight_finishes_its_call_and_goes_on_at_the_next_start() {
     let mut service = Service::new();
-    service.plan("p", json!([sleep("a", 4_000, &[]), effect("b", &["a"]), echo("c", 3, &["b"])]));
+    service.plan(
+        "p",
+        json!([
+            sleep("a", 4_000, &[]),
+            effect("b", &["a"]),
+            echo("c", 3, &["b"])
+        ]),
+    );
     service.approve("p");
     let run = service.run("p");
     service.bench.wait_for("p", "attempt_started", "a");
     assert_eq!(service.stop(), 0);
     assert!(service.bench.read("serve.err").contains("stopped"));
     let log = service.bench.log("p");
-    assert!(log.iter().any(|entry| entry["kind"] == "attempt_succeeded" && entry["step"] == "a"), "{log:?}");
+    assert!(
+        log.iter()
+            .any(|entry| entry["kind"] == "attempt_succeeded" && entry["step"] == "a"),
+        "{log:?}"
+    );
     service.start();
     service.wait_for("p", "completed");
     let result = service.result("p", &run);
@@ -25,7 +36,14 @@ fn a_run_in_flight_finishes_its_call_and_goes_on_at_the_next_start() {
 #[test]
 fn a_service_that_was_killed_goes_on_where_it_was() {
     let mut service = Service::new();
-    service.plan("p", json!([echo("a", 1, &[]), sleep("b", 4_000, &["a"]), effect("c", &["b"])]));
+    service.plan(
+        "p",
+        json!([
+            echo("a", 1, &[]),
+            sleep("b", 4_000, &["a"]),
+            effect("c", &["b"])
+        ]),
+    );
     service.approve("p");
     service.run("p");
     service.bench.wait_for("p", "attempt_started", "b");
@@ -44,7 +62,10 @@ fn an_approval_at_the_command_line_reaches_a_run_of_the_service() {
     service.approve("p");
     service.run("p");
     service.wait_for("p", "waiting");
-    service.bench.run(&["approve", "p", "--step", "a", "--version", "1"]).ends(0);
+    service
+        .bench
+        .run(&["approve", "p", "--step", "a", "--version", "1"])
+        .ends(0);
     service.wait_for("p", "completed");
     assert_eq!(service.bench.read("effects.txt"), "a\n");
 }
@@ -55,7 +76,12 @@ fn while_it_stops_it_is_not_ready() {
     service.plan("p", json!([sleep("a", 4_000, &[])]));
     service.run("p");
     service.bench.wait_for("p", "attempt_started", "a");
-    assert_eq!(service.bare("GET", "/readyz").send().ends(200).json()["ready"], true);
+    assert_eq!(
+        service.bare("GET", "/readyz").send().ends(200).json()["ready"],
+        true
+    );
     assert_eq!(service.stop(), 0);
-    wait_until("the address to be free", || std::net::TcpStream::connect(&service.host).is_err());
+    wait_until("the address to be free", || {
+        std::net::TcpStream::connect(&service.host).is_err()
+    });
 }

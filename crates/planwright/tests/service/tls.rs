@@ -4,8 +4,8 @@ use crate::workbench::{Bench, Running, wait_until};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// What a client of the standard library makes of an address: with the certificate's issuer known and unknown, with an
-/// old TLS, and without any.
+/// What a client of the standard library makes of an address: with the certificate's issuer known
+/// and unknown, with an old TLS, and without any.
 const CLIENT: &str = r#"
 import json, ssl, sys, urllib.request, warnings
 warnings.simplefilter("ignore")
@@ -32,7 +32,8 @@ print(json.dumps({
 
 /// A certificate for this machine that signs itself, and its key.
 fn certify(bench: &Bench) -> (String, String) {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()])
+        .unwrap();
     bench.write("cert.pem", &made.cert.pem());
     bench.write("key.pem", &made.signing_key.serialize_pem());
     let path = |name: &str| bench.path(name).to_str().unwrap().to_owned();
@@ -43,9 +44,23 @@ fn certify(bench: &Bench) -> (String, String) {
 fn with_a_certificate_nothing_is_said_in_the_clear() {
     let bench = Bench::new();
     let (certificate, key) = certify(&bench);
-    let made = ["token", "create", "--role", "viewer", "--kind", "person", "--name", "ada", "--json"];
-    let token = bench.run(&made).ends(0).json()["token"].as_str().unwrap().to_owned();
-    let args = ["serve", "--listen", "127.0.0.1:0", "--json", "--tls-cert", &certificate, "--tls-key", &key];
+    let made = [
+        "token", "create", "--role", "viewer", "--kind", "person", "--name", "ada", "--json",
+    ];
+    let token = bench.run(&made).ends(0).json()["token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let args = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+    ];
     let mut command = bench.command(&args);
     command.stdout(std::fs::File::create(bench.path("serve.out")).unwrap());
     command.stderr(std::fs::File::create(bench.path("serve.err")).unwrap());
@@ -54,8 +69,12 @@ fn with_a_certificate_nothing_is_said_in_the_clear() {
     let said: Value = serde_json::from_str(&bench.read("serve.out")).unwrap();
     let url = said["url"].as_str().unwrap();
     assert!(url.starts_with("https://127.0.0.1:"), "{url}");
-    let client = Command::new("python3").args(["-c", CLIENT, url, &certificate, &token]).output().unwrap();
-    let seen: Value = serde_json::from_slice(&client.stdout).unwrap_or_else(|_| panic!("{client:?}"));
+    let client = Command::new("python3")
+        .args(["-c", CLIENT, url, &certificate, &token])
+        .output()
+        .unwrap();
+    let seen: Value =
+        serde_json::from_slice(&client.stdout).unwrap_or_else(|_| panic!("{client:?}"));
     assert_eq!(seen["known"], json!([200, "ada"]), "{seen}");
     assert_eq!(seen["stranger"], json!([401]), "{seen}");
     for refused in ["unknown", "old", "plain"] {
@@ -82,8 +101,18 @@ fn a_certificate_that_cannot_be_used_is_refused_before_anything_is_announced() {
         (&certificate, &absent),
         (&certificate, &other),
     ] {
-        let args = ["serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key];
+        let args = [
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--tls-cert",
+            certificate,
+            "--tls-key",
+            key,
+        ];
         bench.run(&args).complains(2, "cannot be used");
     }
-    bench.run(&["serve", "--listen", "0.0.0.0:0"]).complains(3, "nothing would be encrypted");
+    bench
+        .run(&["serve", "--listen", "0.0.0.0:0"])
+        .complains(3, "nothing would be encrypted");
 }

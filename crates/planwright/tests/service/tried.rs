@@ -16,10 +16,15 @@ fn examples() -> String {
     std::env::var("PLANWRIGHT_TRIES").unwrap_or_else(|_| "172".to_owned())
 }
 
-/// The same data every time, so that a change is blamed for what it broke; with `PLANWRIGHT_TRY_SEED=new` other data.
+/// The same data every time, so that a change is blamed for what it broke; with
+/// `PLANWRIGHT_TRY_SEED=new` other data.
 fn seed() -> Vec<String> {
     let given = std::env::var("PLANWRIGHT_TRY_SEED").unwrap_or_else(|_| "7526".to_owned());
-    if given == "new" { Vec::new() } else { vec!["--seed".to_owned(), given] }
+    if given == "new" {
+        Vec::new()
+    } else {
+        vec!["--seed".to_owned(), given]
+    }
 }
 
 /// Plans in many states, so that not everything ends at "there is no such plan".
@@ -28,16 +33,21 @@ fn furnish(service: &Service) -> (Vec<String>, Vec<String>) {
     let gate = json!({ "id": "gate", "tool": "demo.echo", "args": { "value": 2 }, "approvalRequired": true });
     let ask = json!({ "id": "ask", "input": { "message": "How many?", "schema":
         { "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] } } });
-    let draft = service.post("/plan", &json!({ "goal": "Ship it" })).ends(201).json();
+    let draft = service
+        .post("/plan", &json!({ "goal": "Ship it" }))
+        .ends(201)
+        .json();
     let mut plans = vec![draft["plan"]["id"].as_str().unwrap().to_owned()];
     service.plan("proposed", json!([note]));
     service.plan("doomed", json!([note]));
     service.plan("approved", json!([note]));
     service.approve("approved");
     let mut runs = Vec::new();
-    for (id, step, status) in
-        [("over", &note, "completed"), ("gated", &gate, "waiting"), ("asking", &ask, "waiting")]
-    {
+    for (id, step, status) in [
+        ("over", &note, "completed"),
+        ("gated", &gate, "waiting"),
+        ("asking", &ask, "waiting"),
+    ] {
         service.plan(id, json!([step]));
         service.approve(id);
         runs.push(service.run(id));
@@ -49,10 +59,15 @@ fn furnish(service: &Service) -> (Vec<String>, Vec<String>) {
 
 /// What schemathesis is told besides the document.
 fn configuration(plans: &[String], runs: &[String]) -> String {
-    // Data that fits its schema can still be refused for what it says: a cycle, a plan that is not there, a plan that
-    // was decided about a moment ago. What must never happen is a broken promise or a failure of ours.
-    let refused = json!(["2xx", 400, 401, 403, 404, 406, 409, 410, 412, 413, 415, 422, 428, 429]);
-    let rejected = json!([400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 428, 429, 431]);
+    // Data that fits its schema can still be refused for what it says: a cycle, a plan that is not
+    // there, a plan that was decided about a moment ago. What must never happen is a broken promise
+    // or a failure of ours.
+    let refused = json!([
+        "2xx", 400, 401, 403, 404, 406, 409, 410, 412, 413, 415, 422, 428, 429
+    ]);
+    let rejected = json!([
+        400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 428, 429, 431
+    ]);
     let dictionary = |name: &str| json!({ "dictionary": name, "probability": 0.7 });
     let lines = [
         // Threads of one process get into each other's way while they make up data.
@@ -81,7 +96,11 @@ fn configuration(plans: &[String], runs: &[String]) -> String {
 
 /// An object as TOML writes it in a line.
 fn inline(object: &Value) -> String {
-    let pairs = object.as_object().unwrap().iter().map(|(key, value)| format!("{key} = {value}"));
+    let pairs = object
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(key, value)| format!("{key} = {value}"));
     format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
 }
 
@@ -89,25 +108,51 @@ fn inline(object: &Value) -> String {
 fn nothing_that_schemathesis_tries_breaks_a_promise() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let program = target.join("peers/py-http/bin/schemathesis");
-    assert!(program.exists(), "{} is not installed: run `cargo xtask peers` first", program.display());
+    assert!(
+        program.exists(),
+        "{} is not installed: run `cargo xtask peers` first",
+        program.display()
+    );
     let service = Service::configured(UNHURRIED);
     let (plans, runs) = furnish(&service);
-    service.bench.write("schemathesis.toml", &configuration(&plans, &runs));
+    service
+        .bench
+        .write("schemathesis.toml", &configuration(&plans, &runs));
     let tried = Command::new(program)
         .current_dir(service.bench.root())
         .args(["--config-file", "schemathesis.toml", "run"])
         .arg(format!("http://{}/openapi.json", service.host))
-        .args(["--header", &format!("Authorization: Bearer {}", service.admin)])
-        .args(["--checks", "all", "--max-examples", &examples(), "--no-shrink", "--continue-on-failure"])
+        .args([
+            "--header",
+            &format!("Authorization: Bearer {}", service.admin),
+        ])
+        .args([
+            "--checks",
+            "all",
+            "--max-examples",
+            &examples(),
+            "--no-shrink",
+            "--continue-on-failure",
+        ])
         .args(seed())
-        .args(["--phases", "examples,coverage,fuzzing", "--suppress-health-check", "all"])
+        .args([
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--suppress-health-check",
+            "all",
+        ])
         .args(["--report", "json", "--report-json-path", "report.json"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&tried.stdout);
-    let report: Value = serde_json::from_str(&service.bench.read("report.json")).expect("it writes a report");
+    let report: Value =
+        serde_json::from_str(&service.bench.read("report.json")).expect("it writes a report");
     assert_eq!(report["failures"], json!([]), "{said}");
-    assert!(tried.status.success(), "{said}\n{}", String::from_utf8_lossy(&tried.stderr));
+    assert!(
+        tried.status.success(),
+        "{said}\n{}",
+        String::from_utf8_lossy(&tried.stderr)
+    );
     let sent = report["test_cases"]["generated"].as_u64().unwrap();
     assert!(sent >= LEAST, "only {sent} requests were made");
     println!("{sent} requests");

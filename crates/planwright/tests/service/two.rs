@@ -6,13 +6,25 @@ use serde_json::{Value, json};
 
 /// Starts a second service beside the first and returns it with its address.
 fn beside(service: &Service) -> (Running, String) {
-    let mut command = service.bench.command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
+    let mut command = service
+        .bench
+        .command(&["serve", "--listen", "127.0.0.1:0", "--json"]);
     command.stdout(std::fs::File::create(service.bench.path("second.out")).unwrap());
     command.stderr(std::fs::File::create(service.bench.path("second.err")).unwrap());
     let running = Running::of(command);
-    wait_until("the second service", || service.bench.read("second.out").ends_with('\n'));
+    wait_until("the second service", || {
+        service.bench.read("second.out").ends_with('\n')
+    });
     let said: Value = serde_json::from_str(&service.bench.read("second.out")).unwrap();
-    (running, said["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned())
+    (
+        running,
+        said["url"]
+            .as_str()
+            .unwrap()
+            .strip_prefix("http://")
+            .unwrap()
+            .to_owned(),
+    )
 }
 
 #[test]
@@ -20,12 +32,20 @@ fn two_services_share_the_work_and_do_nothing_twice() {
     let mut service = Service::new();
     let (second, host) = beside(&service);
     let to_second = Request::to(&host);
-    let post = |path: &str, body: &Value| to_second("POST", path).token(&service.admin).json(body).send();
+    let post = |path: &str, body: &Value| {
+        to_second("POST", path)
+            .token(&service.admin)
+            .json(body)
+            .send()
+    };
     let names: Vec<String> = (0..12).map(|n| format!("plan-{n}")).collect();
     for (n, id) in names.iter().enumerate() {
         service.plan(
             id,
-            json!([effect(&format!("{id}-a"), &[]), effect(&format!("{id}-b"), &[&format!("{id}-a")])]),
+            json!([
+                effect(&format!("{id}-a"), &[]),
+                effect(&format!("{id}-b"), &[&format!("{id}-a")])
+            ]),
         );
         service.approve(id);
         // Either is asked; what one of them was told is known to the other.
@@ -35,11 +55,21 @@ fn two_services_share_the_work_and_do_nothing_twice() {
         } else {
             (post(&run, &json!({})), service.post(&run, &json!({})))
         };
-        assert_eq!((started.status, again.status), (202, 409), "{} {}", started.text(), again.text());
+        assert_eq!(
+            (started.status, again.status),
+            (202, 409),
+            "{} {}",
+            started.text(),
+            again.text()
+        );
     }
     for id in &names {
         service.wait_for(id, "completed");
-        let seen = to_second("GET", &format!("/plan/{id}")).token(&service.admin).send().ends(200).json();
+        let seen = to_second("GET", &format!("/plan/{id}"))
+            .token(&service.admin)
+            .send()
+            .ends(200)
+            .json();
         assert_eq!(seen["status"], "completed", "{seen}");
     }
     let effects = service.bench.read("effects.txt");
@@ -55,10 +85,22 @@ fn two_services_share_the_work_and_do_nothing_twice() {
     wait_until("the call", || service.status("last") == "executing");
     service.kill();
     wait_until("the other one to go on", || {
-        let seen = to_second("GET", "/plan/last").token(&service.admin).send().ends(200).json();
+        let seen = to_second("GET", "/plan/last")
+            .token(&service.admin)
+            .send()
+            .ends(200)
+            .json();
         seen["status"] == "completed"
     });
-    assert_eq!(service.bench.read("effects.txt").lines().filter(|line| *line == "z").count(), 1);
+    assert_eq!(
+        service
+            .bench
+            .read("effects.txt")
+            .lines()
+            .filter(|line| *line == "z")
+            .count(),
+        1
+    );
     second.signal(rustix::process::Signal::TERM);
     assert_eq!(second.wait().code, 0);
 }

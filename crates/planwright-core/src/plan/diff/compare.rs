@@ -11,7 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 impl PlanDiff {
     /// What differs between two versions. Steps are the same if they have the same id.
     pub fn between(before: &Document, after: &Document) -> Self {
-        Self { fields: plan_fields(before, after), steps: steps(before, after) }
+        Self {
+            fields: plan_fields(before, after),
+            steps: steps(before, after),
+        }
     }
 }
 
@@ -69,7 +72,9 @@ fn own_fields(document: &Document) -> Map<String, Value> {
 fn object(value: serde_json::Result<Value>) -> Map<String, Value> {
     match value.expect("documents have only string keys") {
         Value::Object(fields) => fields,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
     }
 }
 
@@ -78,7 +83,9 @@ type Placed<'a> = (usize, &'a Step);
 
 fn by_id(document: &Document) -> BTreeMap<StepId, Placed<'_>> {
     let steps = document.steps.iter().enumerate();
-    steps.filter_map(|(index, step)| Some((step.id.clone()?, (index, step)))).collect()
+    steps
+        .filter_map(|(index, step)| Some((step.id.clone()?, (index, step))))
+        .collect()
 }
 
 fn steps(before: &Document, after: &Document) -> Vec<StepChange> {
@@ -133,7 +140,9 @@ fn step_change(
 
 fn step_fields(before: Option<&Step>, after: Option<&Step>) -> Vec<FieldChange> {
     let fields = |step: Option<&Step>| {
-        let mut fields = step.map(|step| object(serde_json::to_value(step))).unwrap_or_default();
+        let mut fields = step
+            .map(|step| object(serde_json::to_value(step)))
+            .unwrap_or_default();
         fields.remove("id");
         fields
     };
@@ -173,7 +182,13 @@ fn compare(
     }
     if let (Some(Value::Object(one)), Some(Value::Object(other))) = (before, after) {
         each_key(one, other, |name, one, other| {
-            compare(&format!("{path}.{}", segment(name)), one, other, executable, changes);
+            compare(
+                &format!("{path}.{}", segment(name)),
+                one,
+                other,
+                executable,
+                changes,
+            );
         });
         return;
     }
@@ -190,7 +205,8 @@ fn as_set(value: Option<&Value>) -> BTreeSet<String> {
     list.map(ToString::to_string).collect()
 }
 
-/// The fewest steps whose move explains the new order: those outside the longest part that kept its order.
+/// The fewest steps whose move explains the new order: those outside the longest part that kept its
+/// order.
 fn moved(known: &BTreeMap<StepId, Placed<'_>>, after: &Document) -> BTreeSet<StepId> {
     let common: Vec<(&StepId, usize)> = after
         .steps
@@ -200,7 +216,8 @@ fn moved(known: &BTreeMap<StepId, Placed<'_>>, after: &Document) -> BTreeSet<Ste
             Some((id, known.get(id)?.0))
         })
         .collect();
-    // Of each length, where the run that ends lowest ends; and for each step, the one before it in its run.
+    // Of each length, where the run that ends lowest ends; and for each step, the one before it in
+    // its run.
     let (mut ends, mut previous): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     for (at, &(_, from)) in common.iter().enumerate() {
         let length = ends.partition_point(|&end| common[end].1 < from);
@@ -216,6 +233,9 @@ fn moved(known: &BTreeMap<StepId, Placed<'_>>, after: &Document) -> BTreeSet<Ste
         stayed.insert(here);
         at = previous[here];
     }
-    let outside = common.iter().enumerate().filter(|(at, _)| !stayed.contains(at));
+    let outside = common
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !stayed.contains(at));
     outside.map(|(_, (id, _))| (*id).clone()).collect()
 }

@@ -1,4 +1,5 @@
-//! What differs between two versions of a plan, in the terms of a plan: steps and fields, not lines.
+//! What differs between two versions of a plan, in the terms of a plan: steps and fields, not
+//! lines.
 
 mod compare;
 mod text;
@@ -71,8 +72,10 @@ impl PlanDiff {
         self.fields.is_empty() && self.steps.is_empty()
     }
 
-    /// Whether anything that is executed differs. If not, the digests are the same with the same tools.
+    /// Whether anything that is executed differs. If not, the digests are the same with the same
+    /// tools.
     pub fn is_executable(&self) -> bool {
-        self.fields.iter().any(|change| change.executable) || self.steps.iter().any(|step| step.executable)
+        self.fields.iter().any(|change| change.executable)
+            || self.steps.iter().any(|step| step.executable)
     }
 }

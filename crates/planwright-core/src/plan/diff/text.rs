@@ -5,7 +5,8 @@ use crate::plan::{printable, visible};
 use serde_json::Value;
 use std::fmt;
 
-/// One line per change. Nothing is cut off and nothing hides: what a reader cannot see is spelt out.
+/// One line per change. Nothing is cut off and nothing hides: what a reader cannot see is spelt
+/// out.
 impl fmt::Display for PlanDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for change in &self.fields {
@@ -19,7 +20,17 @@ impl fmt::Display for PlanDiff {
 }
 
 fn step(f: &mut fmt::Formatter<'_>, change: &StepChange) -> fmt::Result {
-    let StepChange { id, kind, title, action, from, to, moved, fields, executable: _ } = change;
+    let StepChange {
+        id,
+        kind,
+        title,
+        action,
+        from,
+        to,
+        moved,
+        fields,
+        executable: _,
+    } = change;
     let sign = match kind {
         ChangeKind::Added => '+',
         ChangeKind::Removed => '-',
@@ -36,21 +47,46 @@ fn step(f: &mut fmt::Formatter<'_>, change: &StepChange) -> fmt::Result {
     writeln!(f)?;
     // Of a step that is new or gone all fields are, so that is said once.
     let signs = matches!(kind, ChangeKind::Changed | ChangeKind::Moved);
-    let shown = fields.iter().filter(|change| signs || change.path != "title" && change.path != "tool");
-    shown.into_iter().try_for_each(|change| field(f, "    ", change, signs))
+    let shown = fields
+        .iter()
+        .filter(|change| signs || change.path != "title" && change.path != "tool");
+    shown
+        .into_iter()
+        .try_for_each(|change| field(f, "    ", change, signs))
 }
 
-fn field(f: &mut fmt::Formatter<'_>, indent: &str, change: &FieldChange, signs: bool) -> fmt::Result {
-    let FieldChange { path, before, after, executable } = change;
+fn field(
+    f: &mut fmt::Formatter<'_>,
+    indent: &str,
+    change: &FieldChange,
+    signs: bool,
+) -> fmt::Result {
+    let FieldChange {
+        path,
+        before,
+        after,
+        executable,
+    } = change;
     let path = visible(path);
-    let words = if *executable || !signs { "" } else { "  (only words)" };
+    let words = if *executable || !signs {
+        ""
+    } else {
+        "  (only words)"
+    };
     match (before, after) {
         (Some(before), Some(after)) => {
-            writeln!(f, "{indent}~ {path}: {} → {}{words}", shown(before), shown(after))
+            writeln!(
+                f,
+                "{indent}~ {path}: {} → {}{words}",
+                shown(before),
+                shown(after)
+            )
         }
         (None, Some(value)) if signs => writeln!(f, "{indent}+ {path}: {}{words}", shown(value)),
         (Some(value), None) if signs => writeln!(f, "{indent}- {path}: {}{words}", shown(value)),
-        (None, Some(value)) | (Some(value), None) => writeln!(f, "{indent}{path}: {}", shown(value)),
+        (None, Some(value)) | (Some(value), None) => {
+            writeln!(f, "{indent}{path}: {}", shown(value))
+        }
         (None, None) => Ok(()),
     }
 }

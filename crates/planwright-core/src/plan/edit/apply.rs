@@ -11,10 +11,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 impl Document {
-    /// The document after all these changes, made one after the other. Whether it is a sound plan is not looked at.
+    /// The document after all these changes, made one after the other. Whether it is a sound plan
+    /// is not looked at.
     pub fn edited(&self, edits: &[Edit], bounds: &Bounds) -> Result<Self, EditError> {
         if edits.len() > Edit::MAX {
-            return Err(EditError::TooMany { found: edits.len(), limit: Edit::MAX });
+            return Err(EditError::TooMany {
+                found: edits.len(),
+                limit: Edit::MAX,
+            });
         }
         let mut document = self.clone();
         document.number_steps();
@@ -28,7 +32,8 @@ impl Document {
 }
 
 impl Step {
-    /// Reads one step in any of the accepted spellings. It keeps no id if it was written without one.
+    /// Reads one step in any of the accepted spellings. It keeps no id if it was written without
+    /// one.
     pub fn read(value: Value, bounds: &Bounds) -> Result<Self, ReadPlanError> {
         let named = ["id", "index"].iter().any(|key| value.get(key).is_some());
         let read = Document::from_json(json!({ "steps": [value] }), bounds)?;
@@ -50,7 +55,9 @@ fn make(document: &mut Document, edit: &Edit, bounds: &Bounds) -> Result<(), Edi
                 )));
             }
             let path = Path::parse(path)?;
-            change(document, &path, |first, root| path.set(first, root, value.clone()))
+            change(document, &path, |first, root| {
+                path.set(first, root, value.clone())
+            })
         }
         Edit::Unset { path } => {
             let path = Path::parse(path)?;
@@ -60,21 +67,41 @@ fn make(document: &mut Document, edit: &Edit, bounds: &Bounds) -> Result<(), Edi
             change(document, &path, |first, root| path.unset(first, root))
         }
         Edit::Skip { step } => find(document, step).map(|index| document.steps[index].skip = true),
-        Edit::Unskip { step } => find(document, step).map(|index| document.steps[index].skip = false),
-        Edit::Add { step, before, after, to } => {
-            let place = Place { before: before.as_deref(), after: after.as_deref(), to: *to };
+        Edit::Unskip { step } => {
+            find(document, step).map(|index| document.steps[index].skip = false)
+        }
+        Edit::Add {
+            step,
+            before,
+            after,
+            to,
+        } => {
+            let place = Place {
+                before: before.as_deref(),
+                after: after.as_deref(),
+                to: *to,
+            };
             add(document, step, place)
         }
-        Edit::Move { step, before, after, to } => {
-            let place = Place { before: before.as_deref(), after: after.as_deref(), to: *to };
+        Edit::Move {
+            step,
+            before,
+            after,
+            to,
+        } => {
+            let place = Place {
+                before: before.as_deref(),
+                after: after.as_deref(),
+                to: *to,
+            };
             relocate(document, step, place, bounds)
         }
         Edit::Remove { steps } => remove(document, steps, bounds),
     }
 }
 
-/// Changes the part of the document that the path leads to: one step, all steps, or the rest. Only that part is
-/// written out and read back.
+/// Changes the part of the document that the path leads to: one step, all steps, or the rest. Only
+/// that part is written out and read back.
 fn change(
     document: &mut Document,
     path: &Path,
@@ -88,7 +115,8 @@ fn change(
         }
         ["steps", step, ..] => {
             let index = find(document, step)?;
-            document.steps[index] = through_json(path, &document.steps[index], |root| make(2, root))?;
+            document.steps[index] =
+                through_json(path, &document.steps[index], |root| make(2, root))?;
             Ok(())
         }
         _ => {
@@ -108,14 +136,25 @@ fn through_json<T: serde::Serialize + DeserializeOwned>(
     let mut value = serde_json::to_value(part).expect("documents have only string keys");
     make(&mut value)?;
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let ReadPlanError { message, suggestion, .. } = explain(&error);
-        EditError::CannotHold { path: path.text.clone(), reason: message, suggestion }
+        let ReadPlanError {
+            message,
+            suggestion,
+            ..
+        } = explain(&error);
+        EditError::CannotHold {
+            path: path.text.clone(),
+            reason: message,
+            suggestion,
+        }
     })
 }
 
 fn add(document: &mut Document, step: &Step, place: Place<'_>) -> Result<(), EditError> {
     if let Some(id) = &step.id
-        && document.steps.iter().any(|known| known.id.as_ref() == Some(id))
+        && document
+            .steps
+            .iter()
+            .any(|known| known.id.as_ref() == Some(id))
     {
         return Err(EditError::DuplicateStep(id.to_string()));
     }
@@ -124,7 +163,12 @@ fn add(document: &mut Document, step: &Step, place: Place<'_>) -> Result<(), Edi
     Ok(())
 }
 
-fn relocate(document: &mut Document, step: &str, place: Place<'_>, bounds: &Bounds) -> Result<(), EditError> {
+fn relocate(
+    document: &mut Document,
+    step: &str,
+    place: Place<'_>,
+    bounds: &Bounds,
+) -> Result<(), EditError> {
     let from = find(document, step)?;
     let Some(index) = place.index(document)? else {
         let words = "say where the step goes: before or after another step, or to a position";
@@ -142,16 +186,25 @@ fn relocate(document: &mut Document, step: &str, place: Place<'_>, bounds: &Boun
 }
 
 fn remove(document: &mut Document, names: &[String], bounds: &Bounds) -> Result<(), EditError> {
-    let removed = names.iter().map(|name| find(document, name)).collect::<Result<BTreeSet<usize>, _>>()?;
+    let removed = names
+        .iter()
+        .map(|name| find(document, name))
+        .collect::<Result<BTreeSet<usize>, _>>()?;
     if let Some(graph) = graph(document, bounds) {
         for &index in &removed {
-            let others = graph.dependants(StepIx::new(index)).iter().map(|ix| ix.index());
+            let others = graph
+                .dependants(StepIx::new(index))
+                .iter()
+                .map(|ix| ix.index());
             let by: Vec<String> = others
                 .filter(|other| !removed.contains(other))
                 .map(|other| name_of(document, other))
                 .collect();
             if !by.is_empty() {
-                return Err(EditError::Needed { step: name_of(document, index), by });
+                return Err(EditError::Needed {
+                    step: name_of(document, index),
+                    by,
+                });
             }
         }
     }
@@ -164,13 +217,22 @@ fn remove(document: &mut Document, names: &[String], bounds: &Bounds) -> Result<
 }
 
 fn check_size(document: &Document, bounds: &Bounds) -> Result<(), EditError> {
-    let bytes = serde_json::to_vec(document).expect("documents have only string keys").len();
+    let bytes = serde_json::to_vec(document)
+        .expect("documents have only string keys")
+        .len();
     if bytes > bounds.max_document_bytes {
-        let words = format!("{bytes} bytes, at most {} are kept", bounds.max_document_bytes);
+        let words = format!(
+            "{bytes} bytes, at most {} are kept",
+            bounds.max_document_bytes
+        );
         return Err(EditError::TooLarge(words));
     }
     if document.steps.len() > bounds.max_steps {
-        let words = format!("{} steps, at most {} are allowed", document.steps.len(), bounds.max_steps);
+        let words = format!(
+            "{} steps, at most {} are allowed",
+            document.steps.len(),
+            bounds.max_steps
+        );
         return Err(EditError::TooLarge(words));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Changes to a plan document, as people and programs ask for them.
 //!
-//! An edit knows the document and nothing else: whether the result is a sound plan is said by validation, once, about
-//! the whole.
+//! An edit knows the document and nothing else: whether the result is a sound plan is said by
+//! validation, once, about the whole.
 
 mod apply;
 mod error;

@@ -15,9 +15,13 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Reads `steps.fetch.args."odd.key"`: parts between dots, those with other characters in double quotes.
+    /// Reads `steps.fetch.args."odd.key"`: parts between dots, those with other characters in
+    /// double quotes.
     pub(super) fn parse(text: &str) -> Result<Self, EditError> {
-        let bad = |reason| EditError::BadPath { path: text.chars().take(200).collect(), reason };
+        let bad = |reason| EditError::BadPath {
+            path: text.chars().take(200).collect(),
+            reason,
+        };
         if text.len() > MAX_BYTES {
             return Err(bad("it is too long"));
         }
@@ -27,7 +31,12 @@ impl Path {
             parts.push(part);
             match after.strip_prefix('.') {
                 Some(next) => rest = next,
-                None if after.is_empty() => return Ok(Self { text: text.to_owned(), parts }),
+                None if after.is_empty() => {
+                    return Ok(Self {
+                        text: text.to_owned(),
+                        parts,
+                    });
+                }
                 None => return Err(bad("there has to be a dot after a quoted part")),
             }
         }
@@ -35,12 +44,22 @@ impl Path {
 
     /// The path up to and with part number `count`.
     fn until(&self, count: usize) -> String {
-        let parts: Vec<String> = self.parts.iter().take(count).map(|part| segment(part)).collect();
+        let parts: Vec<String> = self
+            .parts
+            .iter()
+            .take(count)
+            .map(|part| segment(part))
+            .collect();
         parts.join(".")
     }
 
     /// Puts `value` below `root` at the parts from `first` on. Objects on the way are made.
-    pub(super) fn set(&self, first: usize, root: &mut Value, value: Value) -> Result<(), EditError> {
+    pub(super) fn set(
+        &self,
+        first: usize,
+        root: &mut Value,
+        value: Value,
+    ) -> Result<(), EditError> {
         let Some((last, way)) = self.parts[first..].split_last() else {
             *root = value;
             return Ok(());
@@ -72,7 +91,9 @@ impl Path {
         part: &str,
     ) -> Result<&'v mut Value, EditError> {
         match target {
-            Value::Object(map) => Ok(map.entry(part.to_owned()).or_insert_with(|| Value::Object(Map::new()))),
+            Value::Object(map) => Ok(map
+                .entry(part.to_owned())
+                .or_insert_with(|| Value::Object(Map::new()))),
             Value::Array(list) => {
                 let index = self.index(at, part, list.len())?;
                 Ok(&mut list[index])
@@ -85,13 +106,18 @@ impl Path {
 
     /// Takes away what is below `root` at the parts from `first` on.
     pub(super) fn unset(&self, first: usize, root: &mut Value) -> Result<(), EditError> {
-        let Some((last, way)) = self.parts[first..].split_last() else { return Err(self.nothing(None)) };
+        let Some((last, way)) = self.parts[first..].split_last() else {
+            return Err(self.nothing(None));
+        };
         let mut target = root;
         for part in way {
             let near = near_keys(target, part);
             let found = match target {
                 Value::Object(map) => map.get_mut(part),
-                Value::Array(list) => part.parse().ok().and_then(|index: usize| list.get_mut(index)),
+                Value::Array(list) => part
+                    .parse()
+                    .ok()
+                    .and_then(|index: usize| list.get_mut(index)),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
             };
             target = found.ok_or_else(|| self.nothing(near))?;
@@ -100,7 +126,10 @@ impl Path {
         let removed = match target {
             Value::Object(map) => map.remove(last),
             Value::Array(list) => {
-                let index = last.parse().ok().filter(|&index: &usize| index < list.len());
+                let index = last
+                    .parse()
+                    .ok()
+                    .filter(|&index: &usize| index < list.len());
                 index.map(|index| list.remove(index))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
@@ -109,11 +138,19 @@ impl Path {
     }
 
     fn index(&self, at: usize, part: &str, end: usize) -> Result<usize, EditError> {
-        part.parse().ok().filter(|&index| index < end).ok_or_else(|| EditError::CannotHold {
-            path: self.text.clone(),
-            reason: format!("`{}` is a list of {end} places at most, and `{part}` is none", self.until(at)),
-            suggestion: Some("places in a list are counted from 0, as in references".to_owned()),
-        })
+        part.parse()
+            .ok()
+            .filter(|&index| index < end)
+            .ok_or_else(|| EditError::CannotHold {
+                path: self.text.clone(),
+                reason: format!(
+                    "`{}` is a list of {end} places at most, and `{part}` is none",
+                    self.until(at)
+                ),
+                suggestion: Some(
+                    "places in a list are counted from 0, as in references".to_owned(),
+                ),
+            })
     }
 
     fn no_container(&self, at: usize, found: &Value) -> EditError {
@@ -126,11 +163,18 @@ impl Path {
             Value::Object(_) => "an object",
         };
         let reason = format!("`{}` is {kind}, and has no parts", self.until(at));
-        EditError::CannotHold { path: self.text.clone(), reason, suggestion: None }
+        EditError::CannotHold {
+            path: self.text.clone(),
+            reason,
+            suggestion: None,
+        }
     }
 
     fn nothing(&self, suggestion: Option<String>) -> EditError {
-        EditError::NothingThere { path: self.text.clone(), suggestion }
+        EditError::NothingThere {
+            path: self.text.clone(),
+            suggestion,
+        }
     }
 }
 
@@ -181,7 +225,10 @@ mod tests {
     fn parts_are_read_between_dots_and_out_of_quotes() {
         let parts = |text: &str| Path::parse(text).map(|path| path.parts).ok();
         assert_eq!(parts("a.b-c.2").unwrap(), ["a", "b-c", "2"]);
-        assert_eq!(parts(r#"a."odd.key \" x".b"#).unwrap(), ["a", "odd.key \" x", "b"]);
+        assert_eq!(
+            parts(r#"a."odd.key \" x".b"#).unwrap(),
+            ["a", "odd.key \" x", "b"]
+        );
         for bad in ["", ".", "a.", ".a", "a..b", "a[0]", "\"a\"b", "\"a", "a/b"] {
             assert_eq!(parts(bad), None, "{bad}");
         }
@@ -194,21 +241,39 @@ mod tests {
     fn objects_on_the_way_are_made_and_texts_are_not_entered() {
         let root = json!({"a": {"list": [1, 2]}, "t": "text"});
         assert_eq!(set("a.b.c", &root, json!(1)).unwrap()["a"]["b"]["c"], 1);
-        assert_eq!(set("a.list.1", &root, json!(9)).unwrap()["a"]["list"], json!([1, 9]));
-        assert_eq!(set("a.list.2", &root, json!(9)).unwrap()["a"]["list"], json!([1, 2, 9]));
+        assert_eq!(
+            set("a.list.1", &root, json!(9)).unwrap()["a"]["list"],
+            json!([1, 9])
+        );
+        assert_eq!(
+            set("a.list.2", &root, json!(9)).unwrap()["a"]["list"],
+            json!([1, 2, 9])
+        );
         assert!(set("a.list.3", &root, json!(9)).is_err());
         assert!(set("a.list.x.y", &root, json!(9)).is_err());
         let refused = set("t.x", &root, json!(1)).unwrap_err();
-        assert_eq!(refused.to_string(), "`t.x` cannot be set: `t` is a text, and has no parts");
+        assert_eq!(
+            refused.to_string(),
+            "`t.x` cannot be set: `t` is a text, and has no parts"
+        );
     }
 
     #[test]
     fn what_is_not_there_cannot_be_taken_away() {
         let mut root = json!({"args": {"path": "x", "list": [1, 2]}});
-        let refused = Path::parse("args.pth").unwrap().unset(0, &mut root).unwrap_err();
+        let refused = Path::parse("args.pth")
+            .unwrap()
+            .unset(0, &mut root)
+            .unwrap_err();
         assert_eq!(refused.hint().unwrap(), "did you mean `path`?");
-        Path::parse("args.list.0").unwrap().unset(0, &mut root).unwrap();
-        Path::parse("args.path").unwrap().unset(0, &mut root).unwrap();
+        Path::parse("args.list.0")
+            .unwrap()
+            .unset(0, &mut root)
+            .unwrap();
+        Path::parse("args.path")
+            .unwrap()
+            .unset(0, &mut root)
+            .unwrap();
         assert_eq!(root, json!({"args": {"list": [2]}}));
     }
 }

@@ -22,11 +22,15 @@ impl Place<'_> {
             (None, None, None) => Ok(None),
             (Some(step), None, None) => find(document, step).map(Some),
             (None, Some(step), None) => find(document, step).map(|index| Some(index + 1)),
-            (None, None, Some(position)) if (1..=places).contains(&position) => Ok(Some(position - 1)),
+            (None, None, Some(position)) if (1..=places).contains(&position) => {
+                Ok(Some(position - 1))
+            }
             (None, None, Some(position)) => Err(EditError::BadPlace(format!(
                 "there is no position {position}: positions are 1 to {places}"
             ))),
-            _ => Err(EditError::BadPlace("name one place: before, after or a position".to_owned())),
+            _ => Err(EditError::BadPlace(
+                "name one place: before, after or a position".to_owned(),
+            )),
         }
     }
 }
@@ -37,14 +41,24 @@ pub(super) fn find(document: &Document, name: &str) -> Result<usize, EditError> 
     if let Some(index) = document.steps.iter().position(is_named) {
         return Ok(index);
     }
-    let position = name.parse::<usize>().ok().and_then(|position| position.checked_sub(1));
+    let position = name
+        .parse::<usize>()
+        .ok()
+        .and_then(|position| position.checked_sub(1));
     if let Some(index) = position.filter(|&index| index < document.steps.len()) {
         return Ok(index);
     }
-    let ids = document.steps.iter().filter_map(|step| step.id.as_ref()).map(ToString::to_string);
+    let ids = document
+        .steps
+        .iter()
+        .filter_map(|step| step.id.as_ref())
+        .map(ToString::to_string);
     let near = did_you_mean(&nearest(name, ids));
     let suggestion = near.or_else(|| Some(format!("the plan has {} steps", document.steps.len())));
-    Err(EditError::NoSuchStep { name: name.chars().take(100).collect(), suggestion })
+    Err(EditError::NoSuchStep {
+        name: name.chars().take(100).collect(),
+        suggestion,
+    })
 }
 
 /// The name of a step in messages.
@@ -53,22 +67,43 @@ pub(super) fn name_of(document: &Document, index: usize) -> String {
     id.map_or_else(|| (index + 1).to_string(), ToString::to_string)
 }
 
-/// Who needs whom. Nothing while the document is not sound: then validation says what is wrong with it.
+/// Who needs whom. Nothing while the document is not sound: then validation says what is wrong with
+/// it.
 pub(super) fn graph(document: &Document, bounds: &Bounds) -> Option<Graph> {
     compile(document.clone(), bounds, &mut Findings::default())?.graph
 }
 
 /// Refuses an order in which the step stands before what it needs, or after what needs it.
-pub(super) fn check_order(document: &Document, index: usize, bounds: &Bounds) -> Result<(), EditError> {
-    let Some(graph) = graph(document, bounds) else { return Ok(()) };
+pub(super) fn check_order(
+    document: &Document,
+    index: usize,
+    bounds: &Bounds,
+) -> Result<(), EditError> {
+    let Some(graph) = graph(document, bounds) else {
+        return Ok(());
+    };
     let (ix, step) = (StepIx::new(index), || name_of(document, index));
-    if let Some(dependency) = graph.dependencies(ix).iter().find(|other| other.index() > index) {
+    if let Some(dependency) = graph
+        .dependencies(ix)
+        .iter()
+        .find(|other| other.index() > index)
+    {
         let dependency = name_of(document, dependency.index());
-        return Err(EditError::BeforeDependency { step: step(), dependency });
+        return Err(EditError::BeforeDependency {
+            step: step(),
+            dependency,
+        });
     }
-    if let Some(dependant) = graph.dependants(ix).iter().find(|other| other.index() < index) {
+    if let Some(dependant) = graph
+        .dependants(ix)
+        .iter()
+        .find(|other| other.index() < index)
+    {
         let dependant = name_of(document, dependant.index());
-        return Err(EditError::AfterDependant { step: step(), dependant });
+        return Err(EditError::AfterDependant {
+            step: step(),
+            dependant,
+        });
     }
     Ok(())
 }

@@ -1,9 +1,14 @@
-//! The spellings that are accepted besides the canonical one, and the keys that are not part of a plan.
+//! The spellings that are accepted besides the canonical one, and the keys that are not part of a
+//! plan.
 
 /// Other names of a canonical key. snake_case of every canonical key is accepted besides these.
 pub(super) type Aliases = &'static [(&'static str, &'static str)];
 
-pub(super) const PLAN: Aliases = &[("description", "goal"), ("objective", "goal"), ("name", "title")];
+pub(super) const PLAN: Aliases = &[
+    ("description", "goal"),
+    ("objective", "goal"),
+    ("name", "title"),
+];
 
 pub(super) const STEP: Aliases = &[
     ("index", "id"),
@@ -25,8 +30,8 @@ pub(super) const RETRY: Aliases = &[("maxRetries", "max"), ("backoffSeconds", "b
 
 pub(super) const NONE: Aliases = &[];
 
-/// What happened to a plan, printed beside it. It is the journal's to say, so a document that brings it along is
-/// read without it.
+/// What happened to a plan, printed beside it. It is the journal's to say, so a document that
+/// brings it along is read without it.
 pub(super) const PLAN_RUNTIME: &[&str] = &[
     "version",
     "status",
@@ -47,5 +52,14 @@ pub(super) const PLAN_RUNTIME: &[&str] = &[
 ];
 
 /// What happened to a step, printed beside it.
-pub(super) const STEP_RUNTIME: &[&str] =
-    &["order", "status", "state", "attempts", "durationMs", "value", "error", "startedAt", "endedAt"];
+pub(super) const STEP_RUNTIME: &[&str] = &[
+    "order",
+    "status",
+    "state",
+    "attempts",
+    "durationMs",
+    "value",
+    "error",
+    "startedAt",
+    "endedAt",
+];

@@ -18,14 +18,26 @@ pub(super) fn plan(value: Value) -> Result<Object, ReadPlanError> {
     }
     if let Some(context) = plan.get_mut("context") {
         context_object(context, &format!("{at}/context"))?;
-        no_lists(context.as_object(), &["toolOutputs", "template"], &format!("{at}/context"))?;
+        no_lists(
+            context.as_object(),
+            &["toolOutputs", "template"],
+            &format!("{at}/context"),
+        )?;
     }
     no_lists(Some(&plan), &["context", "limits", "variables"], &at)?;
     if let Some(Value::Object(limits)) = plan.get_mut("limits") {
-        *limits = rename(std::mem::take(limits), dialect::NONE, &format!("{at}/limits"))?;
+        *limits = rename(
+            std::mem::take(limits),
+            dialect::NONE,
+            &format!("{at}/limits"),
+        )?;
         no_lists(Some(limits), &["budget"], &format!("{at}/limits"))?;
         if let Some(Value::Object(budget)) = limits.get_mut("budget") {
-            *budget = rename(std::mem::take(budget), dialect::NONE, &format!("{at}/limits/budget"))?;
+            *budget = rename(
+                std::mem::take(budget),
+                dialect::NONE,
+                &format!("{at}/limits/budget"),
+            )?;
         }
     }
     if let Some(Value::Array(steps)) = plan.get_mut("steps") {
@@ -43,21 +55,39 @@ pub(super) fn plan(value: Value) -> Result<Object, ReadPlanError> {
 
 /// Takes a plan out of `{"plan": …, "traceId": …}`, and makes one of a bare list of steps.
 fn unwrap(value: Value) -> Result<(Object, String), ReadPlanError> {
-    let not_a_plan = || ReadPlanError::at(Code::Shape, "", "a plan is a JSON object, or a list of steps");
+    let not_a_plan = || {
+        ReadPlanError::at(
+            Code::Shape,
+            "",
+            "a plan is a JSON object, or a list of steps",
+        )
+    };
     let mut object = match value {
         Value::Array(steps) => {
-            return Ok((Object::from_iter([("steps".to_owned(), Value::Array(steps))]), String::new()));
+            return Ok((
+                Object::from_iter([("steps".to_owned(), Value::Array(steps))]),
+                String::new(),
+            ));
         }
         Value::Object(object) => object,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(not_a_plan()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(not_a_plan());
+        }
     };
     if object.contains_key("steps") || !object.get("plan").is_some_and(Value::is_object) {
         return Ok((object, String::new()));
     }
     let inner = object.remove("plan");
-    if let Some(key) = object.keys().find(|key| !dialect::PLAN_RUNTIME.contains(&camel_case(key).as_str())) {
+    if let Some(key) = object
+        .keys()
+        .find(|key| !dialect::PLAN_RUNTIME.contains(&camel_case(key).as_str()))
+    {
         let message = format!("the key `{key}` beside `plan` is unknown");
-        return Err(ReadPlanError::at(Code::Shape, format!("/{}", pointer_token(key)), message));
+        return Err(ReadPlanError::at(
+            Code::Shape,
+            format!("/{}", pointer_token(key)),
+            message,
+        ));
     }
     match inner {
         Some(Value::Object(plan)) => Ok((plan, "/plan".to_owned())),
@@ -66,7 +96,11 @@ fn unwrap(value: Value) -> Result<(Object, String), ReadPlanError> {
 }
 
 fn step(object: Object, at: &str) -> Result<Object, ReadPlanError> {
-    let mut step = rename(millis_to_seconds(object, "timeoutMs", "timeoutSeconds", at)?, dialect::STEP, at)?;
+    let mut step = rename(
+        millis_to_seconds(object, "timeoutMs", "timeoutSeconds", at)?,
+        dialect::STEP,
+        at,
+    )?;
     for key in dialect::STEP_RUNTIME {
         step.remove(*key);
     }
@@ -81,13 +115,21 @@ fn step(object: Object, at: &str) -> Result<Object, ReadPlanError> {
         if !dependencies.is_array() {
             *dependencies = Value::Array(vec![dependencies.take()]);
         }
-        dependencies.as_array_mut().into_iter().flatten().for_each(integer_to_text);
+        dependencies
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .for_each(integer_to_text);
     }
     if let Some(timeout) = step.get_mut("timeoutSeconds") {
         duration(timeout, &format!("{at}/timeoutSeconds"))?;
     }
     instruction(&mut step);
-    for (key, field) in [("think", "prompt"), ("agent", "instruction"), ("plan", "id")] {
+    for (key, field) in [
+        ("think", "prompt"),
+        ("agent", "instruction"),
+        ("plan", "id"),
+    ] {
         if let Some(action) = step.get_mut(key) {
             wrap_text(action, field, &format!("{at}/{key}"))?;
         }
@@ -101,7 +143,11 @@ fn step(object: Object, at: &str) -> Result<Object, ReadPlanError> {
     if let Some(Value::Object(undo)) = step.get_mut("undo") {
         *undo = rename(std::mem::take(undo), dialect::UNDO, &format!("{at}/undo"))?;
     }
-    no_lists(Some(&step), &["args", "think", "agent", "input", "plan", "retry", "undo"], at)?;
+    no_lists(
+        Some(&step),
+        &["args", "think", "agent", "input", "plan", "retry", "undo"],
+        at,
+    )?;
     Ok(step)
 }
 
@@ -109,9 +155,15 @@ const NO_LIST: &str = "this is an object with named fields, not a list";
 
 /// Fields that are objects are never written as lists: serde would fill their fields in order.
 fn no_lists(object: Option<&Object>, keys: &[&str], at: &str) -> Result<(), ReadPlanError> {
-    match keys.iter().find(|key| object.is_some_and(|object| object.get(**key).is_some_and(Value::is_array)))
+    match keys
+        .iter()
+        .find(|key| object.is_some_and(|object| object.get(**key).is_some_and(Value::is_array)))
     {
-        Some(key) => Err(ReadPlanError::at(Code::Shape, format!("{at}/{key}"), NO_LIST)),
+        Some(key) => Err(ReadPlanError::at(
+            Code::Shape,
+            format!("{at}/{key}"),
+            NO_LIST,
+        )),
         None => Ok(()),
     }
 }
@@ -131,9 +183,14 @@ fn rename(object: Object, aliases: Aliases, at: &str) -> Result<Object, ReadPlan
         let name = alias.map_or(camel, |(_, to)| (*to).to_owned());
         match renamed.get(&name) {
             Some(known) if *known != value => {
-                let message =
-                    format!("the key `{key}` means `{name}`, which is given under another spelling too");
-                return Err(ReadPlanError::at(Code::Shape, format!("{at}/{}", pointer_token(&key)), message));
+                let message = format!(
+                    "the key `{key}` means `{name}`, which is given under another spelling too"
+                );
+                return Err(ReadPlanError::at(
+                    Code::Shape,
+                    format!("{at}/{}", pointer_token(&key)),
+                    message,
+                ));
             }
             Some(_) => {}
             None => {
@@ -144,7 +201,8 @@ fn rename(object: Object, aliases: Aliases, at: &str) -> Result<Object, ReadPlan
     Ok(renamed)
 }
 
-/// `depends_on` → `dependsOn`. A key that is no plain snake_case stays as it is, and is refused under its own name.
+/// `depends_on` → `dependsOn`. A key that is no plain snake_case stays as it is, and is refused
+/// under its own name.
 fn camel_case(key: &str) -> String {
     if key.starts_with('_') || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         return key.to_owned();
@@ -180,7 +238,9 @@ fn instruction(step: &mut Object) {
         }
     }
     let said = || {
-        let parts = ["tool", "operation", "target"].into_iter().filter_map(|key| agent.get(key)?.as_str());
+        let parts = ["tool", "operation", "target"]
+            .into_iter()
+            .filter_map(|key| agent.get(key)?.as_str());
         let words: Vec<&str> = parts.collect();
         Value::String(words.join(" "))
     };
@@ -200,8 +260,9 @@ fn wrap_text(action: &mut Value, field: &str, at: &str) -> Result<(), ReadPlanEr
 
 /// `input` may be the schema itself.
 fn wrap_schema(input: &mut Value) {
-    let looks_like_a_schema =
-        ["type", "properties", "$schema", "$ref"].iter().any(|key| input.get(key).is_some());
+    let looks_like_a_schema = ["type", "properties", "$schema", "$ref"]
+        .iter()
+        .any(|key| input.get(key).is_some());
     if looks_like_a_schema && input.get("schema").is_none() {
         *input = json!({ "schema": input.take() });
     }
@@ -221,7 +282,9 @@ fn retry(value: &mut Value, at: &str) -> Result<(), ReadPlanError> {
     if value.is_u64() {
         *value = json!({ "max": value.take() });
     }
-    let Value::Object(object) = value else { return Ok(()) };
+    let Value::Object(object) = value else {
+        return Ok(());
+    };
     let seconds = millis_to_seconds(std::mem::take(object), "backoffMs", "backoff", at)?;
     *object = rename(seconds, dialect::RETRY, at)?;
     match object.get_mut("backoff") {
@@ -242,12 +305,21 @@ fn millis_to_seconds(
     };
     let Some(millis) = object.remove(&spelling).as_ref().and_then(Value::as_f64) else {
         let message = format!("`{spelling}` is a number of milliseconds");
-        return Err(ReadPlanError::at(Code::Shape, format!("{at}/{spelling}"), message));
+        return Err(ReadPlanError::at(
+            Code::Shape,
+            format!("{at}/{spelling}"),
+            message,
+        ));
     };
     if object.contains_key(canonical) {
-        let message =
-            format!("the key `{spelling}` means `{canonical}`, which is given under another spelling too");
-        return Err(ReadPlanError::at(Code::Shape, format!("{at}/{spelling}"), message));
+        let message = format!(
+            "the key `{spelling}` means `{canonical}`, which is given under another spelling too"
+        );
+        return Err(ReadPlanError::at(
+            Code::Shape,
+            format!("{at}/{spelling}"),
+            message,
+        ));
     }
     object.insert(canonical.to_owned(), json!(millis / 1_000.0));
     Ok(object)
@@ -255,8 +327,12 @@ fn millis_to_seconds(
 
 /// Turns `"500ms"`, `"2s"` and `"1m"` into seconds.
 fn duration(value: &mut Value, at: &str) -> Result<(), ReadPlanError> {
-    let Value::String(text) = value else { return Ok(()) };
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let Value::String(text) = value else {
+        return Ok(());
+    };
+    let unit_at = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let scale = match unit.trim() {
         "ms" => Some(0.001),
@@ -265,7 +341,11 @@ fn duration(value: &mut Value, at: &str) -> Result<(), ReadPlanError> {
         "h" | "hours" => Some(3_600.0),
         _ => None,
     };
-    let number = number.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let number = number
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite());
     match number.zip(scale) {
         Some((number, scale)) => *value = json!(number * scale),
         None => {

@@ -1,8 +1,14 @@
-//! The blocks of a Markdown text, with the places they stand at. Only headings, fences and lists matter; everything
-//! else is text. Texts are slices of the source: what somebody wrote is taken as it stands there.
-#![expect(clippy::wildcard_enum_match_arm, reason = "most of what Markdown knows means nothing here")]
+//! The blocks of a Markdown text, with the places they stand at. Only headings, fences and lists
+//! matter; everything else is text. Texts are slices of the source: what somebody wrote is taken as
+//! it stands there.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most of what Markdown knows means nothing here"
+)]
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, OffsetIter, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    CodeBlockKind, Event, HeadingLevel, OffsetIter, Options, Parser, Tag, TagEnd,
+};
 use std::ops::Range;
 
 /// How deep lists within lists are looked at. Items below are only text.
@@ -62,11 +68,20 @@ pub(super) struct Item {
 impl<'a> Blocks<'a> {
     /// `first_line` is where `source` begins in the file.
     pub(super) fn of(source: &'a str, first_line: usize) -> Self {
-        let starts = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let starts = source
+            .bytes()
+            .enumerate()
+            .filter(|(_, byte)| *byte == b'\n')
+            .map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(starts).collect();
         let events = Parser::new_ext(source, Options::ENABLE_TASKLISTS).into_offset_iter();
         let list = Reader { source, events }.blocks();
-        Self { source, list, first_line, line_starts }
+        Self {
+            source,
+            list,
+            first_line,
+            line_starts,
+        }
     }
 
     /// The line of the file that `offset` is in.
@@ -134,7 +149,12 @@ impl Reader<'_> {
         let mark = raw.trim_start().chars().next().unwrap_or('`');
         let last = raw.lines().skip(1).last().unwrap_or_default().trim();
         let is_closed = last.len() >= 3 && last.chars().all(|c| c == mark);
-        Fence { start: range.start, info: info.trim().to_owned(), content, is_closed }
+        Fence {
+            start: range.start,
+            info: info.trim().to_owned(),
+            content,
+            is_closed,
+        }
     }
 
     /// The items of the list that has just begun.
@@ -151,7 +171,11 @@ impl Reader<'_> {
     }
 
     fn item(&mut self, range: &Range<usize>, depth: usize) -> Item {
-        let mut item = Item { start: range.start, end: range.end, ..Item::default() };
+        let mut item = Item {
+            start: range.start,
+            end: range.end,
+            ..Item::default()
+        };
         let mut text = range.start + marker_length(&self.source[range.clone()])..range.end;
         let mut ended = false;
         let mut has_paragraph = false;
@@ -185,7 +209,8 @@ impl Reader<'_> {
                     | Tag::List(_),
                 ) => {
                     self.pass_over();
-                    item.rest.push((child.start, self.source[child.clone()].trim().to_owned()));
+                    item.rest
+                        .push((child.start, self.source[child.clone()].trim().to_owned()));
                     true
                 }
                 Event::Start(_) => {
@@ -193,7 +218,8 @@ impl Reader<'_> {
                     false
                 }
                 Event::Rule => {
-                    item.rest.push((child.start, self.source[child.clone()].trim().to_owned()));
+                    item.rest
+                        .push((child.start, self.source[child.clone()].trim().to_owned()));
                     true
                 }
                 _ => false,
@@ -245,7 +271,11 @@ fn heading_text(raw: &str) -> String {
     }
     let text = raw.trim_start_matches('#').trim();
     let open = text.trim_end_matches('#');
-    let text = if open.is_empty() || open.ends_with(' ') { open.trim_end() } else { text };
+    let text = if open.is_empty() || open.ends_with(' ') {
+        open.trim_end()
+    } else {
+        text
+    };
     text.to_owned()
 }
 
@@ -253,7 +283,10 @@ fn heading_text(raw: &str) -> String {
 fn marker_length(item: &str) -> usize {
     let digits = item.bytes().take_while(u8::is_ascii_digit).count();
     let mark = (digits + 1).min(item.len());
-    let spaces = item.as_bytes()[mark..].iter().take_while(|byte| **byte == b' ').count();
+    let spaces = item.as_bytes()[mark..]
+        .iter()
+        .take_while(|byte| **byte == b' ')
+        .count();
     mark + spaces
 }
 
@@ -277,11 +310,17 @@ mod tests {
     fn headings_fences_and_lists_are_found_with_their_lines() {
         let source = "# One #\n\ntext\n\nTwo\n---\n\n```json exact\n{\n```\n\n- a\n- b\n";
         let blocks = Blocks::of(source, 10);
-        let lines: Vec<usize> = blocks.list.iter().map(|block| blocks.line(block.range.start)).collect();
+        let lines: Vec<usize> = blocks
+            .list
+            .iter()
+            .map(|block| blocks.line(block.range.start))
+            .collect();
         assert_eq!(lines, [10, 12, 14, 17, 21]);
         assert!(matches!(&blocks.list[0].kind, BlockKind::Heading(1, text) if text == "One"));
         assert!(matches!(&blocks.list[2].kind, BlockKind::Heading(2, text) if text == "Two"));
-        let BlockKind::Fence(fence) = &blocks.list[3].kind else { panic!("{blocks:?}") };
+        let BlockKind::Fence(fence) = &blocks.list[3].kind else {
+            panic!("{blocks:?}")
+        };
         assert_eq!(
             (fence.info.as_str(), fence.content.as_str(), fence.is_closed),
             ("json exact", "{\n", true)
@@ -290,8 +329,7 @@ mod tests {
 
     #[test]
     fn an_item_is_its_text_its_fences_its_children_and_the_rest() {
-        let source =
-            "1. \\*a (b)\n   c\n\n   ```json\n   {}\n   ```\n\n   more\n10. [x] d\n    - e\n\n      f\n";
+        let source = "1. \\*a (b)\n   c\n\n   ```json\n   {}\n   ```\n\n   more\n10. [x] d\n    - e\n\n      f\n";
         let items = items(source);
         assert_eq!(items[0].text, "\\*a (b)\n   c");
         assert_eq!(items[0].fences[0].content, "{}\n");
@@ -303,7 +341,12 @@ mod tests {
     #[test]
     fn tasks_empty_items_and_deep_lists_are_read() {
         let read = items("- [ ] a\n-\n- **b** `c`\n");
-        assert_eq!(read.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["a", "", "**b** `c`"]);
+        assert_eq!(
+            read.iter()
+                .map(|item| item.text.as_str())
+                .collect::<Vec<_>>(),
+            ["a", "", "**b** `c`"]
+        );
         assert_eq!(read[0].done, Some(false));
         let deep = items(&format!("{}x", "- ".repeat(10_000)));
         assert_eq!(deep.len(), 1);
@@ -311,11 +354,16 @@ mod tests {
 
     #[test]
     fn an_open_fence_is_told_from_a_closed_one() {
-        for (source, closed) in
-            [("```\nx\n```\n", true), ("```\nx\n", false), ("~~~\n```\n", false), ("```", false)]
-        {
+        for (source, closed) in [
+            ("```\nx\n```\n", true),
+            ("```\nx\n", false),
+            ("~~~\n```\n", false),
+            ("```", false),
+        ] {
             let blocks = Blocks::of(source, 1);
-            let BlockKind::Fence(fence) = &blocks.list[0].kind else { panic!("{blocks:?}") };
+            let BlockKind::Fence(fence) = &blocks.list[0].kind else {
+                panic!("{blocks:?}")
+            };
             assert_eq!(fence.is_closed, closed, "{source}");
         }
     }

@@ -1,7 +1,7 @@
 //! `*.plan.md` files: a name, an overview and todos in the frontmatter, free text below.
 //!
-//! Every open todo is an instruction for an agent. Todos that are completed or cancelled are left out. Without declared
-//! dependencies they are done in their order.
+//! Every open todo is an instruction for an agent. Todos that are completed or cancelled are left
+//! out. Without declared dependencies they are done in their order.
 
 use super::blocks::Blocks;
 use super::frontmatter::{CURSOR_KEYS, Frontmatter, Todo, quoted};
@@ -31,13 +31,23 @@ pub(super) fn read_cursor(
     let mut notices = left_out(all - open.len());
     let known = |key: &&String| !CURSOR_KEYS.contains(&key.as_str());
     notices.extend(
-        keys.iter().filter(known).map(|key| format!("the key `{key}` of the frontmatter was left out")),
+        keys.iter()
+            .filter(known)
+            .map(|key| format!("the key `{key}` of the frontmatter was left out")),
     );
     let ids = ids(&open);
     let declares = open.iter().any(|todo| todo.dependencies.is_some());
-    let places: BTreeMap<&str, &String> =
-        open.iter().zip(&ids).filter_map(|(todo, id)| Some((todo.id.as_deref()?, id))).rev().collect();
-    let steps: Vec<Value> = open.iter().zip(&ids).map(|(todo, id)| step(todo, id, &places)).collect();
+    let places: BTreeMap<&str, &String> = open
+        .iter()
+        .zip(&ids)
+        .filter_map(|(todo, id)| Some((todo.id.as_deref()?, id)))
+        .rev()
+        .collect();
+    let steps: Vec<Value> = open
+        .iter()
+        .zip(&ids)
+        .map(|(todo, id)| step(todo, id, &places))
+        .collect();
     let mut plan = json!({ "steps": steps });
     for (key, value) in [("title", frontmatter.name), ("goal", frontmatter.overview)] {
         if let Some(value) = value {
@@ -64,19 +74,27 @@ fn is_open(todo: &Todo) -> Result<bool, ReadPlanError> {
         Some("completed" | "cancelled") => Ok(false),
         Some(other) => {
             let hint = "a todo is pending, in_progress, completed or cancelled";
-            Err(refuse(2, format!("the status `{other}` of a todo is unknown"), hint))
+            Err(refuse(
+                2,
+                format!("the status `{other}` of a todo is unknown"),
+                hint,
+            ))
         }
     }
 }
 
-/// The ids of the steps: those of the todos where they can be, else the number of the place or the next that is free.
+/// The ids of the steps: those of the todos where they can be, else the number of the place or the
+/// next that is free.
 fn ids(todos: &[Todo]) -> Vec<String> {
     let taken: BTreeSet<&str> = todos.iter().filter_map(|todo| todo.id.as_deref()).collect();
     let mut seen = BTreeSet::new();
     let mut next = 1;
     let mut ids = Vec::with_capacity(todos.len());
     for (index, todo) in todos.iter().enumerate() {
-        let own = todo.id.as_deref().filter(|id| id.parse::<StepId>().is_ok() && seen.insert(*id));
+        let own = todo
+            .id
+            .as_deref()
+            .filter(|id| id.parse::<StepId>().is_ok() && seen.insert(*id));
         if let Some(own) = own {
             ids.push(own.to_owned());
             continue;
@@ -97,30 +115,48 @@ fn step(todo: &Todo, id: &str, places: &BTreeMap<&str, &String>) -> Value {
     let title = content.lines().next().unwrap_or_default();
     // What it waits for may be done, and left out, already.
     let dependencies = todo.dependencies.iter().flatten();
-    let dependencies: Vec<&&String> =
-        dependencies.filter_map(|dependency| places.get(dependency.as_str())).collect();
+    let dependencies: Vec<&&String> = dependencies
+        .filter_map(|dependency| places.get(dependency.as_str()))
+        .collect();
     json!({ "id": id, "title": title, "agent": { "instruction": content }, "dependsOn": dependencies })
 }
 
-/// Writes the plan as a `*.plan.md` file. It says what is to be done, not how: arguments and options are not in it.
+/// Writes the plan as a `*.plan.md` file. It says what is to be done, not how: arguments and
+/// options are not in it.
 pub fn to_cursor(document: &Document, done: &BTreeSet<StepId>) -> String {
     let mut page = String::from("---\n");
     let mut line = |line: &str| {
         page.push_str(line);
         page.push('\n');
     };
-    line(&format!("name: {}", quoted(document.title.as_deref().unwrap_or_default())));
-    line(&format!("overview: {}", quoted(document.goal.as_deref().unwrap_or_default())));
-    line(if document.steps.is_empty() { "todos: []" } else { "todos:" });
+    line(&format!(
+        "name: {}",
+        quoted(document.title.as_deref().unwrap_or_default())
+    ));
+    line(&format!(
+        "overview: {}",
+        quoted(document.goal.as_deref().unwrap_or_default())
+    ));
+    line(if document.steps.is_empty() {
+        "todos: []"
+    } else {
+        "todos:"
+    });
     for step in &document.steps {
         let id = step.id.as_ref();
         let is_done = id.is_some_and(|id| done.contains(id));
-        line(&format!("  - id: {}", quoted(id.map(StepId::as_str).unwrap_or_default())));
+        line(&format!(
+            "  - id: {}",
+            quoted(id.map(StepId::as_str).unwrap_or_default())
+        ));
         line(&format!(
             "    content: {}",
             quoted(step.title.as_deref().unwrap_or_else(|| step.action_label()))
         ));
-        line(&format!("    status: {}", if is_done { "completed" } else { "pending" }));
+        line(&format!(
+            "    status: {}",
+            if is_done { "completed" } else { "pending" }
+        ));
         if !step.depends_on.is_empty() {
             line("    dependencies:");
             for dependency in &step.depends_on {

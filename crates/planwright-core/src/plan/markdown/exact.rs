@@ -1,7 +1,7 @@
 //! Texts that prose cannot carry, kept beside it.
 //!
-//! An exact text counts only while the prose reads as it would if it had just been written from that text. So nothing
-//! can hide behind other words, and an edit of the prose wins.
+//! An exact text counts only while the prose reads as it would if it had just been written from
+//! that text. So nothing can hide behind other words, and an edit of the prose wins.
 
 use super::blocks::Fence;
 use super::fence::{read_fence, write_fence};
@@ -37,14 +37,22 @@ pub(super) fn write_list(page: &mut String, items: &[String]) {
     write_exact_items(page, items);
 }
 
-/// Writes what the items say exactly. Those that look like such an item are repeated too, or it could not be told which
-/// of them is meant.
+/// Writes what the items say exactly. Those that look like such an item are repeated too, or it
+/// could not be told which of them is meant.
 pub(super) fn write_exact_items(page: &mut String, items: &[String]) {
     let shown: Vec<String> = items.iter().map(|item| shown_line(item)).collect();
-    let changed: BTreeSet<&String> =
-        items.iter().zip(&shown).filter(|(item, shown)| item != shown).map(|(_, shown)| shown).collect();
-    let exact: Vec<&String> =
-        items.iter().zip(&shown).filter(|(_, shown)| changed.contains(shown)).map(|(item, _)| item).collect();
+    let changed: BTreeSet<&String> = items
+        .iter()
+        .zip(&shown)
+        .filter(|(item, shown)| item != shown)
+        .map(|(_, shown)| shown)
+        .collect();
+    let exact: Vec<&String> = items
+        .iter()
+        .zip(&shown)
+        .filter(|(_, shown)| changed.contains(shown))
+        .map(|(item, _)| item)
+        .collect();
     if !exact.is_empty() {
         page.push('\n');
         write_fence(page, &exact, INFO, "");
@@ -56,10 +64,21 @@ pub(super) fn prose_of(
     prose: String,
     exact: Option<(&Fence, usize)>,
 ) -> Result<Exactly<String>, ReadPlanError> {
-    let Some((fence, line)) = exact else { return Ok(Exactly { value: prose, edited: false }) };
+    let Some((fence, line)) = exact else {
+        return Ok(Exactly {
+            value: prose,
+            edited: false,
+        });
+    };
     match read_fence(fence, line)? {
-        Value::String(text) if shown_prose(&text) == prose => Ok(Exactly { value: text, edited: false }),
-        Value::String(_) => Ok(Exactly { value: prose, edited: true }),
+        Value::String(text) if shown_prose(&text) == prose => Ok(Exactly {
+            value: text,
+            edited: false,
+        }),
+        Value::String(_) => Ok(Exactly {
+            value: prose,
+            edited: true,
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             Err(refuse(line, "a text in quotes"))
         }
@@ -71,7 +90,12 @@ pub(super) fn list_of(
     mut items: Vec<String>,
     exact: Option<(&Fence, usize)>,
 ) -> Result<Exactly<Vec<String>>, ReadPlanError> {
-    let Some((fence, line)) = exact else { return Ok(Exactly { value: items, edited: false }) };
+    let Some((fence, line)) = exact else {
+        return Ok(Exactly {
+            value: items,
+            edited: false,
+        });
+    };
     let Ok(texts) = serde_json::from_value::<Vec<String>>(read_fence(fence, line)?) else {
         return Err(refuse(line, "a list of texts"));
     };
@@ -81,15 +105,22 @@ pub(super) fn list_of(
     }
     let mut edited = false;
     for text in texts {
-        match places.get_mut(&shown_line(&text)).and_then(VecDeque::pop_front) {
+        match places
+            .get_mut(&shown_line(&text))
+            .and_then(VecDeque::pop_front)
+        {
             Some(index) => items[index] = text,
             None => edited = true,
         }
     }
-    Ok(Exactly { value: items, edited })
+    Ok(Exactly {
+        value: items,
+        edited,
+    })
 }
 
-/// What was read, and whether an exact text was left out because the prose above it says something else.
+/// What was read, and whether an exact text was left out because the prose above it says something
+/// else.
 #[derive(Debug)]
 pub(super) struct Exactly<T> {
     pub(super) value: T,

@@ -13,7 +13,9 @@ pub(super) fn write_fence(page: &mut String, value: &impl Serialize, info: &str,
     let json = spelt_out(&json);
     let longest = json.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
-    for line in std::iter::once(format!("{fence}{info}").as_str()).chain(json.lines()).chain([fence.as_str()])
+    for line in std::iter::once(format!("{fence}{info}").as_str())
+        .chain(json.lines())
+        .chain([fence.as_str()])
     {
         page.push_str(indent);
         page.push_str(line);
@@ -21,7 +23,8 @@ pub(super) fn write_fence(page: &mut String, value: &impl Serialize, info: &str,
     }
 }
 
-/// JSON whose strings hold no character a reader cannot see. Outside strings there is none but the line break.
+/// JSON whose strings hold no character a reader cannot see. Outside strings there is none but the
+/// line break.
 fn spelt_out(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut units = [0; 2];
@@ -40,10 +43,19 @@ fn spelt_out(json: &str) -> String {
 /// The JSON of a fence that begins in `line` of the file.
 pub(super) fn read_fence(fence: &Fence, line: usize) -> Result<Value, ReadPlanError> {
     parse_strict(fence.content.as_bytes()).map_err(|error| {
-        let ParseJsonError { line: within, column, .. } = error;
+        let ParseJsonError {
+            line: within,
+            column,
+            ..
+        } = error;
         let mut refused = ReadPlanError::from(error);
-        refused.place = Place::Text { line: line + within, column };
-        refused.suggestion.get_or_insert_with(|| "this block holds JSON".to_owned());
+        refused.place = Place::Text {
+            line: line + within,
+            column,
+        };
+        refused
+            .suggestion
+            .get_or_insert_with(|| "this block holds JSON".to_owned());
         refused
     })
 }

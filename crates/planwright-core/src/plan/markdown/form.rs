@@ -25,8 +25,8 @@ pub enum MarkdownForm {
 pub struct ReadMarkdown {
     pub document: Document,
     pub form: MarkdownForm,
-    /// The version of the plan that the file was written from. Nothing else of what the frontmatter says about the
-    /// plan's life is read.
+    /// The version of the plan that the file was written from. Nothing else of what the frontmatter
+    /// says about the plan's life is read.
     pub version: Option<u32>,
     /// What was left out or could be a surprise.
     pub notices: Vec<String>,
@@ -46,30 +46,49 @@ pub fn from_markdown_as(
     read(text, Some(form), bounds)
 }
 
-fn read(text: &[u8], form: Option<MarkdownForm>, bounds: &Bounds) -> Result<ReadMarkdown, ReadPlanError> {
+fn read(
+    text: &[u8],
+    form: Option<MarkdownForm>,
+    bounds: &Bounds,
+) -> Result<ReadMarkdown, ReadPlanError> {
     let text = plain_text(text, bounds)?;
-    let Split { yaml, body, body_line } = frontmatter::split(&text)?;
+    let Split {
+        yaml,
+        body,
+        body_line,
+    } = frontmatter::split(&text)?;
     let keys = yaml.map_or_else(|| Ok(Vec::new()), |yaml| frontmatter::keys(yaml, bounds))?;
     let blocks = Blocks::of(body, body_line);
     let form = form.unwrap_or_else(|| detect(yaml.is_some(), &keys, &blocks));
     if form != MarkdownForm::Cursor {
         frontmatter::check_keys(yaml.unwrap_or_default(), &keys)?;
     }
-    let matter = yaml.map_or_else(|| Ok(Frontmatter::default()), |yaml| frontmatter::read(yaml, bounds))?;
+    let matter = yaml.map_or_else(
+        || Ok(Frontmatter::default()),
+        |yaml| frontmatter::read(yaml, bounds),
+    )?;
     let version = matter.version;
     let Reading { document, notices } = match form {
         MarkdownForm::Plan => read_plan(matter, &blocks, bounds)?,
         MarkdownForm::Cursor => read_cursor(matter, &keys, &blocks, bounds)?,
         MarkdownForm::Tasks => read_tasks(matter, &blocks, bounds)?,
     };
-    Ok(ReadMarkdown { document, form, version, notices })
+    Ok(ReadMarkdown {
+        document,
+        form,
+        version,
+        notices,
+    })
 }
 
 /// The text with one kind of line break, if it is text and not too long.
 fn plain_text(text: &[u8], bounds: &Bounds) -> Result<String, ReadPlanError> {
     if text.len() > bounds.max_document_bytes {
-        let message =
-            format!("the plan has {} bytes, at most {} are read", text.len(), bounds.max_document_bytes);
+        let message = format!(
+            "the plan has {} bytes, at most {} are read",
+            text.len(),
+            bounds.max_document_bytes
+        );
         return Err(ReadPlanError::at(Code::TooLarge, "", message));
     }
     let Ok(plain) = std::str::from_utf8(text) else {
@@ -80,20 +99,29 @@ fn plain_text(text: &[u8], bounds: &Bounds) -> Result<String, ReadPlanError> {
         });
     };
     let plain = plain.strip_prefix('\u{feff}').unwrap_or(plain);
-    Ok(if plain.contains('\r') { plain.replace("\r\n", "\n").replace('\r', "\n") } else { plain.to_owned() })
+    Ok(if plain.contains('\r') {
+        plain.replace("\r\n", "\n").replace('\r', "\n")
+    } else {
+        plain.to_owned()
+    })
 }
 
 fn detect(has_frontmatter: bool, keys: &[String], blocks: &Blocks<'_>) -> MarkdownForm {
     if keys.iter().any(|key| CURSOR_KEYS.contains(&key.as_str())) {
         return MarkdownForm::Cursor;
     }
-    let is_steps = |kind: &BlockKind| matches!(kind, BlockKind::Heading(2, name) if name == section::STEPS);
+    let is_steps =
+        |kind: &BlockKind| matches!(kind, BlockKind::Heading(2, name) if name == section::STEPS);
     let has_tasks = blocks.list.iter().any(|block| match &block.kind {
         BlockKind::List(items) => items.iter().any(|item| item.done.is_some()),
         BlockKind::Heading(..) | BlockKind::Fence(_) | BlockKind::Html | BlockKind::Text => false,
     });
     let has_steps = blocks.list.iter().any(|block| is_steps(&block.kind));
-    if has_frontmatter || (has_steps && !has_tasks) { MarkdownForm::Plan } else { MarkdownForm::Tasks }
+    if has_frontmatter || (has_steps && !has_tasks) {
+        MarkdownForm::Plan
+    } else {
+        MarkdownForm::Tasks
+    }
 }
 
 impl ReadPlanError {

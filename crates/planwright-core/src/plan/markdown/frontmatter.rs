@@ -25,21 +25,35 @@ pub(super) fn split(text: &str) -> Result<Split<'_>, ReadPlanError> {
     let is_mark = |line: &str| line.trim_end() == "---";
     let mut lines = text.split_inclusive('\n');
     if !lines.next().is_some_and(is_mark) {
-        return Ok(Split { yaml: None, body: text, body_line: 1 });
+        return Ok(Split {
+            yaml: None,
+            body: text,
+            body_line: 1,
+        });
     }
     let start = text.find('\n').map_or(text.len(), |at| at + 1);
     let mut end = start;
     for (index, line) in lines.enumerate() {
         if is_mark(line) {
             let body = &text[end + line.len()..];
-            return Ok(Split { yaml: Some(&text[start..end]), body, body_line: index + 3 });
+            return Ok(Split {
+                yaml: Some(&text[start..end]),
+                body,
+                body_line: index + 3,
+            });
         }
         end += line.len();
     }
-    Err(refuse(1, 1, "the frontmatter is never closed".to_owned(), "end it with a line `---`"))
+    Err(refuse(
+        1,
+        1,
+        "the frontmatter is never closed".to_owned(),
+        "end it with a line `---`",
+    ))
 }
 
-/// The keys that are known. What the journal says (status, times) is not read: it is not the file's to say.
+/// The keys that are known. What the journal says (status, times) is not read: it is not the file's
+/// to say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Frontmatter {
@@ -92,15 +106,24 @@ pub(super) fn keys(yaml: &str, bounds: &Bounds) -> Result<Vec<String>, ReadPlanE
 
 /// Refuses keys that nothing is done with: what they say would be lost.
 pub(super) fn check_keys(yaml: &str, keys: &[String]) -> Result<(), ReadPlanError> {
-    let Some(unknown) = keys.iter().find(|key| !PLAN_KEYS.contains(&key.as_str())) else { return Ok(()) };
-    let line = yaml.lines().position(|line| line.trim_start().starts_with(unknown.as_str()));
+    let Some(unknown) = keys.iter().find(|key| !PLAN_KEYS.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let line = yaml
+        .lines()
+        .position(|line| line.trim_start().starts_with(unknown.as_str()));
     let near = nearest(unknown, PLAN_KEYS.iter().map(|&key| key.to_owned()));
     let suggestion = match near.first() {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the keys known here are {}", PLAN_KEYS.join(", ")),
     };
     let message = format!("the key `{unknown}` is unknown");
-    Err(refuse(line.unwrap_or_default() + 2, 1, message, &suggestion))
+    Err(refuse(
+        line.unwrap_or_default() + 2,
+        1,
+        message,
+        &suggestion,
+    ))
 }
 
 /// Reads the keys that are known.
@@ -129,7 +152,9 @@ fn parse<T: DeserializeOwned>(yaml: &str, bounds: &Bounds) -> Result<T, ReadPlan
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
-        let place = error.location().map_or((1, 1), |place| (place.line(), place.column()));
+        let place = error
+            .location()
+            .map_or((1, 1), |place| (place.line(), place.column()));
         let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let message = error.without_snippet().to_string();
         let message = message.lines().next().unwrap_or_default().to_owned();
@@ -145,7 +170,12 @@ fn parse<T: DeserializeOwned>(yaml: &str, bounds: &Bounds) -> Result<T, ReadPlan
 
 fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> ReadPlanError {
     let place = Place::Text { line, column };
-    ReadPlanError { code: Code::Syntax, place, message, suggestion: Some(suggestion.to_owned()) }
+    ReadPlanError {
+        code: Code::Syntax,
+        place,
+        message,
+        suggestion: Some(suggestion.to_owned()),
+    }
 }
 
 /// A YAML scalar in double quotes, whatever is in it.

@@ -24,11 +24,27 @@ pub(super) fn read_plan(
     blocks: &Blocks<'_>,
     bounds: &Bounds,
 ) -> Result<Reading, ReadPlanError> {
-    let mut file =
-        PlanFile { blocks, plan: Map::new(), places: Vec::new(), notices: Vec::new(), in_order: Vec::new() };
-    let Frontmatter { id, title, planner_model, tools_required, executor_model, .. } = frontmatter;
-    let texts =
-        [("id", id), ("title", title), ("plannerModel", planner_model), ("executorModel", executor_model)];
+    let mut file = PlanFile {
+        blocks,
+        plan: Map::new(),
+        places: Vec::new(),
+        notices: Vec::new(),
+        in_order: Vec::new(),
+    };
+    let Frontmatter {
+        id,
+        title,
+        planner_model,
+        tools_required,
+        executor_model,
+        ..
+    } = frontmatter;
+    let texts = [
+        ("id", id),
+        ("title", title),
+        ("plannerModel", planner_model),
+        ("executorModel", executor_model),
+    ];
     for (key, value) in texts {
         if let Some(value) = value {
             file.put(key, value.into(), 2)?;
@@ -46,12 +62,17 @@ pub(super) fn read_plan(
     for index in &file.in_order {
         wait_for_the_one_before(&mut document, *index);
     }
-    Ok(Reading { document, notices: file.notices })
+    Ok(Reading {
+        document,
+        notices: file.notices,
+    })
 }
 
 /// A list is written in the order things are done in.
 pub(super) fn wait_for_the_one_before(document: &mut Document, index: usize) {
-    let before = index.checked_sub(1).and_then(|before| document.steps[before].id.clone());
+    let before = index
+        .checked_sub(1)
+        .and_then(|before| document.steps[before].id.clone());
     document.steps[index].depends_on.extend(before);
 }
 
@@ -68,7 +89,11 @@ struct PlanFile<'a> {
 impl PlanFile<'_> {
     fn put(&mut self, key: &str, value: Value, line: usize) -> Result<(), ReadPlanError> {
         if self.plan.contains_key(key) {
-            return Err(refuse(line, format!("the plan's `{key}` is given twice"), "leave one of them out"));
+            return Err(refuse(
+                line,
+                format!("the plan's `{key}` is given twice"),
+                "leave one of them out",
+            ));
         }
         self.places.push((format!("/{key}"), line));
         self.plan.insert(key.to_owned(), value);
@@ -79,10 +104,16 @@ impl PlanFile<'_> {
         let pointer = format!("/context/{key}");
         let context = self.plan.entry("context").or_insert_with(|| json!({}));
         let Value::Object(context) = context else {
-            return Err(refuse(line, "the `context` in the settings is not an object", "write `{…}`"));
+            return Err(refuse(
+                line,
+                "the `context` in the settings is not an object",
+                "write `{…}`",
+            ));
         };
         match (context.get_mut(key), value) {
-            (Some(Value::Object(known)), Value::Object(more)) if key == "stored" => known.extend(more),
+            (Some(Value::Object(known)), Value::Object(more)) if key == "stored" => {
+                known.extend(more);
+            }
             (Some(_), _) => {
                 return Err(refuse(
                     line,
@@ -99,8 +130,9 @@ impl PlanFile<'_> {
     }
 
     fn edited(&mut self, name: &str) {
-        self.notices
-            .push(format!("`{name}` was edited: an exact text below it no longer fits and was left out"));
+        self.notices.push(format!(
+            "`{name}` was edited: an exact text below it no longer fits and was left out"
+        ));
     }
 
     fn section(&mut self, section: &Section<'_>) -> Result<(), ReadPlanError> {
@@ -138,11 +170,16 @@ impl PlanFile<'_> {
             // What was decided is the journal's to say.
             (_, section::REJECTIONS) => Ok(()),
             (_, unknown) => {
-                let known = "Goal, Steps, Settings, Success Criteria, Context, Risks and Rejections";
+                let known =
+                    "Goal, Steps, Settings, Success Criteria, Context, Risks and Rejections";
                 let hint = format!(
                     "the sections of a plan are {known}; write `\\##` if it belongs to the text above"
                 );
-                Err(refuse(line, format!("the section `{unknown}` is unknown"), hint))
+                Err(refuse(
+                    line,
+                    format!("the section `{unknown}` is unknown"),
+                    hint,
+                ))
             }
         }
     }
@@ -197,7 +234,11 @@ impl PlanFile<'_> {
                 }
                 Ok(())
             }
-            Some((_, line)) => Err(refuse(line, "the settings are not a JSON object", "write `{…}`")),
+            Some((_, line)) => Err(refuse(
+                line,
+                "the settings are not a JSON object",
+                "write `{…}`",
+            )),
             None => Ok(()),
         }
     }
@@ -213,10 +254,18 @@ impl PlanFile<'_> {
                 // A block that is not indented far enough still belongs to the step above it.
                 BlockKind::Fence(fence) => match found.last_mut() {
                     Some((_, block @ None)) => *block = Some(fence),
-                    _ => return Err(unexpected(line, "a block of JSON stands below its step, one for each")),
+                    _ => {
+                        return Err(unexpected(
+                            line,
+                            "a block of JSON stands below its step, one for each",
+                        ));
+                    }
                 },
                 BlockKind::Heading(..) | BlockKind::Html | BlockKind::Text => {
-                    return Err(unexpected(line, "a step is an item of a list: `1. What to do (tool)`"));
+                    return Err(unexpected(
+                        line,
+                        "a step is an item of a list: `1. What to do (tool)`",
+                    ));
                 }
             }
         }
@@ -242,11 +291,15 @@ impl PlanFile<'_> {
     ) -> Result<Option<Value>, ReadPlanError> {
         let line = self.blocks.line(item.start);
         if let Some(second) = item.fences.get(1) {
-            return Err(unexpected(self.blocks.line(second.start), "a step has one block of JSON"));
+            return Err(unexpected(
+                self.blocks.line(second.start),
+                "a step has one block of JSON",
+            ));
         }
         let Some(fence) = fence else {
             if item.done == Some(true) {
-                self.notices.push(format!("line {line}: the step is done, so it was left out"));
+                self.notices
+                    .push(format!("line {line}: the step is done, so it was left out"));
                 return Ok(None);
             }
             self.in_order.push(index);
@@ -255,8 +308,11 @@ impl PlanFile<'_> {
             return Ok(Some(step.into()));
         };
         let at = self.blocks.line(fence.start);
-        if let Some(below) =
-            item.children.first().map(|child| child.start).or_else(|| item.rest.first().map(|rest| rest.0))
+        if let Some(below) = item
+            .children
+            .first()
+            .map(|child| child.start)
+            .or_else(|| item.rest.first().map(|rest| rest.0))
         {
             let hint = "a step with a block has no other text below its line";
             return Err(unexpected(self.blocks.line(below), hint));
@@ -269,7 +325,11 @@ impl PlanFile<'_> {
             ));
         }
         let Value::Object(block) = read_fence(fence, at)? else {
-            return Err(refuse(at, "the block of a step is not a JSON object", "write `{…}`"));
+            return Err(refuse(
+                at,
+                "the block of a step is not a JSON object",
+                "write `{…}`",
+            ));
         };
         let read = read_step(&item.text, Some(block));
         for key in read.contradicted {
@@ -282,18 +342,37 @@ impl PlanFile<'_> {
 
     /// Turns a place in the JSON into the line it was written in.
     fn locate(&self, error: ReadPlanError) -> ReadPlanError {
-        let Place::Pointer(pointer) = &error.place else { return error };
-        let is_within = |(place, _): &&(String, usize)| {
-            pointer.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let Place::Pointer(pointer) = &error.place else {
+            return error;
         };
-        let nearest = self.places.iter().filter(is_within).max_by_key(|(place, _)| place.len());
+        let is_within = |(place, _): &&(String, usize)| {
+            pointer
+                .strip_prefix(place.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let nearest = self
+            .places
+            .iter()
+            .filter(is_within)
+            .max_by_key(|(place, _)| place.len());
         let Some((_, line)) = nearest else {
-            return ReadPlanError { place: Place::Text { line: 1, column: 1 }, ..error };
+            return ReadPlanError {
+                place: Place::Text { line: 1, column: 1 },
+                ..error
+            };
         };
         let message = format!("{} ({pointer})", error.message);
         let hint = || "`planwright schema` describes what can stand there".to_owned();
         let suggestion = Some(error.suggestion.unwrap_or_else(hint));
-        ReadPlanError { code: error.code, place: Place::Text { line: *line, column: 1 }, message, suggestion }
+        ReadPlanError {
+            code: error.code,
+            place: Place::Text {
+                line: *line,
+                column: 1,
+            },
+            message,
+            suggestion,
+        }
     }
 }
 
@@ -301,11 +380,14 @@ impl PlanFile<'_> {
 pub(super) fn add_details(step: &mut Map<String, Value>, item: &Item, blocks: &Blocks<'_>) {
     let mut parts: Vec<usize> = item.rest.iter().map(|(start, _)| *start).collect();
     parts.extend(item.children.first().map(|child| child.start));
-    let Some(first) = parts.into_iter().min() else { return };
+    let Some(first) = parts.into_iter().min() else {
+        return;
+    };
     let details = read_prose(&blocks.source[first..item.end.max(first)]);
     let lines: Vec<&str> = details.lines().map(str::trim).collect();
-    if let Some(Value::String(instruction)) =
-        step.get_mut("agent").and_then(|agent| agent.get_mut("instruction"))
+    if let Some(Value::String(instruction)) = step
+        .get_mut("agent")
+        .and_then(|agent| agent.get_mut("instruction"))
     {
         instruction.push('\n');
         instruction.push_str(lines.join("\n").trim());

@@ -25,9 +25,12 @@ pub(super) fn sections<'a>(blocks: &'a Blocks<'_>) -> Vec<Section<'a>> {
     let mut starts = vec![(0, String::new(), 2, 0..0)];
     let mut in_context = false;
     for (index, block) in blocks.list.iter().enumerate() {
-        let BlockKind::Heading(level, raw) = &block.kind else { continue };
+        let BlockKind::Heading(level, raw) = &block.kind else {
+            continue;
+        };
         let name = unescape(raw);
-        let is_part = *level == 3 && in_context && [TOOL_OUTPUTS, NOTES, ARTIFACTS].contains(&name.as_str());
+        let is_part =
+            *level == 3 && in_context && [TOOL_OUTPUTS, NOTES, ARTIFACTS].contains(&name.as_str());
         if *level <= 2 {
             in_context = name == CONTEXT;
         }
@@ -55,18 +58,25 @@ impl Section<'_> {
     /// The text of the section, and whether it was edited so that its exact form no longer counts.
     pub(super) fn prose(&self, blocks: &Blocks<'_>) -> Result<Exactly<String>, ReadPlanError> {
         self.check_closed(blocks)?;
-        let exact = self.blocks.iter().rev().find_map(|block| match &block.kind {
-            BlockKind::Fence(fence) if is_exact(fence) => Some(fence),
-            BlockKind::Heading(..)
-            | BlockKind::Fence(_)
-            | BlockKind::List(_)
-            | BlockKind::Html
-            | BlockKind::Text => None,
-        });
+        let exact = self
+            .blocks
+            .iter()
+            .rev()
+            .find_map(|block| match &block.kind {
+                BlockKind::Fence(fence) if is_exact(fence) => Some(fence),
+                BlockKind::Heading(..)
+                | BlockKind::Fence(_)
+                | BlockKind::List(_)
+                | BlockKind::Html
+                | BlockKind::Text => None,
+            });
         let end = exact.map_or(self.range.end, |fence| fence.start);
         let prose = read_prose(&blocks.source[self.range.start..end]);
         if let Some(fence) = exact
-            && let Some(after) = self.blocks.iter().find(|block| block.range.start > fence.start)
+            && let Some(after) = self
+                .blocks
+                .iter()
+                .find(|block| block.range.start > fence.start)
         {
             return Err(unexpected(
                 blocks.line(after.range.start),
@@ -94,7 +104,9 @@ impl Section<'_> {
                     ));
                 }
                 BlockKind::Html
-                    if blocks.source[block.range.clone()].lines().any(|line| line.starts_with("## ")) =>
+                    if blocks.source[block.range.clone()]
+                        .lines()
+                        .any(|line| line.starts_with("## ")) =>
                 {
                     return Err(refuse(
                         line,
@@ -131,8 +143,13 @@ impl Section<'_> {
                         }
                     }
                 }
-                BlockKind::Fence(fence) if is_exact(fence) && exact.is_none() => exact = Some((fence, line)),
-                BlockKind::Heading(..) | BlockKind::Fence(_) | BlockKind::Html | BlockKind::Text => {
+                BlockKind::Fence(fence) if is_exact(fence) && exact.is_none() => {
+                    exact = Some((fence, line));
+                }
+                BlockKind::Heading(..)
+                | BlockKind::Fence(_)
+                | BlockKind::Html
+                | BlockKind::Text => {
                     let what = format!("`{}` is a list: begin the line with `- `", self.name);
                     return Err(unexpected(line, &what));
                 }
@@ -142,7 +159,10 @@ impl Section<'_> {
     }
 
     /// The one block of JSON of the section, and its line.
-    pub(super) fn json(&self, blocks: &Blocks<'_>) -> Result<Option<(Value, usize)>, ReadPlanError> {
+    pub(super) fn json(
+        &self,
+        blocks: &Blocks<'_>,
+    ) -> Result<Option<(Value, usize)>, ReadPlanError> {
         let mut found: Option<(&Fence, usize)> = None;
         for block in self.blocks {
             let line = blocks.line(block.range.start);
@@ -153,12 +173,17 @@ impl Section<'_> {
                 | BlockKind::List(_)
                 | BlockKind::Html
                 | BlockKind::Text => {
-                    let what = format!("`{}` is one block of JSON between ```json and ```", self.name);
+                    let what = format!(
+                        "`{}` is one block of JSON between ```json and ```",
+                        self.name
+                    );
                     return Err(unexpected(line, &what));
                 }
             }
         }
-        found.map(|(fence, line)| Ok((read_fence(fence, line)?, line))).transpose()
+        found
+            .map(|(fence, line)| Ok((read_fence(fence, line)?, line)))
+            .transpose()
     }
 }
 
@@ -177,7 +202,10 @@ fn check_plain(item: &Item, blocks: &Blocks<'_>) -> Result<(), ReadPlanError> {
     let rest = item.rest.first().map(|(start, _)| *start);
     match fence.or(child).or(rest) {
         None => Ok(()),
-        Some(start) => Err(unexpected(blocks.line(start), "an item of this list is one paragraph")),
+        Some(start) => Err(unexpected(
+            blocks.line(start),
+            "an item of this list is one paragraph",
+        )),
     }
 }
 

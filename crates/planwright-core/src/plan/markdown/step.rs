@@ -1,7 +1,8 @@
 //! A step as a line and a block: `1. Title (tool)`, and JSON with the rest.
 //!
-//! The line says the title and what is done: the tool, `tool: operation` of an agent, or the kind of action. The block
-//! holds what the line does not say. A line without a block is an instruction for an agent.
+//! The line says the title and what is done: the tool, `tool: operation` of an agent, or the kind
+//! of action. The block holds what the line does not say. A line without a block is an instruction
+//! for an agent.
 
 use super::text::{escape_label, escape_line, read_line, shown_line, unescape};
 use crate::plan::{Action, Step};
@@ -21,11 +22,16 @@ pub(super) fn write_step(step: &Step) -> Written {
     let title = step.title.as_deref().map(escape_line).unwrap_or_default();
     let label = escape_label(&label(step));
     let line = format!("{title} ({label})").trim_start().to_owned();
-    let Value::Object(whole) = json!(step) else { unreachable!("a step is an object") };
+    let Value::Object(whole) = json!(step) else {
+        unreachable!("a step is an object")
+    };
     let block = without_what_the_line_says(whole.clone());
     // What the line cannot say, such as a title with a line break, stays in the block.
     let is_enough = read_step(&line, Some(block.clone())).value == whole;
-    Written { line, block: if is_enough { block } else { whole } }
+    Written {
+        line,
+        block: if is_enough { block } else { whole },
+    }
 }
 
 /// What stands in parentheses at the end of the line.
@@ -66,10 +72,22 @@ pub(super) struct Read {
 
 /// What a line and its block say together.
 pub(super) fn read_step(raw: &str, block: Option<Object>) -> Read {
-    let Some(value) = block else { return Read { value: instruction(raw), contradicted: Vec::new() } };
-    let mut read = Read { value, contradicted: Vec::new() };
+    let Some(value) = block else {
+        return Read {
+            value: instruction(raw),
+            contradicted: Vec::new(),
+        };
+    };
+    let mut read = Read {
+        value,
+        contradicted: Vec::new(),
+    };
     let (title, label) = split_label(raw);
-    let title = if read.takes_label(label.as_deref()) { title } else { read_line(raw) };
+    let title = if read.takes_label(label.as_deref()) {
+        title
+    } else {
+        read_line(raw)
+    };
     read.take_title(&title);
     read.take_label(&title, label.as_deref());
     read
@@ -78,7 +96,9 @@ pub(super) fn read_step(raw: &str, block: Option<Object>) -> Read {
 impl Read {
     /// Whether what stands in parentheses is the action, or the end of the title.
     fn takes_label(&self, label: Option<&str>) -> bool {
-        let kind = ["think", "input", "plan"].into_iter().find(|kind| self.value.contains_key(*kind));
+        let kind = ["think", "input", "plan"]
+            .into_iter()
+            .find(|kind| self.value.contains_key(*kind));
         match kind {
             Some(kind) if !self.value.contains_key("tool") => label == Some(kind),
             _ => label.is_some(),
@@ -108,14 +128,19 @@ impl Read {
             }
         } else if self.value.contains_key("agent") {
             self.complete_agent(title, label);
-        } else if !["think", "input", "plan"].iter().any(|kind| self.value.contains_key(*kind)) {
+        } else if !["think", "input", "plan"]
+            .iter()
+            .any(|kind| self.value.contains_key(*kind))
+        {
             self.take_action(title, label);
         }
     }
 
     /// A block without an action: the line says it all.
     fn take_action(&mut self, title: &str, label: Option<&str>) {
-        let Some(label) = label.filter(|label| *label != "?") else { return };
+        let Some(label) = label.filter(|label| *label != "?") else {
+            return;
+        };
         if !self.value.contains_key("args") && (label == "agent" || operation(label).is_some()) {
             self.value.insert("agent".to_owned(), json!({}));
             self.complete_agent(title, Some(label));
@@ -124,14 +149,22 @@ impl Read {
         }
     }
 
-    /// The title is the instruction, and the parentheses name the tool, unless the block says otherwise.
+    /// The title is the instruction, and the parentheses name the tool, unless the block says
+    /// otherwise.
     fn complete_agent(&mut self, title: &str, label: Option<&str>) {
         let exact_title = self.value.get("title").cloned();
-        let Some(Value::Object(agent)) = self.value.get_mut("agent") else { return };
+        let Some(Value::Object(agent)) = self.value.get_mut("agent") else {
+            return;
+        };
         if !agent.contains_key("instruction") {
-            agent.insert("instruction".to_owned(), exact_title.unwrap_or_else(|| title.into()));
+            agent.insert(
+                "instruction".to_owned(),
+                exact_title.unwrap_or_else(|| title.into()),
+            );
         }
-        let Some((tool, operation)) = label.and_then(operation) else { return };
+        let Some((tool, operation)) = label.and_then(operation) else {
+            return;
+        };
         let said = |key: &str| agent.get(key).and_then(Value::as_str).map(str::to_owned);
         let before = said("tool").zip(said("operation"));
         if before.as_ref().is_some_and(|(tool, operation)| {
@@ -147,7 +180,8 @@ impl Read {
     }
 }
 
-/// A line without a block. The list it stands in says the order, so its id and what it waits for come later.
+/// A line without a block. The list it stands in says the order, so its id and what it waits for
+/// come later.
 fn instruction(raw: &str) -> Object {
     let (title, label) = split_label(raw);
     let named = label.as_deref().and_then(operation);
@@ -169,7 +203,8 @@ fn instruction(raw: &str) -> Object {
     step
 }
 
-/// `tool: operation`. A tool's name has no spaces, so that `(see: the other page)` is one and `(as I said: no)` is not.
+/// `tool: operation`. A tool's name has no spaces, so that `(see: the other page)` is one and `(as
+/// I said: no)` is not.
 fn operation(label: &str) -> Option<(&str, &str)> {
     let (tool, operation) = label.split_once(": ")?;
     let is_name = !tool.is_empty() && !tool.contains(char::is_whitespace);
@@ -181,13 +216,19 @@ fn split_label(raw: &str) -> (String, Option<String>) {
     let raw = raw.trim_end();
     let whole = || (read_line(raw), None);
     let unescaped = |at: usize| {
-        let backslashes = raw[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+        let backslashes = raw[..at]
+            .bytes()
+            .rev()
+            .take_while(|byte| *byte == b'\\')
+            .count();
         backslashes % 2 == 0
     };
     if !raw.ends_with(')') || !unescaped(raw.len() - 1) {
         return whole();
     }
-    let Some((open, _)) = raw.match_indices('(').rev().find(|(at, _)| unescaped(*at)) else { return whole() };
+    let Some((open, _)) = raw.match_indices('(').rev().find(|(at, _)| unescaped(*at)) else {
+        return whole();
+    };
     let before = &raw[..open];
     if !before.is_empty() && !before.ends_with(char::is_whitespace) {
         return whole();
@@ -214,16 +255,26 @@ mod tests {
 
     #[test]
     fn the_line_says_the_title_and_the_tool() {
-        let (line, block) = written(json!({"id": "a", "title": "Look (twice)", "tool": "local.list_dir"}));
-        assert_eq!((line.as_str(), block), ("Look (twice) (local.list_dir)", json!({"id": "a"})));
+        let (line, block) =
+            written(json!({"id": "a", "title": "Look (twice)", "tool": "local.list_dir"}));
+        assert_eq!(
+            (line.as_str(), block),
+            ("Look (twice) (local.list_dir)", json!({"id": "a"}))
+        );
     }
 
     #[test]
     fn an_agents_line_says_its_tool_and_its_operation() {
         let agent = json!({"instruction": "Fetch it", "tool": "odoo-toolbox", "operation": "read"});
         let (line, block) = written(json!({"id": "1", "title": "Fetch it", "agent": agent}));
-        assert_eq!((line.as_str(), block), ("Fetch it (odoo-toolbox: read)", json!({"id": "1"})));
-        assert_eq!(Value::Object(read_step(&line, None).value), json!({"title": "Fetch it", "agent": agent}));
+        assert_eq!(
+            (line.as_str(), block),
+            ("Fetch it (odoo-toolbox: read)", json!({"id": "1"}))
+        );
+        assert_eq!(
+            Value::Object(read_step(&line, None).value),
+            json!({"title": "Fetch it", "agent": agent})
+        );
     }
 
     #[test]
@@ -250,7 +301,10 @@ mod tests {
         let block = json!({"id": "a", "title": "old\nname", "tool": "odd\u{200b}"});
         let block = block.as_object().cloned();
         let read = read_step("new name (local.other)", block.clone());
-        assert_eq!(Value::Object(read.value), json!({"id": "a", "title": "new name", "tool": "local.other"}));
+        assert_eq!(
+            Value::Object(read.value),
+            json!({"id": "a", "title": "new name", "tool": "local.other"})
+        );
         assert_eq!(read.contradicted, ["title", "tool"]);
         let read = read_step("old name (odd)", block);
         assert_eq!(read.value["title"], "old\nname");

@@ -1,4 +1,5 @@
-//! Lines that name parts of the context kept in files: `[notes](artifacts/notes.json) sha256:…, 61234 bytes`.
+//! Lines that name parts of the context kept in files: `[notes](artifacts/notes.json) sha256:…,
+//! 61234 bytes`.
 //!
 //! The text of an artifact cannot look like one: its brackets are escaped.
 
@@ -9,7 +10,11 @@ use crate::run::ArtifactRef;
 /// The line for a stored part. Absent if a line cannot say its name.
 pub(super) fn write_stored(name: &str, artifact: &ArtifactRef) -> Option<String> {
     let ArtifactRef { digest, bytes } = artifact;
-    let line = format!("[{}](artifacts/{}) {digest}, {bytes} bytes", escape_line(name), file_of_stored(name));
+    let line = format!(
+        "[{}](artifacts/{}) {digest}, {bytes} bytes",
+        escape_line(name),
+        file_of_stored(name)
+    );
     (read_stored(&line)? == (name.to_owned(), artifact.clone())).then_some(line)
 }
 
@@ -19,6 +24,9 @@ pub(super) fn read_stored(raw: &str) -> Option<(String, ArtifactRef)> {
     let (file, rest) = rest.split_once(") ")?;
     let (digest, bytes) = rest.strip_suffix(" bytes")?.split_once(", ")?;
     let name = unescape(name);
-    let artifact = ArtifactRef { digest: digest.parse().ok()?, bytes: bytes.parse().ok()? };
+    let artifact = ArtifactRef {
+        digest: digest.parse().ok()?,
+        bytes: bytes.parse().ok()?,
+    };
     (file == file_of_stored(&name)).then_some((name, artifact))
 }

@@ -1,7 +1,7 @@
 //! Lists of tasks: `- [ ] what to do`.
 //!
-//! Every open task is an instruction for an agent. They are done in the order of the list, the tasks within a task
-//! before it. Done ones are left out; the rest of the text becomes the notes.
+//! Every open task is an instruction for an agent. They are done in the order of the list, the
+//! tasks within a task before it. Done ones are left out; the rest of the text becomes the notes.
 
 use super::blocks::{Block, BlockKind, Blocks, Item};
 use super::frontmatter::Frontmatter;
@@ -35,8 +35,15 @@ pub(super) fn read_tasks(
         return Err(refuse(1, "there is no task and no step in it", hint));
     }
     let mut plan = json!({ "steps": tasks.steps });
-    let texts = [("id", frontmatter.id), ("title", title), ("plannerModel", frontmatter.planner_model)];
-    let more = [("executorModel", frontmatter.executor_model), ("notes", notes(&others, blocks))];
+    let texts = [
+        ("id", frontmatter.id),
+        ("title", title),
+        ("plannerModel", frontmatter.planner_model),
+    ];
+    let more = [
+        ("executorModel", frontmatter.executor_model),
+        ("notes", notes(&others, blocks)),
+    ];
     for (key, value) in texts.into_iter().chain(more) {
         match value {
             Some(value) if key == "notes" => plan["context"] = json!({ "notes": value }),
@@ -52,7 +59,10 @@ pub(super) fn read_tasks(
     for index in 0..document.steps.len() {
         wait_for_the_one_before(&mut document, index);
     }
-    Ok(Reading { document, notices: left_out(tasks.done) })
+    Ok(Reading {
+        document,
+        notices: left_out(tasks.done),
+    })
 }
 
 /// What is said about tasks that are done.
@@ -97,10 +107,17 @@ impl Tasks {
                 .iter()
                 .filter(|_| !has_tasks)
                 .map(|child| format!("- {}", read_line(&child.text)));
-            let fences = item.fences.iter().map(|fence| fence.content.trim().to_owned());
-            let parts = std::iter::once(said.clone()).chain(details).chain(plain).chain(fences);
+            let fences = item
+                .fences
+                .iter()
+                .map(|fence| fence.content.trim().to_owned());
+            let parts = std::iter::once(said.clone())
+                .chain(details)
+                .chain(plain)
+                .chain(fences);
             let instruction = parts.collect::<Vec<_>>().join("\n");
-            self.steps.push(json!({ "title": said, "agent": { "instruction": instruction } }));
+            self.steps
+                .push(json!({ "title": said, "agent": { "instruction": instruction } }));
         }
     }
 }
@@ -109,6 +126,9 @@ impl Tasks {
 fn notes(others: &[&Block], blocks: &Blocks<'_>) -> Option<String> {
     let says_something = |block: &&&Block| !matches!(block.kind, BlockKind::Heading(..));
     others.iter().find(says_something)?;
-    let texts: Vec<&str> = others.iter().map(|block| blocks.source[block.range.clone()].trim()).collect();
+    let texts: Vec<&str> = others
+        .iter()
+        .map(|block| blocks.source[block.range.clone()].trim())
+        .collect();
     Some(read_prose(&texts.join("\n\n")))
 }

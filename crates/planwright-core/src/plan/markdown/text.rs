@@ -44,7 +44,9 @@ fn escape(text: &str, is_markup_here: impl Fn(usize, char) -> bool) -> String {
         let is_markup = match c {
             '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '#' | '|' | '!' | '~' | '&' => true,
             // Within a word it is only a character.
-            '_' => ![before, after].iter().all(|side| side.is_some_and(char::is_alphanumeric)),
+            '_' => ![before, after]
+                .iter()
+                .all(|side| side.is_some_and(char::is_alphanumeric)),
             _ => is_markup_here(at, c),
         };
         if is_markup {
@@ -73,7 +75,8 @@ pub(super) fn shown_line(text: &str) -> String {
     read_line(&escape_line(text))
 }
 
-/// Several lines of text: paragraphs and lists stay readable, but no line opens a section, a fence, a rule or a tag.
+/// Several lines of text: paragraphs and lists stay readable, but no line opens a section, a fence,
+/// a rule or a tag.
 pub(super) fn escape_prose(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(escape_prose_line).collect();
     lines.join("\n")
@@ -114,9 +117,10 @@ fn opens_a_block(start: &str) -> bool {
     match characters.next() {
         Some('-' | '*' | '+') => {
             // An item of a list may stay one.
-            let is_item =
-                characters.next() == Some(' ') && characters.next().is_some_and(char::is_alphanumeric);
-            let is_emphasis = start.starts_with('*') && !start.starts_with("**") && !start.starts_with("* ");
+            let is_item = characters.next() == Some(' ')
+                && characters.next().is_some_and(char::is_alphanumeric);
+            let is_emphasis =
+                start.starts_with('*') && !start.starts_with("**") && !start.starts_with("* ");
             !is_item && !is_emphasis
         }
         Some('#' | '=' | '_' | '`' | '~' | '>' | '|' | '[' | '<' | '\\' | '&') => true,
@@ -128,8 +132,13 @@ fn opens_a_block(start: &str) -> bool {
 pub(super) fn read_prose(raw: &str) -> String {
     let lines: Vec<&str> = raw.split('\n').collect();
     let is_blank = |line: &&str| line.trim().is_empty();
-    let Some(first) = lines.iter().position(|line| !is_blank(line)) else { return String::new() };
-    let last = lines.iter().rposition(|line| !is_blank(line)).expect("one line is not empty");
+    let Some(first) = lines.iter().position(|line| !is_blank(line)) else {
+        return String::new();
+    };
+    let last = lines
+        .iter()
+        .rposition(|line| !is_blank(line))
+        .expect("one line is not empty");
     unescape(&lines[first..=last].join("\n"))
 }
 
@@ -144,7 +153,12 @@ mod tests {
 
     #[test]
     fn ordinary_lines_look_ordinary() {
-        for plain in ["Fetch invoice 2024-0847 (urgent)", "list_dir of a.b: ok?", "50 % of 3.5", "a - b"] {
+        for plain in [
+            "Fetch invoice 2024-0847 (urgent)",
+            "list_dir of a.b: ok?",
+            "50 % of 3.5",
+            "a - b",
+        ] {
             assert_eq!(escape_line(plain), plain);
             assert_eq!(shown_line(plain), plain);
         }
@@ -152,9 +166,10 @@ mod tests {
 
     #[test]
     fn lines_that_would_be_markup_read_back() {
-        for odd in
-            ["# x", "- x", "1. x", "12) x", "[ ] x", "a*b*", "_x_", "`x`", "<b>", "\\", "\\\\*", "=", "&amp;"]
-        {
+        for odd in [
+            "# x", "- x", "1. x", "12) x", "[ ] x", "a*b*", "_x_", "`x`", "<b>", "\\", "\\\\*",
+            "=", "&amp;",
+        ] {
             assert_eq!(shown_line(odd), odd, "{}", escape_line(odd));
         }
     }
@@ -168,9 +183,12 @@ mod tests {
 
     #[test]
     fn prose_opens_nothing_and_reads_back() {
-        let text =
-            "## x\n---\na\n-\n=\n```\n~~~\n> q\n<!--\n[a]: b\n***\n- - -\n\\#\n[x](y) ![z]\n_ _ _\n**b**";
+        let text = "## x\n---\na\n-\n=\n```\n~~~\n> q\n<!--\n[a]: b\n***\n- - -\n\\#\n[x](y) ![z]\n_ _ _\n**b**";
         assert_eq!(shown_prose(text), text);
-        assert!(escape_prose(text).lines().all(|line| line == "a" || line.starts_with('\\')));
+        assert!(
+            escape_prose(text)
+                .lines()
+                .all(|line| line == "a" || line.starts_with('\\'))
+        );
     }
 }

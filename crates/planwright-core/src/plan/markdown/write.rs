@@ -1,7 +1,8 @@
 //! Writes a plan as Markdown.
 //!
-//! Everything in it was written by somebody else. Scalars of the frontmatter are always quoted, prose is escaped so
-//! that it cannot open a section or a tag, and fences are longer than anything inside them.
+//! Everything in it was written by somebody else. Scalars of the frontmatter are always quoted,
+//! prose is escaped so that it cannot open a section or a tag, and fences are longer than anything
+//! inside them.
 
 use super::exact::{write_exact_items, write_list, write_prose};
 use super::fence::write_fence;
@@ -51,7 +52,12 @@ pub fn to_markdown(document: &Document, meta: &MarkdownMeta) -> String {
         heading(&mut page, "##", section::SETTINGS);
         write_fence(&mut page, &settings, "json", "");
     }
-    list(&mut page, "##", section::SUCCESS_CRITERIA, &document.success_criteria);
+    list(
+        &mut page,
+        "##",
+        section::SUCCESS_CRITERIA,
+        &document.success_criteria,
+    );
     context(&mut page, document);
     list(&mut page, "##", section::RISKS, &document.risks);
     rejections(&mut page, &meta.rejections);
@@ -109,7 +115,10 @@ fn tools(tools: &[String]) -> String {
     if tools.is_empty() {
         return "[]".to_owned();
     }
-    tools.iter().map(|tool| format!("\n  - {}", quoted(tool))).collect()
+    tools
+        .iter()
+        .map(|tool| format!("\n  - {}", quoted(tool)))
+        .collect()
 }
 
 fn steps(page: &mut String, document: &Document) {
@@ -125,7 +134,9 @@ fn steps(page: &mut String, document: &Document) {
 
 /// The fields that have no place of their own.
 fn settings(document: &Document) -> Map<String, Value> {
-    let Value::Object(mut settings) = json!(document) else { unreachable!("a document is an object") };
+    let Value::Object(mut settings) = json!(document) else {
+        unreachable!("a document is an object")
+    };
     let own_place = [
         "id",
         "title",
@@ -163,8 +174,11 @@ fn settings(document: &Document) -> Map<String, Value> {
 
 fn context(page: &mut String, document: &Document) {
     let context = &document.context;
-    let stored: Vec<String> =
-        context.stored.iter().filter_map(|(name, artifact)| write_stored(name, artifact)).collect();
+    let stored: Vec<String> = context
+        .stored
+        .iter()
+        .filter_map(|(name, artifact)| write_stored(name, artifact))
+        .collect();
     let has_artifacts = !context.artifacts.is_empty() || !stored.is_empty();
     if context.tool_outputs.is_empty() && context.notes.is_none() && !has_artifacts {
         return;
@@ -195,7 +209,13 @@ fn rejections(page: &mut String, rejections: &[MarkdownRejection]) {
         return;
     }
     heading(page, "##", section::REJECTIONS);
-    for MarkdownRejection { version, at, by, reason } in rejections {
+    for MarkdownRejection {
+        version,
+        at,
+        by,
+        reason,
+    } in rejections
+    {
         let line = format!("version {version}, {at}, {by}: {reason}");
         add(page, &format!("- {}", escape_line(&line)));
     }

@@ -1,8 +1,9 @@
 //! Arguments against the input schema of their tool.
 //!
-//! Arguments with references are only known when the plan runs. What is written literally is checked all the same:
-//! the schema is applied to the arguments as they stand, and what it says about a part that depends on a reference
-//! is left out. Where the tool that produces the value declares what it returns, a value of that type stands in.
+//! Arguments with references are only known when the plan runs. What is written literally is
+//! checked all the same: the schema is applied to the arguments as they stand, and what it says
+//! about a part that depends on a reference is left out. Where the tool that produces the value
+//! declares what it returns, a value of that type stands in.
 
 use super::super::compile::Compiled;
 use super::super::finding::Findings;
@@ -36,7 +37,10 @@ enum Part {
     /// A text, but not which.
     Text,
     /// A value of this type, by the word of the tool that produces it.
-    Typed { reference: String, type_name: &'static str },
+    Typed {
+        reference: String,
+        type_name: &'static str,
+    },
     /// An object or a list with such parts somewhere inside.
     Contains,
 }
@@ -46,8 +50,13 @@ impl Arguments<'_> {
         let validator = match self.tool.input_validator() {
             Ok(validator) => validator,
             Err(problem) => {
-                let message = format!("the input schema of `{}` cannot be used: {problem}", self.tool.name);
-                findings.add(Finding::new(Code::BadSchema, self.at, message).of_step(self.step.id.as_ref()));
+                let message = format!(
+                    "the input schema of `{}` cannot be used: {problem}",
+                    self.tool.name
+                );
+                findings.add(
+                    Finding::new(Code::BadSchema, self.at, message).of_step(self.step.id.as_ref()),
+                );
                 return;
             }
         };
@@ -60,10 +69,17 @@ impl Arguments<'_> {
         let mut blamed = BTreeSet::new();
         for error in validator.iter_errors(&instance).take(MAX_ERRORS) {
             let path = error.instance_path().to_string();
-            let Some(message) = self.message(&error, &path, &parts) else { continue };
+            let Some(message) = self.message(&error, &path, &parts) else {
+                continue;
+            };
             if blamed.insert((path.clone(), message.clone())) {
-                let finding = Finding::new(Code::InvalidArgs, format!("{}{path}", self.at), message);
-                findings.add(finding.of_step(self.step.id.as_ref()).suggest(self.suggestion(error.kind())));
+                let finding =
+                    Finding::new(Code::InvalidArgs, format!("{}{path}", self.at), message);
+                findings.add(
+                    finding
+                        .of_step(self.step.id.as_ref())
+                        .suggest(self.suggestion(error.kind())),
+                );
             }
         }
     }
@@ -84,19 +100,28 @@ impl Arguments<'_> {
             Some(Part::Contains) if concerns_the_container(error.kind()) => {
                 Some(error.masked_with("the value").to_string())
             }
-            Some(Part::Text) if is_type => {
-                Some(format!("text with references in it is a string, but {}", expected(error.kind())))
-            }
-            Some(Part::Typed { reference, type_name }) if is_type => {
-                Some(format!("`${{{reference}}}` is of type {type_name}, but {}", expected(error.kind())))
-            }
+            Some(Part::Text) if is_type => Some(format!(
+                "text with references in it is a string, but {}",
+                expected(error.kind())
+            )),
+            Some(Part::Typed {
+                reference,
+                type_name,
+            }) if is_type => Some(format!(
+                "`${{{reference}}}` is of type {type_name}, but {}",
+                expected(error.kind())
+            )),
             Some(Part::Unknown | Part::Text | Part::Typed { .. } | Part::Contains) => None,
         }
     }
 
     fn template(&self) -> Option<&Template> {
         let templates = self.compiled.templates.get(&self.ix)?;
-        if self.at.ends_with("/undo/args") { templates.undo.as_ref() } else { templates.args.as_ref() }
+        if self.at.ends_with("/undo/args") {
+            templates.undo.as_ref()
+        } else {
+            templates.args.as_ref()
+        }
     }
 
     /// A value of the arguments' shape; `parts` notes what in it is not literal.
@@ -116,7 +141,13 @@ impl Arguments<'_> {
             Template::Reference(reference) => match self.declared_type(reference, tools) {
                 Some((type_name, sample)) => {
                     let reference = reference.source.to_string();
-                    parts.insert(path, Part::Typed { reference, type_name });
+                    parts.insert(
+                        path,
+                        Part::Typed {
+                            reference,
+                            type_name,
+                        },
+                    );
                     sample
                 }
                 None => {
@@ -125,7 +156,8 @@ impl Arguments<'_> {
                 }
             },
             Template::List(list) => {
-                let inside = |(i, element)| self.stand_in(element, format!("{path}/{i}"), parts, tools);
+                let inside =
+                    |(i, element)| self.stand_in(element, format!("{path}/{i}"), parts, tools);
                 let list = list.iter().enumerate().map(inside).collect();
                 parts.insert(path, Part::Contains);
                 Value::Array(list)
@@ -143,11 +175,18 @@ impl Arguments<'_> {
     }
 
     /// The type of what a reference stands for, where the producer's output schema says it.
-    fn declared_type(&self, reference: &Reference, tools: &mut Tools<'_>) -> Option<(&'static str, Value)> {
+    fn declared_type(
+        &self,
+        reference: &Reference,
+        tools: &mut Tools<'_>,
+    ) -> Option<(&'static str, Value)> {
         let document = &self.compiled.document;
         let type_name = match &reference.root {
             Root::Step(ix) => {
-                let tool = tools.resolve(document.steps[ix.index()].tool.as_deref()?).as_ref().ok()?;
+                let tool = tools
+                    .resolve(document.steps[ix.index()].tool.as_deref()?)
+                    .as_ref()
+                    .ok()?;
                 type_at(tool.definition.output_schema.as_ref()?, &reference.path)?
             }
             // The value given at run time wins, but it must fit the plan's inputs all the same.
@@ -170,11 +209,16 @@ impl Arguments<'_> {
     }
 
     fn suggestion(&self, kind: &Kind) -> Option<String> {
-        let properties = self.tool.definition.input_schema.get("properties").and_then(Value::as_object)?;
+        let properties = self
+            .tool
+            .definition
+            .input_schema
+            .get("properties")
+            .and_then(Value::as_object)?;
         if let Kind::AdditionalProperties { unexpected } = kind {
-            let near = unexpected
-                .iter()
-                .flat_map(|name| super::super::nearest(name, properties.keys().cloned().collect::<Vec<_>>()));
+            let near = unexpected.iter().flat_map(|name| {
+                super::super::nearest(name, properties.keys().cloned().collect::<Vec<_>>())
+            });
             return super::super::nearest::did_you_mean(&near.take(3).collect::<Vec<_>>());
         }
         None
@@ -192,13 +236,28 @@ fn type_at(schema: &Value, path: &[PathSegment]) -> Option<String> {
             PathSegment::Field(_) | PathSegment::Index(_) => return None,
         };
     }
-    schema.get("type").and_then(Value::as_str).map(str::to_owned)
+    schema
+        .get("type")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
-/// Whether a part of a schema applies only to some values, so that a stand-in may have chosen the wrong one.
+/// Whether a part of a schema applies only to some values, so that a stand-in may have chosen the
+/// wrong one.
 fn is_conditional(schema_path: &str) -> bool {
-    let conditional = ["if", "then", "else", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"];
-    schema_path.split('/').any(|part| conditional.contains(&part))
+    let conditional = [
+        "if",
+        "then",
+        "else",
+        "anyOf",
+        "oneOf",
+        "not",
+        "dependentSchemas",
+        "dependencies",
+    ];
+    schema_path
+        .split('/')
+        .any(|part| conditional.contains(&part))
 }
 
 /// Whether an error is about an object or a list as such, whatever the values inside will be.
@@ -224,16 +283,23 @@ pub(crate) fn describe(error: &jsonschema::ValidationError<'_>) -> String {
         return message;
     }
     // The message quotes the value, which may be a whole file.
-    error.masked_with("the value").to_string().chars().take(SHOWN).collect()
+    error
+        .masked_with("the value")
+        .to_string()
+        .chars()
+        .take(SHOWN)
+        .collect()
 }
 
 fn expected(kind: &Kind) -> String {
     if let Kind::Type { kind } = kind {
         let types = match kind {
             jsonschema::error::TypeKind::Single(one) => one.to_string(),
-            jsonschema::error::TypeKind::Multiple(several) => {
-                several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
-            }
+            jsonschema::error::TypeKind::Multiple(several) => several
+                .iter()
+                .map(|one| one.to_string())
+                .collect::<Vec<_>>()
+                .join(" or "),
         };
         return format!("the tool takes {types} here");
     }

@@ -1,4 +1,5 @@
-//! `when`, `expect` and `constraints`: readable, about names that exist, and not decided from the start.
+//! `when`, `expect` and `constraints`: readable, about names that exist, and not decided from the
+//! start.
 
 use super::super::binding::is_loop_name;
 use super::super::compile::Compiled;
@@ -9,13 +10,28 @@ use super::super::nearest::{did_you_mean, nearest};
 use super::super::{Code, Finding, Step};
 
 /// The names of CEL's types, which an expression may compare with.
-const TYPES: &[&str] =
-    &["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint"];
+const TYPES: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "dyn",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "type",
+    "uint",
+];
 
 pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
     for (index, step) in compiled.document.steps.iter().enumerate() {
         let at = format!("/steps/{index}");
-        let mut checker = Checker { compiled, step, findings };
+        let mut checker = Checker {
+            compiled,
+            step,
+            findings,
+        };
         if let Some(source) = &step.when
             && let Some(condition) = checker.expression(source, format!("{at}/when"), &[])
             && condition.is_always_false()
@@ -24,7 +40,11 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
             let finding = Finding::new(Code::NeverRuns, format!("{at}/when"), message);
             findings.add(finding.of_step(step.id.as_ref()));
         }
-        let mut checker = Checker { compiled, step, findings };
+        let mut checker = Checker {
+            compiled,
+            step,
+            findings,
+        };
         if let Some(source) = &step.expect {
             checker.expression(source, format!("{at}/expect"), &["result", "args"]);
         }
@@ -57,15 +77,19 @@ impl Checker<'_> {
         };
         for name in expression.names() {
             if name == "secret" && !self.is_known(&name, given) {
-                let message = "an expression cannot look at secrets: what it decides is stored and shown";
+                let message =
+                    "an expression cannot look at secrets: what it decides is stored and shown";
                 let finding = Finding::new(Code::MisplacedSecret, pointer.clone(), message);
                 self.findings.add(finding.of_step(self.step.id.as_ref()));
             } else if !self.is_known(&name, given) {
                 let message = format!("`{name}` in the expression is no variable, result or step");
                 let known = || self.compiled.names.all(&self.compiled.by_id);
-                let suggestion = self.findings.hint(|| did_you_mean(&nearest(&name, known())));
+                let suggestion = self
+                    .findings
+                    .hint(|| did_you_mean(&nearest(&name, known())));
                 let finding = Finding::new(Code::UnresolvedName, pointer.clone(), message);
-                self.findings.add(finding.of_step(self.step.id.as_ref()).suggest(suggestion));
+                self.findings
+                    .add(finding.of_step(self.step.id.as_ref()).suggest(suggestion));
             }
         }
         Some(expression)

@@ -14,13 +14,18 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
     for (index, step) in compiled.document.steps.iter().enumerate() {
         let schemas = [
             step.input.as_deref().map(|input| ("input", &input.schema)),
-            step.think.as_deref().and_then(|think| Some(("think", think.schema.as_ref()?))),
+            step.think
+                .as_deref()
+                .and_then(|think| Some(("think", think.schema.as_ref()?))),
         ];
         for (action, schema) in schemas.into_iter().flatten() {
             if let Err(problem) = compile_schema(schema) {
                 let message = format!("the schema cannot be used: {problem}");
-                let finding =
-                    Finding::new(Code::BadSchema, format!("/steps/{index}/{action}/schema"), message);
+                let finding = Finding::new(
+                    Code::BadSchema,
+                    format!("/steps/{index}/{action}/schema"),
+                    message,
+                );
                 findings.add(finding.of_step(step.id.as_ref()));
             }
         }
@@ -28,10 +33,16 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
 }
 
 fn check_inputs(compiled: &Compiled, schema: &Value, findings: &mut Findings) {
-    // A template is checked before all of its inputs are there, and may have variables that are no inputs.
+    // A template is checked before all of its inputs are there, and may have variables that are no
+    // inputs.
     let mut lenient = schema.clone();
     if let Some(object) = lenient.as_object_mut() {
-        for key in ["required", "minProperties", "additionalProperties", "unevaluatedProperties"] {
+        for key in [
+            "required",
+            "minProperties",
+            "additionalProperties",
+            "unevaluatedProperties",
+        ] {
             object.remove(key);
         }
     }
@@ -62,7 +73,11 @@ fn check_inputs(compiled: &Compiled, schema: &Value, findings: &mut Findings) {
 
 /// The required inputs that have neither a value nor a default.
 pub(crate) fn missing(schema: &Value, variables: &serde_json::Map<String, Value>) -> Vec<String> {
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let default = |name: &str| schema.get("properties")?.get(name)?.get("default");
     required
         .filter_map(Value::as_str)

@@ -1,7 +1,7 @@
 //! Everything that is wrong with a plan, at once.
 //!
-//! The structure is checked by compiling. Here is what needs more: the tools that are there, what they take, what
-//! the author promised about scope and inputs. One file per concern.
+//! The structure is checked by compiling. Here is what needs more: the tools that are there, what
+//! they take, what the author promised about scope and inputs. One file per concern.
 
 mod arguments;
 mod expressions;
@@ -23,8 +23,8 @@ pub(crate) use tools::{ToolNames, bare as bare_name};
 /// What validation found, and the plan if it can be kept.
 #[derive(Debug)]
 pub struct Validated {
-    /// The plan, unless a finding [blocks the import](Code::blocks_import). It may still have errors that keep it
-    /// from running.
+    /// The plan, unless a finding [blocks the import](Code::blocks_import). It may still have
+    /// errors that keep it from running.
     pub plan: Option<Plan>,
     /// Errors first.
     pub findings: Vec<Finding>,
@@ -56,7 +56,10 @@ impl subplans::Walk<'_> {
     fn validate(&mut self, document: Document) -> Validated {
         let mut findings = Findings::default();
         let Some(compiled) = compile(document, self.bounds, &mut findings) else {
-            return Validated { plan: None, findings: findings.into_vec() };
+            return Validated {
+                plan: None,
+                findings: findings.into_vec(),
+            };
         };
         tools::check(&compiled, self.catalog, &mut findings);
         expressions::check(&compiled, &mut findings);
@@ -64,16 +67,24 @@ impl subplans::Walk<'_> {
         limits::check(&compiled, &mut findings);
         unused_results(&compiled, &mut findings);
         let subplans = self.check(&compiled, &mut findings);
-        let plan = if findings.blocked() { None } else { compiled.into_plan(self.bounds) };
+        let plan = if findings.blocked() {
+            None
+        } else {
+            compiled.into_plan(self.bounds)
+        };
         let plan = plan.map(|mut plan| {
             plan.know_subplans(subplans);
             plan
         });
-        Validated { plan, findings: findings.into_vec() }
+        Validated {
+            plan,
+            findings: findings.into_vec(),
+        }
     }
 }
 
-/// A result name nobody uses. The last steps of a plan are left out: their values are what the plan is for.
+/// A result name nobody uses. The last steps of a plan are left out: their values are what the plan
+/// is for.
 fn unused_results(compiled: &Compiled, findings: &mut Findings) {
     let Some(graph) = &compiled.graph else { return };
     for (index, step) in compiled.document.steps.iter().enumerate() {
@@ -81,7 +92,11 @@ fn unused_results(compiled: &Compiled, findings: &mut Findings) {
         let ix = super::StepIx::new(index);
         if !compiled.used[index] && !graph.dependants(ix).is_empty() {
             let message = format!("no step uses the result `{name}`");
-            let finding = Finding::new(Code::UnusedResult, format!("/steps/{index}/result"), message);
+            let finding = Finding::new(
+                Code::UnusedResult,
+                format!("/steps/{index}/result"),
+                message,
+            );
             findings.add(finding.of_step(step.id.as_ref()));
         }
     }

@@ -1,4 +1,5 @@
-//! The plans that a plan runs: whether they are there, can run themselves, end at all, and get the inputs they take.
+//! The plans that a plan runs: whether they are there, can run themselves, end at all, and get the
+//! inputs they take.
 
 use super::super::compile::Compiled;
 use super::super::finding::Findings;
@@ -14,7 +15,8 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Goes from a plan through all that it runs. Every plan is looked at once, whatever the number of ways to it.
+/// Goes from a plan through all that it runs. Every plan is looked at once, whatever the number of
+/// ways to it.
 pub(super) struct Walk<'a> {
     pub(super) known: &'a KnownPlans,
     pub(super) catalog: &'a Catalog,
@@ -45,7 +47,14 @@ struct Problem {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(known: &'a KnownPlans, catalog: &'a Catalog, bounds: &'a Bounds) -> Self {
-        Self { known, catalog, bounds, path: Vec::new(), seen: BTreeMap::new(), heights: vec![0] }
+        Self {
+            known,
+            catalog,
+            bounds,
+            path: Vec::new(),
+            seen: BTreeMap::new(),
+            heights: vec![0],
+        }
     }
 
     pub(super) fn check(&mut self, compiled: &Compiled, findings: &mut Findings) -> Subplans {
@@ -55,32 +64,50 @@ impl<'a> Walk<'a> {
         let mut subplans = BTreeMap::new();
         for (index, step) in compiled.document.steps.iter().enumerate() {
             // What is left out runs nothing.
-            let Some(written) = step.plan.as_deref().filter(|_| !step.skip) else { continue };
+            let Some(written) = step.plan.as_deref().filter(|_| !step.skip) else {
+                continue;
+            };
             let at = format!("/steps/{index}/plan");
             match self.look(&written.id) {
-                Err(Problem { code, message, suggestion }) => {
+                Err(Problem {
+                    code,
+                    message,
+                    suggestion,
+                }) => {
                     let finding = Finding::new(code, format!("{at}/id"), message);
-                    findings.add(finding.of_step(step.id.as_ref()).suggest(Some(suggestion.to_owned())));
+                    findings.add(
+                        finding
+                            .of_step(step.id.as_ref())
+                            .suggest(Some(suggestion.to_owned())),
+                    );
                 }
-                Ok(Looked { subplan, height, error }) => {
+                Ok(Looked {
+                    subplan,
+                    height,
+                    error,
+                }) => {
                     if let Some(height_here) = self.heights.last_mut() {
                         *height_here = (*height_here).max(height);
                     }
                     if height >= KnownPlans::MAX_DEPTH {
                         let limit = KnownPlans::MAX_DEPTH;
-                        let message = format!("plans run each other more than {limit} deep from here");
+                        let message =
+                            format!("plans run each other more than {limit} deep from here");
                         let finding = Finding::new(Code::PlanCycle, format!("{at}/id"), message);
                         findings.add(finding.of_step(step.id.as_ref()));
                     }
                     if let Some(error) = error {
                         let message = format!("plan `{}` cannot run: {error}", written.id);
-                        let finding = Finding::new(Code::SubplanInvalid, format!("{at}/id"), message);
+                        let finding =
+                            Finding::new(Code::SubplanInvalid, format!("{at}/id"), message);
                         let hint = format!("planwright validate {} lists everything", written.id);
                         findings.add(finding.of_step(step.id.as_ref()).suggest(Some(hint)));
                     }
                     for finding in inputs(written, subplan.plan.document()) {
-                        let finding =
-                            Finding { pointer: format!("{at}/inputs{}", finding.pointer), ..finding };
+                        let finding = Finding {
+                            pointer: format!("{at}/inputs{}", finding.pointer),
+                            ..finding
+                        };
                         findings.add(finding.of_step(step.id.as_ref()));
                     }
                     subplans.insert(written.id.clone(), subplan);
@@ -92,11 +119,20 @@ impl<'a> Walk<'a> {
 
     fn look(&mut self, id: &PlanId) -> Result<Looked, Problem> {
         if let Some(first) = self.path.iter().position(|on_path| on_path == id) {
-            let circle = self.path[first..].iter().chain([id]).map(ToString::to_string);
-            let message =
-                format!("these plans run each other without end: {}", circle.collect::<Vec<_>>().join(" → "));
+            let circle = self.path[first..]
+                .iter()
+                .chain([id])
+                .map(ToString::to_string);
+            let message = format!(
+                "these plans run each other without end: {}",
+                circle.collect::<Vec<_>>().join(" → ")
+            );
             let suggestion = "remove one of these steps";
-            return Err(Problem { code: Code::PlanCycle, message, suggestion });
+            return Err(Problem {
+                code: Code::PlanCycle,
+                message,
+                suggestion,
+            });
         }
         if let Some(looked) = self.seen.get(id) {
             return looked.clone();
@@ -106,7 +142,11 @@ impl<'a> Walk<'a> {
             None => {
                 let message = format!("there is no plan `{id}`");
                 let suggestion = "import it first, or save it as a template";
-                Err(Problem { code: Code::UnknownPlan, message, suggestion })
+                Err(Problem {
+                    code: Code::UnknownPlan,
+                    message,
+                    suggestion,
+                })
             }
         };
         self.seen.insert(id.clone(), looked.clone());
@@ -119,12 +159,22 @@ impl<'a> Walk<'a> {
         let Validated { plan, findings } = self.validate((*known.document).clone());
         let below = self.heights.pop().unwrap_or_default();
         self.path.pop();
-        // Whoever runs the plan brings the inputs; what is wrong with those is said where they are written.
-        let errors: Vec<&Finding> =
-            findings.iter().filter(|f| f.is_error() && f.code != Code::VariableMismatch).collect();
-        if let Some(cycle) = errors.iter().find(|finding| finding.code == Code::PlanCycle) {
+        // Whoever runs the plan brings the inputs; what is wrong with those is said where they are
+        // written.
+        let errors: Vec<&Finding> = findings
+            .iter()
+            .filter(|f| f.is_error() && f.code != Code::VariableMismatch)
+            .collect();
+        if let Some(cycle) = errors
+            .iter()
+            .find(|finding| finding.code == Code::PlanCycle)
+        {
             let message = cycle.message.clone();
-            return Err(Problem { code: Code::PlanCycle, message, suggestion: "remove one of these steps" });
+            return Err(Problem {
+                code: Code::PlanCycle,
+                message,
+                suggestion: "remove one of these steps",
+            });
         }
         let error = errors.first().map(|first| match errors.len() {
             1 => first.message.clone(),
@@ -138,18 +188,36 @@ impl<'a> Walk<'a> {
                 suggestion: "import a version that can",
             });
         };
-        let subplan = Subplan { version: known.version, plan: Arc::<Plan>::new(plan) };
-        Ok(Looked { subplan, height: below + 1, error })
+        let subplan = Subplan {
+            version: known.version,
+            plan: Arc::<Plan>::new(plan),
+        };
+        Ok(Looked {
+            subplan,
+            height: below + 1,
+            error,
+        })
     }
 }
 
-/// What is wrong with the inputs as they are written. Those with references are checked when they are known.
+/// What is wrong with the inputs as they are written. Those with references are checked when they
+/// are known.
 fn inputs(written: &SubPlan, child: &Document) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        written.inputs.keys().filter_map(|name| child.unknown_input(name)).collect();
-    let Some(schema) = &child.inputs else { return findings };
+    let mut findings: Vec<Finding> = written
+        .inputs
+        .keys()
+        .filter_map(|name| child.unknown_input(name))
+        .collect();
+    let Some(schema) = &child.inputs else {
+        return findings;
+    };
     let mut given = child.variables.clone();
-    given.extend(written.inputs.iter().map(|(name, value)| (name.clone(), value.clone())));
+    given.extend(
+        written
+            .inputs
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
     for name in missing(schema, &given) {
         let message = format!("`{}` needs the input `{name}`", written.id);
         findings.push(Finding::new(Code::InvalidInputs, "", message));
@@ -168,14 +236,28 @@ fn inputs(written: &SubPlan, child: &Document) -> Vec<Finding> {
 fn misfits(schema: &Value, literal: Map<String, Value>) -> Vec<Finding> {
     let mut lenient = schema.clone();
     if let Some(object) = lenient.as_object_mut() {
-        for key in ["required", "minProperties", "additionalProperties", "unevaluatedProperties"] {
+        for key in [
+            "required",
+            "minProperties",
+            "additionalProperties",
+            "unevaluatedProperties",
+        ] {
             object.remove(key);
         }
     }
     // A schema that cannot be used is a finding of the child.
-    let Ok(validator) = compile_schema(&lenient) else { return Vec::new() };
-    let finding = |error: jsonschema::ValidationError<'_>| {
-        Finding::new(Code::InvalidInputs, error.instance_path().to_string(), describe(&error))
+    let Ok(validator) = compile_schema(&lenient) else {
+        return Vec::new();
     };
-    validator.iter_errors(&Value::Object(literal)).map(finding).collect()
+    let finding = |error: jsonschema::ValidationError<'_>| {
+        Finding::new(
+            Code::InvalidInputs,
+            error.instance_path().to_string(),
+            describe(&error),
+        )
+    };
+    validator
+        .iter_errors(&Value::Object(literal))
+        .map(finding)
+        .collect()
 }

@@ -9,7 +9,8 @@ use crate::tool::{Catalog, KnownTool, ResolveToolError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Resolves each name once: the steps of a large plan use few tools, and looking for near names is slow.
+/// Resolves each name once: the steps of a large plan use few tools, and looking for near names is
+/// slow.
 pub(super) struct Tools<'a> {
     catalog: &'a Catalog,
     resolved: BTreeMap<String, Result<&'a Arc<KnownTool>, ResolveToolError>>,
@@ -18,27 +19,46 @@ pub(super) struct Tools<'a> {
 impl<'a> Tools<'a> {
     pub(super) fn resolve(&mut self, name: &str) -> &Result<&'a Arc<KnownTool>, ResolveToolError> {
         if !self.resolved.contains_key(name) {
-            self.resolved.insert(name.to_owned(), self.catalog.resolve(name));
+            self.resolved
+                .insert(name.to_owned(), self.catalog.resolve(name));
         }
         &self.resolved[name]
     }
 }
 
 pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findings) {
-    let mut tools = Tools { catalog, resolved: BTreeMap::new() };
-    let scope: ToolNames<'_> = compiled.document.tools_required.iter().map(String::as_str).collect();
+    let mut tools = Tools {
+        catalog,
+        resolved: BTreeMap::new(),
+    };
+    let scope: ToolNames<'_> = compiled
+        .document
+        .tools_required
+        .iter()
+        .map(String::as_str)
+        .collect();
     for (index, step) in compiled.document.steps.iter().enumerate() {
         // What is left out calls nothing. It is checked again when it is taken back in.
         if step.skip {
             continue;
         }
         let uses = [
-            step.tool.as_deref().map(|name| (name, "tool", "args", &step.args)),
-            step.undo.as_deref().map(|undo| (&*undo.tool, "undo/tool", "undo/args", &undo.args)),
+            step.tool
+                .as_deref()
+                .map(|name| (name, "tool", "args", &step.args)),
+            step.undo
+                .as_deref()
+                .map(|undo| (&*undo.tool, "undo/tool", "undo/args", &undo.args)),
         ];
         for (name, name_at, args_at, args) in uses.into_iter().flatten() {
             if !compiled.document.tools_required.is_empty() && !scope.matches(name) {
-                out_of_scope(compiled, step, &format!("/steps/{index}/{name_at}"), name, findings);
+                out_of_scope(
+                    compiled,
+                    step,
+                    &format!("/steps/{index}/{name_at}"),
+                    name,
+                    findings,
+                );
             }
             let known = match tools.resolve(name) {
                 Ok(tool) => Arc::clone(tool),
@@ -48,8 +68,15 @@ pub(super) fn check(compiled: &Compiled, catalog: &Catalog, findings: &mut Findi
                 }
             };
             let ix = StepIx::new(index);
-            Arguments { compiled, step, ix, tool: &known, args, at: &format!("/steps/{index}/{args_at}") }
-                .check(&mut tools, findings);
+            Arguments {
+                compiled,
+                step,
+                ix,
+                tool: &known,
+                args,
+                at: &format!("/steps/{index}/{args_at}"),
+            }
+            .check(&mut tools, findings);
         }
     }
     check_required(compiled, &mut tools, findings);
@@ -77,18 +104,31 @@ fn unknown(step: &Step, pointer: &str, error: &ResolveToolError, findings: &mut 
 }
 
 /// Every tool a step names is one the plan says it uses.
-fn out_of_scope(compiled: &Compiled, step: &Step, pointer: &str, name: &str, findings: &mut Findings) {
+fn out_of_scope(
+    compiled: &Compiled,
+    step: &Step,
+    pointer: &str,
+    name: &str,
+    findings: &mut Findings,
+) {
     let scope = &compiled.document.tools_required;
     let message = format!("the tool `{name}` is not in `toolsRequired`");
     let near = findings.hint(|| did_you_mean(&nearest(name, scope.iter().cloned())));
     let hint = near.or_else(|| Some(format!("add `{name}` to `toolsRequired`")));
-    findings.add(Finding::new(Code::OutOfScope, pointer, message).of_step(step.id.as_ref()).suggest(hint));
+    findings.add(
+        Finding::new(Code::OutOfScope, pointer, message)
+            .of_step(step.id.as_ref())
+            .suggest(hint),
+    );
 }
 
 /// Tools the plan says it needs beyond those of its steps, for agents to use.
 fn check_required(compiled: &Compiled, tools: &mut Tools<'_>, findings: &mut Findings) {
     let steps = &compiled.document.steps;
-    let named: ToolNames<'_> = steps.iter().filter_map(|step| step.tool.as_deref()).collect();
+    let named: ToolNames<'_> = steps
+        .iter()
+        .filter_map(|step| step.tool.as_deref())
+        .collect();
     for (index, name) in compiled.document.tools_required.iter().enumerate() {
         // The step that uses it has said so already.
         if named.matches(name) {
@@ -96,13 +136,18 @@ fn check_required(compiled: &Compiled, tools: &mut Tools<'_>, findings: &mut Fin
         }
         if let Err(ResolveToolError::Unknown { nearest, .. }) = tools.resolve(name) {
             let message = format!("no server has the required tool `{name}`");
-            let finding = Finding::new(Code::UnknownTool, format!("/toolsRequired/{index}"), message);
+            let finding = Finding::new(
+                Code::UnknownTool,
+                format!("/toolsRequired/{index}"),
+                message,
+            );
             findings.add(finding.suggest(did_you_mean(nearest)));
         }
     }
 }
 
-/// Tool names to compare with: two names match if they are the same text, or one is the bare name of the other.
+/// Tool names to compare with: two names match if they are the same text, or one is the bare name
+/// of the other.
 ///
 /// A set, because both a plan's scope and its steps can be long.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! What the executor of an agent step wants: bounds, scope, guards and consent decide about every call, in the decision
-//! whose entry records it.
+//! What the executor of an agent step wants: bounds, scope, guards and consent decide about every
+//! call, in the decision whose entry records it.
 
 use super::consent::{listed, refused_by_consent};
 use crate::id::AttemptNo;
@@ -9,8 +9,8 @@ use crate::policy::Verdict;
 use crate::run::guard::{GUARD_BLOCKED, Usage};
 use crate::run::scope::Scope;
 use crate::run::{
-    AgentCall, AgentWork, CallFate, GuardBlock, Refusal, Run, RunEvent, RunState, StepError, StoredValue,
-    Wanted,
+    AgentCall, AgentWork, CallFate, GuardBlock, Refusal, Run, RunEvent, RunState, StepError,
+    StoredValue, Wanted,
 };
 use crate::time::Timestamp;
 
@@ -45,19 +45,35 @@ impl Run {
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let (step, attempt) = (self.step_id(ix).clone(), turn.attempt);
-        let not_in_flight = || Refusal::NotInFlight { step: step.to_string(), attempt };
-        let in_flight = self.in_flight(ix).filter(|(tally, _)| tally.attempts == attempt);
+        let not_in_flight = || Refusal::NotInFlight {
+            step: step.to_string(),
+            attempt,
+        };
+        let in_flight = self
+            .in_flight(ix)
+            .filter(|(tally, _)| tally.attempts == attempt);
         let (tally, _) = in_flight.ok_or_else(not_in_flight)?;
-        let agent = self.definition(ix).agent.as_deref().ok_or_else(not_in_flight)?;
+        let agent = self
+            .definition(ix)
+            .agent
+            .as_deref()
+            .ok_or_else(not_in_flight)?;
         if self.state == RunState::Cancelling {
             return Err(not_in_flight());
         }
         let mut events: Vec<RunEvent> = turn
             .used
-            .map(|used| RunEvent::ModelUsed { step: Some(step.clone()), used: used.clone() })
+            .map(|used| RunEvent::ModelUsed {
+                step: Some(step.clone()),
+                used: used.clone(),
+            })
             .into_iter()
             .collect();
-        let stop = if turn.calls.is_empty() { None } else { self.why_over(ix, agent, turn, now) };
+        let stop = if turn.calls.is_empty() {
+            None
+        } else {
+            self.why_over(ix, agent, turn, now)
+        };
         let calls = self.weigh(ix, agent, turn, stop.as_ref(), now);
         let number = self.agent_work(ix).map_or(0, |work| work.turns().len()) + 1;
         events.push(RunEvent::AgentTurn {
@@ -72,22 +88,39 @@ impl Run {
     }
 
     /// Why the step may not go on after this turn, although its executor wants to.
-    fn why_over(&self, ix: StepIx, agent: &Agent, turn: &Turn<'_>, now: Timestamp) -> Option<StepError> {
+    fn why_over(
+        &self,
+        ix: StepIx,
+        agent: &Agent,
+        turn: &Turn<'_>,
+        now: Timestamp,
+    ) -> Option<StepError> {
         if let RunState::Stopping { failed } = self.state {
-            let message = format!("step `{}` failed, so nothing else is called", self.step_id(failed));
+            let message = format!(
+                "step `{}` failed, so nothing else is called",
+                self.step_id(failed)
+            );
             return Some(StepError::new("stopped", message));
         }
         let used = turn.used?;
-        let (asked, tokens) = self.agent_work(ix).map_or((0, 0), |work| (work.asked(), work.tokens()));
+        let (asked, tokens) = self
+            .agent_work(ix)
+            .map_or((0, 0), |work| (work.asked(), work.tokens()));
         if asked + 1 >= agent.max_turns() {
-            let message = format!("its model may be asked {} times, and has been", agent.max_turns());
+            let message = format!(
+                "its model may be asked {} times, and has been",
+                agent.max_turns()
+            );
             return Some(StepError::new("too_many_turns", message));
         }
         let tokens = tokens.saturating_add(used.usage.total());
         let of_step = agent.max_tokens.filter(|&limit| tokens >= limit);
         let block = match of_step {
             Some(limit) => Some(GuardBlock::Tokens { limit }),
-            None => self.check_tokens(used.usage.total()).and_then(|()| self.check_seconds(now)).err(),
+            None => self
+                .check_tokens(used.usage.total())
+                .and_then(|()| self.check_seconds(now))
+                .err(),
         };
         block.map(|block| blocked(&block))
     }
@@ -114,7 +147,10 @@ impl Run {
             let outside = decided.as_ref().is_ok_and(|outside| *outside);
             let fate = match decided {
                 Ok(outside) => {
-                    let place = crate::run::Parent { outside, ..self.call_place(ix, number) };
+                    let place = crate::run::Parent {
+                        outside,
+                        ..self.call_place(ix, number)
+                    };
                     CallFate::Run(place.child())
                 }
                 Err(error) => CallFate::Refused(error),
@@ -135,8 +171,8 @@ impl Run {
         calls.collect()
     }
 
-    /// Whether the call is made, and if so whether it is one that only a person lets through because it is outside the
-    /// scope.
+    /// Whether the call is made, and if so whether it is one that only a person lets through
+    /// because it is outside the scope.
     fn decide_call(
         &self,
         weighing: &mut Weighing<'_>,
@@ -154,14 +190,21 @@ impl Run {
         let named = wanted.known.as_ref().map(|known| known.tool.to_string());
         let full = named.as_deref().unwrap_or(&wanted.tool);
         let pins = self.start.consent.as_deref().map(|consent| &consent.pins);
-        // The definition must be the one that was approved under this name, not another with the same bare name.
+        // The definition must be the one that was approved under this name, not another with the
+        // same bare name.
         let pinned = pins.is_none_or(|pins| pins.contains_key(full));
         let in_scope = weighing.scope.holds(full) && pinned;
         if !in_scope && !weighing.observe {
-            let names: Vec<String> =
-                self.plan().document().agent_tools().into_iter().map(str::to_owned).collect();
+            let names: Vec<String> = self
+                .plan()
+                .document()
+                .agent_tools()
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
             let (name, only) = (&wanted.tool, listed(&names));
-            let message = format!("Tool {name} not available in plan scope. Only [{only}] are available.");
+            let message =
+                format!("Tool {name} not available in plan scope. Only [{only}] are available.");
             return Err(StepError::new("out_of_scope", message));
         }
         let known = wanted.known.as_ref().map_err(StepError::clone)?;
@@ -172,8 +215,14 @@ impl Run {
         let caps = &known.facts.caps;
         let guards = self.check_guards_after(&weighing.usage, &known.tool, &known.call, caps, now);
         guards.map_err(|block| blocked(&block))?;
-        weighing.usage.note(&known.tool, &known.call, self.start(), &self.plan().document().limits.budget);
-        // Nobody was told of this tool: what was said about the step's calls is not about it, unless policy needs nobody.
+        weighing.usage.note(
+            &known.tool,
+            &known.call,
+            self.start(),
+            &self.plan().document().limits.budget,
+        );
+        // Nobody was told of this tool: what was said about the step's calls is not about it,
+        // unless policy needs nobody.
         let harmless = known.read_only && known.facts.judgement.verdict == Verdict::Allow;
         Ok(!in_scope && !harmless)
     }

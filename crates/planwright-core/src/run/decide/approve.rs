@@ -8,7 +8,9 @@ use crate::time::Timestamp;
 
 impl Run {
     pub(super) fn decide_ask_approvals(&self, now: Timestamp) -> Vec<RunEvent> {
-        self.unasked().map(|ix| self.approval_requested(ix, None, now)).collect()
+        self.unasked()
+            .map(|ix| self.approval_requested(ix, None, now))
+            .collect()
     }
 
     /// Asks a person about a step, or about one concrete call of it.
@@ -18,9 +20,17 @@ impl Run {
         call: Option<Box<AskedCall>>,
         now: Timestamp,
     ) -> RunEvent {
-        let span = self.start.consent.as_deref().and_then(|consent| consent.step_expires_after);
+        let span = self
+            .start
+            .consent
+            .as_deref()
+            .and_then(|consent| consent.step_expires_after);
         let expires_at = span.map(|span| now.plus(span.as_duration()));
-        RunEvent::ApprovalRequested { step: self.step_id(ix).clone(), call, expires_at }
+        RunEvent::ApprovalRequested {
+            step: self.step_id(ix).clone(),
+            call,
+            expires_at,
+        }
     }
 
     pub(super) fn decide_approve(
@@ -32,11 +42,21 @@ impl Run {
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let (ix, call) = self.awaiting_approval(step, by, shown, now)?;
-        if self.start.consent.as_deref().is_some_and(|consent| consent.proposed_by.as_ref() == Some(by)) {
+        if self
+            .start
+            .consent
+            .as_deref()
+            .is_some_and(|consent| consent.proposed_by.as_ref() == Some(by))
+        {
             return Err(Refusal::FourEyes(by.clone()));
         }
         let step = self.step_id(ix).clone();
-        Ok(vec![RunEvent::ApprovalGranted { step, by: by.clone(), assurance, call }])
+        Ok(vec![RunEvent::ApprovalGranted {
+            step,
+            by: by.clone(),
+            assurance,
+            call,
+        }])
     }
 
     pub(super) fn decide_deny(
@@ -49,11 +69,15 @@ impl Run {
     ) -> Result<Vec<RunEvent>, Refusal> {
         let (ix, _) = self.awaiting_approval(step, by, shown, now)?;
         let step = self.step_id(ix).clone();
-        Ok(vec![RunEvent::ApprovalDenied { step, by: by.clone(), reason: reason.to_owned() }])
+        Ok(vec![RunEvent::ApprovalDenied {
+            step,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        }])
     }
 
-    /// The step that waits, and the call that was asked about. A person's word counts only for what they were shown:
-    /// the concrete call if there is one, else the plan.
+    /// The step that waits, and the call that was asked about. A person's word counts only for what
+    /// they were shown: the concrete call if there is one, else the plan.
     fn awaiting_approval(
         &self,
         step: &str,
@@ -65,21 +89,33 @@ impl Run {
         if by.kind != PrincipalKind::Person {
             return Err(Refusal::MayNotApprove(by.clone()));
         }
-        let StepState::AwaitingApproval { call, expires_at, .. } = self.step(ix) else {
+        let StepState::AwaitingApproval {
+            call, expires_at, ..
+        } = self.step(ix)
+        else {
             // What was shown is said first: whoever looks at another plan should hear that.
             shown.check(self.start.version, self.start.digest)?;
-            return Err(Refusal::NothingToApprove { step: step.to_owned(), state: self.step(ix).name() });
+            return Err(Refusal::NothingToApprove {
+                step: step.to_owned(),
+                state: self.step(ix).name(),
+            });
         };
         let call = call.as_ref().map(|call| call.digest);
         match call {
             Some(call) if shown != Shown::Digest(call) => {
-                return Err(Refusal::Stale { shown, current: Shown::Digest(call) });
+                return Err(Refusal::Stale {
+                    shown,
+                    current: Shown::Digest(call),
+                });
             }
             Some(_) => {}
             None => shown.check(self.start.version, self.start.digest)?,
         }
         if let Some(at) = expires_at.filter(|&at| at <= now) {
-            return Err(Refusal::ApprovalExpired { step: step.to_owned(), at });
+            return Err(Refusal::ApprovalExpired {
+                step: step.to_owned(),
+                at,
+            });
         }
         Ok((ix, call))
     }

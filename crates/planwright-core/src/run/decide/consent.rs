@@ -1,4 +1,5 @@
-//! Whether consent covers exactly the call that is about to be made. Asked in the transaction that records its start.
+//! Whether consent covers exactly the call that is about to be made. Asked in the transaction that
+//! records its start.
 
 use crate::digest::Digest;
 use crate::plan::StepIx;
@@ -30,7 +31,9 @@ impl Run {
             return Covered::No(error);
         }
         let consent = self.start.consent.as_deref();
-        let Some(facts) = facts else { return unjudged(consent) };
+        let Some(facts) = facts else {
+            return unjudged(consent);
+        };
         if let Some(error) = refused_by_consent(consent, tool, facts) {
             return Covered::No(error);
         }
@@ -51,8 +54,8 @@ impl Run {
         }
     }
 
-    /// A step that a model or an executor works on has no definition to pin. What its executor calls is judged call by
-    /// call; the late choices of the approver are about those.
+    /// A step that a model or an executor works on has no definition to pin. What its executor
+    /// calls is judged call by call; the late choices of the approver are about those.
     fn check_consent_to_model(
         &self,
         ix: StepIx,
@@ -60,7 +63,9 @@ impl Run {
         call: Digest,
         facts: Option<&CallFacts>,
     ) -> Covered {
-        let Some(facts) = facts else { return unjudged(self.start.consent.as_deref()) };
+        let Some(facts) = facts else {
+            return unjudged(self.start.consent.as_deref());
+        };
         if let Some(error) = denied(facts) {
             return Covered::No(error);
         }
@@ -72,7 +77,8 @@ impl Run {
         }
     }
 
-    /// Whether a person would be asked about a call with these facts, so that its arguments have to be written down.
+    /// Whether a person would be asked about a call with these facts, so that its arguments have to
+    /// be written down.
     pub fn asks_about(&self, ix: StepIx, call: Digest, facts: &CallFacts) -> bool {
         self.approved_calls.get(&ix) != Some(&call) && self.why_asked(ix, facts).is_some()
     }
@@ -82,7 +88,12 @@ impl Run {
         if self.is_agent_call() {
             return self.why_asked_of_agent(self.late_choices(ix), facts);
         }
-        let because = || format!("only policy approved the run, and {}", facts.judgement.because());
+        let because = || {
+            format!(
+                "only policy approved the run, and {}",
+                facts.judgement.because()
+            )
+        };
         if self.is_models(ix) {
             let consent = self.start.consent.as_deref()?;
             let persons = consent.is_a_persons_for(self.plan.step_id(self.plan_step(ix)).as_str());
@@ -91,7 +102,9 @@ impl Run {
         }
         let choices = self.late_choices(ix);
         if choices.contains(&LateChoice::Ask) {
-            return Some("the approver wants to see the call once its arguments are known".to_owned());
+            return Some(
+                "the approver wants to see the call once its arguments are known".to_owned(),
+            );
         }
         // A run from before consent was recorded was covered by its digest alone.
         let consent = self.start.consent.as_deref()?;
@@ -102,44 +115,79 @@ impl Run {
             return Some(because());
         }
         // Whoever approved saw this step as one that is not asked about.
-        (facts.late && choices.is_empty())
-            .then(|| format!("this was not known when the plan was approved: {}", facts.judgement.because()))
+        (facts.late && choices.is_empty()).then(|| {
+            format!(
+                "this was not known when the plan was approved: {}",
+                facts.judgement.because()
+            )
+        })
     }
 
-    /// A call that an executor wants was known to nobody when the plan was approved: what policy asks about goes only
-    /// if a person said in advance that it may.
+    /// A call that an executor wants was known to nobody when the plan was approved: what policy
+    /// asks about goes only if a person said in advance that it may.
     fn why_asked_of_agent(&self, choices: &[LateChoice], facts: &CallFacts) -> Option<String> {
-        if self.start.parent.as_ref().is_some_and(|parent| parent.outside) {
+        if self
+            .start
+            .parent
+            .as_ref()
+            .is_some_and(|parent| parent.outside)
+        {
             return Some("the tool is not one of those the plan lists".to_owned());
         }
         if facts.judgement.verdict == Verdict::Allow {
             return None;
         }
         // The step of the plan that a person agreed to is the one that the executor works on.
-        let step = self.start.parent.as_ref().map(|parent| parent.step.as_str()).unwrap_or_default();
-        if !self.start.consent.as_deref().is_some_and(|consent| consent.is_a_persons_for(step)) {
-            return Some(format!("only policy approved the run, and {}", facts.judgement.because()));
+        let step = self
+            .start
+            .parent
+            .as_ref()
+            .map(|parent| parent.step.as_str())
+            .unwrap_or_default();
+        if !self
+            .start
+            .consent
+            .as_deref()
+            .is_some_and(|consent| consent.is_a_persons_for(step))
+        {
+            return Some(format!(
+                "only policy approved the run, and {}",
+                facts.judgement.because()
+            ));
         }
         let asks = choices.is_empty() || choices.contains(&LateChoice::Ask);
-        asks.then(|| format!("an executor wants this call, and {}", facts.judgement.because()))
+        asks.then(|| {
+            format!(
+                "an executor wants this call, and {}",
+                facts.judgement.because()
+            )
+        })
     }
 
     fn late_choices(&self, ix: StepIx) -> &[LateChoice] {
         let consent = self.start.consent.as_deref();
-        let choices =
-            consent.and_then(|consent| consent.late.get(self.plan.step_id(self.plan_step(ix)).as_str()));
+        let choices = consent.and_then(|consent| {
+            consent
+                .late
+                .get(self.plan.step_id(self.plan_step(ix)).as_str())
+        });
         choices.map(Vec::as_slice).unwrap_or_default()
     }
 
     fn out_of_scope(&self, ix: StepIx, tool: &ToolName) -> Option<StepError> {
         let scope = &self.plan.document().tools_required;
         // The tools of another plan have their own scope.
-        if scope.is_empty() || self.definition(ix).plan.is_some() || self.scope.holds(&tool.to_string()) {
+        if scope.is_empty()
+            || self.definition(ix).plan.is_some()
+            || self.scope.holds(&tool.to_string())
+        {
             return None;
         }
         let name = self.definition(ix).action_label();
-        let message =
-            format!("Tool {name} not available in plan scope. Only [{}] are available.", listed(scope));
+        let message = format!(
+            "Tool {name} not available in plan scope. Only [{}] are available.",
+            listed(scope)
+        );
         Some(StepError::new("out_of_scope", message))
     }
 }
@@ -147,23 +195,37 @@ impl Run {
 /// A run that says what it may do calls nothing that nothing is known about.
 fn unjudged(consent: Option<&Consent>) -> Covered {
     match consent {
-        Some(_) => Covered::No(StepError::new("policy_denied", "Policy denied: the call was not judged")),
+        Some(_) => Covered::No(StepError::new(
+            "policy_denied",
+            "Policy denied: the call was not judged",
+        )),
         None => Covered::Yes,
     }
 }
 
 fn asked(tool: &ToolName, call: Digest, facts: &CallFacts, reason: String) -> Box<AskedCall> {
-    let args = facts.shown.clone().unwrap_or_else(|| StoredValue::Inline(Arc::clone(&facts.args)));
-    Box::new(AskedCall { digest: call, tool: tool.clone(), args, reason })
+    let args = facts
+        .shown
+        .clone()
+        .unwrap_or_else(|| StoredValue::Inline(Arc::clone(&facts.args)));
+    Box::new(AskedCall {
+        digest: call,
+        tool: tool.clone(),
+        args,
+        reason,
+    })
 }
 
-/// Why a call is not made, whoever agreed to it: the tool is another one by now, or policy forbids it.
+/// Why a call is not made, whoever agreed to it: the tool is another one by now, or policy forbids
+/// it.
 pub(super) fn refused_by_consent(
     consent: Option<&Consent>,
     tool: &ToolName,
     facts: &CallFacts,
 ) -> Option<StepError> {
-    consent.and_then(|consent| changed(consent, tool, facts)).or_else(|| denied(facts))
+    consent
+        .and_then(|consent| changed(consent, tool, facts))
+        .or_else(|| denied(facts))
 }
 
 fn denied(facts: &CallFacts) -> Option<StepError> {
@@ -187,7 +249,10 @@ fn changed(consent: &Consent, tool: &ToolName, facts: &CallFacts) -> Option<Step
     let message = match consent.pins.get(&tool.to_string()) {
         Some(pin) if pin.digest == facts.definition => return None,
         Some(_) => {
-            let difference = facts.changed.as_deref().unwrap_or("its definition is another one");
+            let difference = facts
+                .changed
+                .as_deref()
+                .unwrap_or("its definition is another one");
             format!("`{tool}` changed since the plan was approved: {difference}")
         }
         None => format!("`{tool}` is not one of the tools the plan was approved with"),
@@ -198,8 +263,14 @@ fn changed(consent: &Consent, tool: &ToolName, facts: &CallFacts) -> Option<Step
 fn violated(constraint: &crate::plan::Condition, facts: &CallFacts) -> Option<StepError> {
     let message = match constraint.holds_for_args(&facts.args) {
         Ok(true) => return None,
-        Ok(false) => format!("the arguments are not what was agreed to: {} is false", constraint.source()),
-        Err(error) => format!("the approver's constraint {} cannot be decided: {error}", constraint.source()),
+        Ok(false) => format!(
+            "the arguments are not what was agreed to: {} is false",
+            constraint.source()
+        ),
+        Err(error) => format!(
+            "the approver's constraint {} cannot be decided: {error}",
+            constraint.source()
+        ),
     };
     Some(StepError::new("constraint_violated", message))
 }

@@ -6,7 +6,8 @@ use crate::json::compile_schema;
 use crate::plan::{Action, StepIx};
 use crate::principal::{Principal, PrincipalKind};
 use crate::run::{
-    Asked, Question, Refusal, Reply, Run, RunEvent, RunState, StepError, StepState, StoredValue, Tally,
+    Asked, Question, Refusal, Reply, Run, RunEvent, RunState, StepError, StepState, StoredValue,
+    Tally,
 };
 use crate::time::Timestamp;
 use serde_json::{Value, json};
@@ -27,11 +28,16 @@ impl Run {
         message: Option<&str>,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
-        let refused =
-            || Refusal::CannotStart { step: self.step_id(ix).to_string(), state: self.step(ix).name() };
-        let Some(Action::Input(input)) = self.definition(ix).action() else { return Err(refused()) };
+        let refused = || Refusal::CannotStart {
+            step: self.step_id(ix).to_string(),
+            state: self.step(ix).name(),
+        };
+        let Some(Action::Input(input)) = self.definition(ix).action() else {
+            return Err(refused());
+        };
         let gated = self.needs_approval(ix);
-        let ready = matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated);
+        let ready =
+            matches!(self.step(ix), StepState::Ready { approved, .. } if *approved || !gated);
         if self.state != RunState::Running || self.loops(ix) || !ready || self.is_left_out(ix) {
             return Err(refused());
         }
@@ -41,30 +47,57 @@ impl Run {
             schema: asked_schema(&input.schema),
             url: None,
         };
-        let asked = Asked { questions: vec![question], state: None };
+        let asked = Asked {
+            questions: vec![question],
+            state: None,
+        };
         match too_large(&asked) {
-            None => Ok(vec![RunEvent::InputRequested { step, attempt: None, asked: Box::new(asked) }]),
-            Some(problem) => {
-                Ok(vec![RunEvent::StepFailed { step, error: StepError::new("bad_question", problem) }])
-            }
+            None => Ok(vec![RunEvent::InputRequested {
+                step,
+                attempt: None,
+                asked: Box::new(asked),
+            }]),
+            Some(problem) => Ok(vec![RunEvent::StepFailed {
+                step,
+                error: StepError::new("bad_question", problem),
+            }]),
         }
     }
 
     /// The tool of a call in flight asks a person first.
-    pub(super) fn decide_asked(&self, ix: StepIx, tally: Tally, asked: &Asked, now: Timestamp) -> RunEvent {
+    pub(super) fn decide_asked(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        asked: &Asked,
+        now: Timestamp,
+    ) -> RunEvent {
         let (step, attempt) = (self.step_id(ix).clone(), tally.attempts);
         if self.state == RunState::Cancelling {
             return RunEvent::AttemptCancelled { step, attempt };
         }
-        let converses = self.definition(ix).agent.as_deref().is_some_and(|agent| agent.converse);
+        let converses = self
+            .definition(ix)
+            .agent
+            .as_deref()
+            .is_some_and(|agent| agent.converse);
         if self.answered(ix).len() >= MAX_ROUNDS && !converses {
             let message = format!("the tool asked {MAX_ROUNDS} times and wants to ask again");
-            return self.failed(ix, tally, StepError::new("too_many_questions", message), now);
+            return self.failed(
+                ix,
+                tally,
+                StepError::new("too_many_questions", message),
+                now,
+            );
         }
         if let Some(problem) = too_large(asked) {
             return self.failed(ix, tally, StepError::new("bad_question", problem), now);
         }
-        RunEvent::InputRequested { step, attempt: Some(attempt), asked: Box::new(asked.clone()) }
+        RunEvent::InputRequested {
+            step,
+            attempt: Some(attempt),
+            asked: Box::new(asked.clone()),
+        }
     }
 
     pub(super) fn decide_give_input(
@@ -79,18 +112,32 @@ impl Run {
             return Err(Refusal::MayNotAnswer(by.clone()));
         }
         let StepState::AwaitingInput { attempt, asked, .. } = self.step(ix) else {
-            return Err(Refusal::NothingToAnswer { step: step.to_owned(), state: self.step(ix).name() });
+            return Err(Refusal::NothingToAnswer {
+                step: step.to_owned(),
+                state: self.step(ix).name(),
+            });
         };
         if asked.digest() != question {
-            return Err(Refusal::OtherQuestion { step: step.to_owned() });
+            return Err(Refusal::OtherQuestion {
+                step: step.to_owned(),
+            });
         }
         self.check_replies(ix, *attempt, asked, replies)
-            .map_err(|findings| Refusal::BadInput { step: step.to_owned(), findings })?;
+            .map_err(|findings| Refusal::BadInput {
+                step: step.to_owned(),
+                findings,
+            })?;
         let (step, by) = (self.step_id(ix).clone(), by.clone());
-        Ok(vec![RunEvent::InputGiven { step, attempt: *attempt, by, replies: replies.to_vec() }])
+        Ok(vec![RunEvent::InputGiven {
+            step,
+            attempt: *attempt,
+            by,
+            replies: replies.to_vec(),
+        }])
     }
 
-    /// Holds every reply against the schema it was asked with, and reports everything that does not fit.
+    /// Holds every reply against the schema it was asked with, and reports everything that does not
+    /// fit.
     fn check_replies(
         &self,
         ix: StepIx,
@@ -99,48 +146,72 @@ impl Run {
         replies: &[Reply],
     ) -> Result<(), Vec<String>> {
         if replies.len() != asked.questions.len() {
-            return Err(vec![format!("{} questions, {} answers", asked.questions.len(), replies.len())]);
+            return Err(vec![format!(
+                "{} questions, {} answers",
+                asked.questions.len(),
+                replies.len()
+            )]);
         }
         let bytes = serde_json::to_vec(replies).map_or(usize::MAX, |text| text.len());
         if bytes > MAX_BYTES {
-            return Err(vec![format!("the answer has {bytes} bytes, at most {MAX_BYTES} are kept")]);
+            return Err(vec![format!(
+                "the answer has {bytes} bytes, at most {MAX_BYTES} are kept"
+            )]);
         }
         let mut findings = Vec::new();
         for (question, reply) in asked.questions.iter().zip(replies) {
-            let Reply::Values(values) = reply else { continue };
+            let Reply::Values(values) = reply else {
+                continue;
+            };
             let (schema, value) = match (attempt, self.definition(ix).action()) {
-                (None, Some(Action::Input(input))) if wraps(&input.schema) => {
-                    (&input.schema, values.get(VALUE).cloned().unwrap_or_default())
-                }
+                (None, Some(Action::Input(input))) if wraps(&input.schema) => (
+                    &input.schema,
+                    values.get(VALUE).cloned().unwrap_or_default(),
+                ),
                 _ => (&question.schema, Value::Object(values.clone())),
             };
             if question.url.is_some() && values.is_empty() {
                 continue;
             }
             if !StoredValue::can_keep(&value) {
-                findings.push(format!("it nests deeper than {} levels", StoredValue::MAX_DEPTH));
+                findings.push(format!(
+                    "it nests deeper than {} levels",
+                    StoredValue::MAX_DEPTH
+                ));
                 continue;
             }
             match compile_schema(schema) {
                 Err(problem) => {
-                    findings.push(format!("the schema of the question cannot be used: {problem}"));
+                    findings.push(format!(
+                        "the schema of the question cannot be used: {problem}"
+                    ));
                 }
                 Ok(validator) => {
                     let errors = validator.iter_errors(&value);
                     findings.extend(errors.take(MAX_FINDINGS).map(|error| {
                         let place = error.instance_path().to_string();
-                        let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
+                        let place = if place.is_empty() {
+                            String::new()
+                        } else {
+                            format!("at {place}: ")
+                        };
                         format!("{place}{error}")
                     }));
                 }
             }
         }
-        if findings.is_empty() { Ok(()) } else { Err(findings) }
+        if findings.is_empty() {
+            Ok(())
+        } else {
+            Err(findings)
+        }
     }
 
     /// What an `input` step comes to; nothing if the person declined.
     pub(in crate::run) fn input_value(&self, ix: StepIx, replies: &[Reply]) -> Option<Value> {
-        let Some(Action::Input(input)) = self.definition(ix).action() else { return None };
+        let Some(Action::Input(input)) = self.definition(ix).action() else {
+            return None;
+        };
         match replies {
             [Reply::Values(values)] if wraps(&input.schema) => {
                 Some(values.get(VALUE).cloned().unwrap_or_default())
@@ -176,11 +247,21 @@ fn asked_schema(schema: &Value) -> Value {
 fn too_large(asked: &Asked) -> Option<String> {
     let count = asked.questions.len();
     if count == 0 || count > MAX_QUESTIONS {
-        return Some(format!("{count} questions were asked at once, 1 to {MAX_QUESTIONS} can be"));
+        return Some(format!(
+            "{count} questions were asked at once, 1 to {MAX_QUESTIONS} can be"
+        ));
     }
-    if asked.questions.iter().any(|question| !StoredValue::can_keep(&question.schema)) {
-        return Some(format!("a schema nests deeper than {} levels", StoredValue::MAX_DEPTH));
+    if asked
+        .questions
+        .iter()
+        .any(|question| !StoredValue::can_keep(&question.schema))
+    {
+        return Some(format!(
+            "a schema nests deeper than {} levels",
+            StoredValue::MAX_DEPTH
+        ));
     }
     let bytes = serde_json::to_vec(asked).map_or(usize::MAX, |text| text.len());
-    (bytes > MAX_BYTES).then(|| format!("the question has {bytes} bytes, at most {MAX_BYTES} are asked"))
+    (bytes > MAX_BYTES)
+        .then(|| format!("the question has {bytes} bytes, at most {MAX_BYTES} are asked"))
 }

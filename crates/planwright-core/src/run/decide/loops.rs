@@ -13,16 +13,22 @@ impl Run {
         let step = self.step_id(ix).clone();
         let ready = matches!(self.step(ix), StepState::Ready { .. });
         if self.state != RunState::Running || !self.loops(ix) || !ready || self.is_left_out(ix) {
-            return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
+            return Err(Refusal::CannotStart {
+                step: step.to_string(),
+                state: self.step(ix).name(),
+            });
         }
         let room = Self::MAX_INSTANCES.saturating_sub(self.instances());
         let limit = Self::MAX_ELEMENTS.min(room);
         match u32::try_from(count) {
-            Ok(count) if count as usize <= limit => {
-                Ok(vec![RunEvent::LoopOpened { step, items: items.clone(), count }])
-            }
+            Ok(count) if count as usize <= limit => Ok(vec![RunEvent::LoopOpened {
+                step,
+                items: items.clone(),
+                count,
+            }]),
             Ok(_) | Err(_) => {
-                let message = format!("the list has {count} elements, at most {limit} can be run over here");
+                let message =
+                    format!("the list has {count} elements, at most {limit} can be run over here");
                 let error = StepError::new("too_many_elements", message);
                 Ok(vec![RunEvent::StepFailed { step, error }])
             }
@@ -36,8 +42,14 @@ impl Run {
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         if !self.is_closable(ix) {
-            return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
+            return Err(Refusal::CannotStart {
+                step: step.to_string(),
+                state: self.step(ix).name(),
+            });
         }
-        Ok(vec![RunEvent::LoopClosed { step, value: value.clone() }])
+        Ok(vec![RunEvent::LoopClosed {
+            step,
+            value: value.clone(),
+        }])
     }
 }

@@ -214,55 +214,100 @@ impl Run {
             return self.decide_after_the_end(command);
         }
         match command {
-            Command::Start { step, tool, class, call, facts } => {
-                self.decide_start(*step, (tool, *class, *call), facts.as_deref(), now)
-            }
+            Command::Start {
+                step,
+                tool,
+                class,
+                call,
+                facts,
+            } => self.decide_start(*step, (tool, *class, *call), facts.as_deref(), now),
             Command::Fail { step, error } => self.decide_fail(*step, error),
             Command::Skip { step, reason } => self.decide_skip(*step, reason),
             Command::LeaveOut { step, by, reason } => self.decide_leave_out(step, by, reason),
             Command::OpenLoop { step, items, count } => self.decide_open_loop(*step, items, *count),
             Command::CloseLoop { step, value } => self.decide_close_loop(*step, value),
             Command::AskInput { step, message } => self.decide_ask_input(*step, message.as_deref()),
-            Command::GiveInput { step, by, question, replies } => {
-                self.decide_give_input(step, by, *question, replies)
-            }
-            Command::Report { step, attempt, answer } => self.decide_report(*step, *attempt, answer, now),
-            Command::TakeTurn { step, attempt, text, calls, used, observe } => {
+            Command::GiveInput {
+                step,
+                by,
+                question,
+                replies,
+            } => self.decide_give_input(step, by, *question, replies),
+            Command::Report {
+                step,
+                attempt,
+                answer,
+            } => self.decide_report(*step, *attempt, answer, now),
+            Command::TakeTurn {
+                step,
+                attempt,
+                text,
+                calls,
+                used,
+                observe,
+            } => {
                 let (text, used) = (text.as_ref(), used.as_ref());
-                let turn = agent::Turn { attempt: *attempt, text, calls, used, observe: *observe };
+                let turn = agent::Turn {
+                    attempt: *attempt,
+                    text,
+                    calls,
+                    used,
+                    observe: *observe,
+                };
                 self.decide_turn(*step, &turn, now)
             }
-            Command::NoteModel { step, used } => {
-                Ok(vec![RunEvent::ModelUsed { step: Some(self.step_id(*step).clone()), used: used.clone() }])
-            }
+            Command::NoteModel { step, used } => Ok(vec![RunEvent::ModelUsed {
+                step: Some(self.step_id(*step).clone()),
+                used: used.clone(),
+            }]),
             Command::Tick => Ok(self.decide_tick(now)),
             Command::Recover => Ok(self.decide_recover()),
             Command::AskApprovals => Ok(self.decide_ask_approvals(now)),
-            Command::Approve { step, by, assurance, shown } => {
-                self.decide_approve(step, by, *assurance, *shown, now)
-            }
-            Command::Deny { step, by, shown, reason } => self.decide_deny(step, by, *shown, reason, now),
-            Command::Resolve { step, by, resolution } => self.decide_resolve(step, by, resolution, now),
+            Command::Approve {
+                step,
+                by,
+                assurance,
+                shown,
+            } => self.decide_approve(step, by, *assurance, *shown, now),
+            Command::Deny {
+                step,
+                by,
+                shown,
+                reason,
+            } => self.decide_deny(step, by, *shown, reason, now),
+            Command::Resolve {
+                step,
+                by,
+                resolution,
+            } => self.decide_resolve(step, by, resolution, now),
             Command::Pause { by } => self.decide_pause(by),
             Command::Resume { by } => self.decide_resume(by),
             Command::Cancel { by } => Ok(self.decide_cancel(by)),
             Command::Stall { since } => Ok(self.decide_stall(*since)),
             Command::GiveUp { by, reason } => self.decide_give_up(by, reason),
-            Command::Reflect { reflected, used, problem } => {
-                self.decide_reflect(reflected, used, problem.as_deref())
-            }
-            Command::Adjust { version, replanned, used } => self.decide_adjust(*version, *replanned, used),
+            Command::Reflect {
+                reflected,
+                used,
+                problem,
+            } => self.decide_reflect(reflected, used, problem.as_deref()),
+            Command::Adjust {
+                version,
+                replanned,
+                used,
+            } => self.decide_adjust(*version, *replanned, used),
             Command::Abandon { reason, used } => self.decide_abandon(reason, used),
             Command::Settle => Ok(self.decide_settle()),
             Command::ResumeChildren => Ok(self.decide_resume_children()),
             Command::Undo { .. } | Command::NoteUndone { .. } | Command::NoteCriteria { .. } => {
-                Err(Refusal::NotEnded { status: self.status() })
+                Err(Refusal::NotEnded {
+                    status: self.status(),
+                })
             }
         }
     }
 
-    /// An ended run can be taken back, and accepts nothing else. What the engine asks by itself is not an error, only
-    /// void.
+    /// An ended run can be taken back, and accepts nothing else. What the engine asks by itself is
+    /// not an error, only void.
     fn decide_after_the_end(&self, command: &Command) -> Result<Vec<RunEvent>, Refusal> {
         match command {
             Command::Tick
@@ -271,11 +316,17 @@ impl Run {
             | Command::Settle
             | Command::Stall { .. }
             | Command::ResumeChildren => Ok(Vec::new()),
-            Command::Undo { run, digest, by, assurance } => self.decide_undo(run, *digest, by, *assurance),
+            Command::Undo {
+                run,
+                digest,
+                by,
+                assurance,
+            } => self.decide_undo(run, *digest, by, *assurance),
             Command::NoteUndone { step, run } => self.decide_undone(*step, run),
-            Command::NoteCriteria { checks, used } => {
-                Ok(vec![RunEvent::CriteriaChecked { checks: checks.clone(), used: used.clone() }])
-            }
+            Command::NoteCriteria { checks, used } => Ok(vec![RunEvent::CriteriaChecked {
+                checks: checks.clone(),
+                used: used.clone(),
+            }]),
             Command::Start { .. }
             | Command::Fail { .. }
             | Command::Skip { .. }
@@ -296,11 +347,14 @@ impl Run {
             | Command::Reflect { .. }
             | Command::Adjust { .. }
             | Command::Abandon { .. }
-            | Command::Cancel { .. } => Err(Refusal::RunEnded { status: self.status() }),
+            | Command::Cancel { .. } => Err(Refusal::RunEnded {
+                status: self.status(),
+            }),
         }
     }
 
     fn find_step(&self, step: &str) -> Result<StepIx, Refusal> {
-        self.find(step).ok_or_else(|| Refusal::UnknownStep(step.to_owned()))
+        self.find(step)
+            .ok_or_else(|| Refusal::UnknownStep(step.to_owned()))
     }
 }

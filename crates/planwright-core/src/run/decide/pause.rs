@@ -15,13 +15,17 @@ impl Run {
             | RunState::Failed { .. }
             | RunState::GivenUp
             | RunState::Adjusted { .. }
-            | RunState::Cancelled => Err(Refusal::CannotPause { status: self.status() }),
+            | RunState::Cancelled => Err(Refusal::CannotPause {
+                status: self.status(),
+            }),
         }
     }
 
     pub(super) fn decide_resume(&self, by: &Principal) -> Result<Vec<RunEvent>, Refusal> {
         match self.state {
-            RunState::Paused | RunState::Stalled { .. } => Ok(vec![RunEvent::RunResumed { by: by.clone() }]),
+            RunState::Paused | RunState::Stalled { .. } => {
+                Ok(vec![RunEvent::RunResumed { by: by.clone() }])
+            }
             RunState::Running
             | RunState::Stopping { .. }
             | RunState::Cancelling

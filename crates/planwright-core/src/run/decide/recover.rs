@@ -7,7 +7,8 @@ impl Run {
         let reason = "the process that made the call ended before the answer was recorded";
         self.running()
             .filter_map(|ix| {
-                self.in_flight(ix).map(|(tally, class)| self.interrupted(ix, tally, class, reason))
+                self.in_flight(ix)
+                    .map(|(tally, class)| self.interrupted(ix, tally, class, reason))
             })
             .collect()
     }

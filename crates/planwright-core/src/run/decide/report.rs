@@ -17,22 +17,38 @@ impl Run {
         now: Timestamp,
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
-        let Some((tally, class)) = self.in_flight(ix).filter(|(tally, _)| tally.attempts == attempt) else {
-            return Err(Refusal::NotInFlight { step: step.to_string(), attempt });
+        let Some((tally, class)) = self
+            .in_flight(ix)
+            .filter(|(tally, _)| tally.attempts == attempt)
+        else {
+            return Err(Refusal::NotInFlight {
+                step: step.to_string(),
+                attempt,
+            });
         };
         let event = match answer {
-            Answer::Succeeded(value) => RunEvent::AttemptSucceeded { step, attempt, value: value.clone() },
+            Answer::Succeeded(value) => RunEvent::AttemptSucceeded {
+                step,
+                attempt,
+                value: value.clone(),
+            },
             Answer::Failed(error) => self.failed(ix, tally, error.clone(), now),
             // A child that waits is cancelled with its parent.
             Answer::Parked { .. } if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }
-            Answer::Parked { run } => RunEvent::ChildParked { step, attempt, run: run.clone() },
+            Answer::Parked { run } => RunEvent::ChildParked {
+                step,
+                attempt,
+                run: run.clone(),
+            },
             Answer::Asked(asked) => self.decide_asked(ix, tally, asked, now),
             Answer::NotMade if self.state == RunState::Cancelling => {
                 RunEvent::AttemptCancelled { step, attempt }
             }
-            Answer::NotMade => self.interrupted(ix, tally, EffectClass::Safe, "the call was not made"),
+            Answer::NotMade => {
+                self.interrupted(ix, tally, EffectClass::Safe, "the call was not made")
+            }
             Answer::Lost { reason } => self.interrupted(ix, tally, class, reason),
         };
         Ok(vec![event])
@@ -47,15 +63,41 @@ impl Run {
     }
 
     /// A failed attempt: tried again if the plan says so and the run still goes on.
-    pub(super) fn failed(&self, ix: StepIx, tally: Tally, error: StepError, now: Timestamp) -> RunEvent {
-        let goes_on = matches!(self.state, RunState::Running | RunState::Paused) && !self.is_stopped(ix);
-        let retry_at = if goes_on { self.retry_at(ix, tally, &error, now) } else { None };
-        RunEvent::AttemptFailed { step: self.step_id(ix).clone(), attempt: tally.attempts, error, retry_at }
+    pub(super) fn failed(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        error: StepError,
+        now: Timestamp,
+    ) -> RunEvent {
+        let goes_on =
+            matches!(self.state, RunState::Running | RunState::Paused) && !self.is_stopped(ix);
+        let retry_at = if goes_on {
+            self.retry_at(ix, tally, &error, now)
+        } else {
+            None
+        };
+        RunEvent::AttemptFailed {
+            step: self.step_id(ix).clone(),
+            attempt: tally.attempts,
+            error,
+            retry_at,
+        }
     }
 
-    fn retry_at(&self, ix: StepIx, tally: Tally, error: &StepError, now: Timestamp) -> Option<Timestamp> {
+    fn retry_at(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        error: &StepError,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let retry = self.definition(ix).retry.as_deref()?;
-        let worth_it = if retry.on.is_empty() { error.retryable } else { retry.on.contains(&error.code) };
+        let worth_it = if retry.on.is_empty() {
+            error.retryable
+        } else {
+            retry.on.contains(&error.code)
+        };
         if !worth_it || u32::from(tally.failures) >= retry.max {
             return None;
         }
@@ -70,15 +112,29 @@ impl Run {
             &ix.index().to_le_bytes(),
             &failures.to_le_bytes(),
         ]);
-        f64::from(u16::from_le_bytes([digest.as_bytes()[0], digest.as_bytes()[1]])) / f64::from(u16::MAX)
+        f64::from(u16::from_le_bytes([
+            digest.as_bytes()[0],
+            digest.as_bytes()[1],
+        ])) / f64::from(u16::MAX)
     }
 
-    /// A lost outcome: what may be repeated is repeated, within limits; for the rest a person is asked.
-    pub(super) fn interrupted(&self, ix: StepIx, tally: Tally, class: EffectClass, reason: &str) -> RunEvent {
+    /// A lost outcome: what may be repeated is repeated, within limits; for the rest a person is
+    /// asked.
+    pub(super) fn interrupted(
+        &self,
+        ix: StepIx,
+        tally: Tally,
+        class: EffectClass,
+        reason: &str,
+    ) -> RunEvent {
         let step = self.step_id(ix).clone();
         let attempt = tally.attempts;
         match class {
-            EffectClass::Unsafe => RunEvent::OutcomeLost { step, attempt, reason: reason.to_owned() },
+            EffectClass::Unsafe => RunEvent::OutcomeLost {
+                step,
+                attempt,
+                reason: reason.to_owned(),
+            },
             EffectClass::Safe | EffectClass::Keyed => match self.state {
                 RunState::Cancelling => RunEvent::AttemptCancelled { step, attempt },
                 RunState::Running
@@ -91,12 +147,23 @@ impl Run {
                 | RunState::Adjusted { .. }
                 | RunState::Cancelled => {
                     if tally.interruptions >= Self::MAX_INTERRUPTIONS {
-                        let message =
-                            format!("interrupted {} times, last: {reason}", tally.interruptions + 1);
+                        let message = format!(
+                            "interrupted {} times, last: {reason}",
+                            tally.interruptions + 1
+                        );
                         let error = StepError::new("interrupted", message);
-                        RunEvent::AttemptFailed { step, attempt, error, retry_at: None }
+                        RunEvent::AttemptFailed {
+                            step,
+                            attempt,
+                            error,
+                            retry_at: None,
+                        }
                     } else {
-                        RunEvent::AttemptInterrupted { step, attempt, reason: reason.to_owned() }
+                        RunEvent::AttemptInterrupted {
+                            step,
+                            attempt,
+                            reason: reason.to_owned(),
+                        }
                     }
                 }
             },

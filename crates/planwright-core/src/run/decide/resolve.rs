@@ -17,7 +17,10 @@ impl Run {
             return Err(Refusal::MayNotApprove(by.clone()));
         }
         let StepState::OutcomeUnknown { tally, .. } = self.step(ix) else {
-            return Err(Refusal::NothingToResolve { step: step.to_owned(), state: self.step(ix).name() });
+            return Err(Refusal::NothingToResolve {
+                step: step.to_owned(),
+                state: self.step(ix).name(),
+            });
         };
         let resolved = RunEvent::OutcomeResolved {
             step: self.step_id(ix).clone(),

@@ -9,8 +9,12 @@ impl Run {
             return Vec::new();
         }
         match self.state {
-            RunState::Cancelling => vec![RunEvent::RunCancelled { steps_digest: self.steps_digest() }],
-            RunState::Stopping { .. } => vec![RunEvent::RunFailed { steps_digest: self.steps_digest() }],
+            RunState::Cancelling => vec![RunEvent::RunCancelled {
+                steps_digest: self.steps_digest(),
+            }],
+            RunState::Stopping { .. } => vec![RunEvent::RunFailed {
+                steps_digest: self.steps_digest(),
+            }],
             RunState::Running | RunState::Paused if self.index.open == 0 => {
                 let steps_digest = self.steps_digest();
                 match self.failed_step() {

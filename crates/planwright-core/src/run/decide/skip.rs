@@ -8,8 +8,15 @@ impl Run {
     pub(super) fn decide_skip(&self, ix: StepIx, reason: &str) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         match self.step(ix).after(&StepEvent::Skipped { reason }) {
-            Some(_) => Ok(vec![RunEvent::StepSkipped { step, reason: reason.to_owned(), by: None }]),
-            None => Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() }),
+            Some(_) => Ok(vec![RunEvent::StepSkipped {
+                step,
+                reason: reason.to_owned(),
+                by: None,
+            }]),
+            None => Err(Refusal::CannotStart {
+                step: step.to_string(),
+                state: self.step(ix).name(),
+            }),
         }
     }
 
@@ -24,13 +31,24 @@ impl Run {
         if by.kind != PrincipalKind::Person {
             return Err(Refusal::MayNotAnswer(by.clone()));
         }
-        let reason = if reason.is_empty() { format!("{by} left it out") } else { reason.to_owned() };
+        let reason = if reason.is_empty() {
+            format!("{by} left it out")
+        } else {
+            reason.to_owned()
+        };
         match self.step(ix).after(&StepEvent::Skipped { reason: &reason }) {
             Some(_) => {
                 let step = self.step_id(ix).clone();
-                Ok(vec![RunEvent::StepSkipped { step, reason, by: Some(by.clone()) }])
+                Ok(vec![RunEvent::StepSkipped {
+                    step,
+                    reason,
+                    by: Some(by.clone()),
+                }])
             }
-            None => Err(Refusal::CannotSkip { step: step.to_owned(), state: self.step(ix).name() }),
+            None => Err(Refusal::CannotSkip {
+                step: step.to_owned(),
+                state: self.step(ix).name(),
+            }),
         }
     }
 }

@@ -5,16 +5,25 @@ use crate::run::{Refusal, Run, RunEvent, RunState};
 use crate::time::Timestamp;
 
 impl Run {
-    /// Only what could go on by itself can stand still: a run that waits for a person, or is paused, is where it
-    /// should be, and one that is the work of a step stands still with the run it belongs to.
+    /// Only what could go on by itself can stand still: a run that waits for a person, or is
+    /// paused, is where it should be, and one that is the work of a step stands still with the run
+    /// it belongs to.
     pub(super) fn decide_stall(&self, since: Timestamp) -> Vec<RunEvent> {
         let stands_still =
             self.state == RunState::Running && !self.is_parked() && self.start().parent.is_none();
-        if stands_still { vec![RunEvent::RunStalled { since }] } else { Vec::new() }
+        if stands_still {
+            vec![RunEvent::RunStalled { since }]
+        } else {
+            Vec::new()
+        }
     }
 
     /// Ends the run as failed. What is in flight has to be settled or stopped before.
-    pub(super) fn decide_give_up(&self, by: &Principal, reason: &str) -> Result<Vec<RunEvent>, Refusal> {
+    pub(super) fn decide_give_up(
+        &self,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Vec<RunEvent>, Refusal> {
         match self.state {
             RunState::Running | RunState::Paused | RunState::Stalled { .. } => {}
             // It ends by itself as soon as nothing is in flight.
@@ -27,9 +36,15 @@ impl Run {
             | RunState::Cancelled => return Ok(Vec::new()),
         }
         if self.running().len() > 0 {
-            return Err(Refusal::InFlight { calls: self.running().len() });
+            return Err(Refusal::InFlight {
+                calls: self.running().len(),
+            });
         }
         let steps_digest = self.steps_digest();
-        Ok(vec![RunEvent::RunGivenUp { by: by.clone(), reason: reason.to_owned(), steps_digest }])
+        Ok(vec![RunEvent::RunGivenUp {
+            by: by.clone(),
+            reason: reason.to_owned(),
+            steps_digest,
+        }])
     }
 }

@@ -18,7 +18,10 @@ impl Run {
     ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         if !self.may_start(ix, now) {
-            return Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() });
+            return Err(Refusal::CannotStart {
+                step: step.to_string(),
+                state: self.step(ix).name(),
+            });
         }
         let covered = self.check_consent(ix, tool, call, facts);
         if let Covered::No(error) = covered {
@@ -30,25 +33,48 @@ impl Run {
             false => self.check_guards(tool, &call, caps, now),
         };
         if let Err(block) = guards {
-            return Ok(vec![RunEvent::StepFailed { step, error: blocked(&block) }]);
+            return Ok(vec![RunEvent::StepFailed {
+                step,
+                error: blocked(&block),
+            }]);
         }
         if let Covered::Ask(asked) = covered {
             return Ok(vec![self.approval_requested(ix, Some(asked), now)]);
         }
         let attempt = self.step(ix).tally().attempts + 1;
-        Ok(vec![RunEvent::AttemptStarted { step, attempt, tool: tool.clone(), class, call }])
+        Ok(vec![RunEvent::AttemptStarted {
+            step,
+            attempt,
+            tool: tool.clone(),
+            class,
+            call,
+        }])
     }
 
-    pub(super) fn decide_fail(&self, ix: StepIx, error: &StepError) -> Result<Vec<RunEvent>, Refusal> {
+    pub(super) fn decide_fail(
+        &self,
+        ix: StepIx,
+        error: &StepError,
+    ) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.step_id(ix).clone();
         match self.step(ix).after(&StepEvent::FailedWithoutCall { error }) {
-            Some(_) => Ok(vec![RunEvent::StepFailed { step, error: error.clone() }]),
-            None => Err(Refusal::CannotStart { step: step.to_string(), state: self.step(ix).name() }),
+            Some(_) => Ok(vec![RunEvent::StepFailed {
+                step,
+                error: error.clone(),
+            }]),
+            None => Err(Refusal::CannotStart {
+                step: step.to_string(),
+                state: self.step(ix).name(),
+            }),
         }
     }
 
     fn may_start(&self, ix: StepIx, now: Timestamp) -> bool {
-        if self.state != RunState::Running || self.free_slots() == 0 || self.loops(ix) || self.asks(ix) {
+        if self.state != RunState::Running
+            || self.free_slots() == 0
+            || self.loops(ix)
+            || self.asks(ix)
+        {
             return false;
         }
         if self.is_left_out(ix) {

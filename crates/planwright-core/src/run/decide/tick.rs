@@ -1,4 +1,5 @@
-//! Time passed: calls that took too long end here, whatever they report later, and approvals that nobody gave.
+//! Time passed: calls that took too long end here, whatever they report later, and approvals that
+//! nobody gave.
 
 use crate::run::{Run, RunEvent, StepError, StepState};
 use crate::time::Timestamp;
@@ -6,19 +7,35 @@ use crate::tool::EffectClass;
 
 impl Run {
     pub(super) fn decide_tick(&self, now: Timestamp) -> Vec<RunEvent> {
-        let expired = self.index.expiries.iter().take_while(|&&(at, _)| at <= now).map(|&(at, ix)| {
-            let error = StepError::new("approval_expired", format!("nobody approved it before {at}"));
-            RunEvent::StepFailed { step: self.step_id(ix).clone(), error }
-        });
+        let expired = self
+            .index
+            .expiries
+            .iter()
+            .take_while(|&&(at, _)| at <= now)
+            .map(|&(at, ix)| {
+                let error = StepError::new(
+                    "approval_expired",
+                    format!("nobody approved it before {at}"),
+                );
+                RunEvent::StepFailed {
+                    step: self.step_id(ix).clone(),
+                    error,
+                }
+            });
         let due = self.index.timers.iter().take_while(|&&(at, _)| at <= now);
         due.filter_map(|&(_, ix)| {
-            let StepState::Running { tally, class, .. } = self.step(ix) else { return None };
+            let StepState::Running { tally, class, .. } = self.step(ix) else {
+                return None;
+            };
             let seconds = self.definition(ix).timeout_seconds.unwrap_or_default();
             let message = format!("timeout: no answer within {seconds} s");
             Some(match class {
-                EffectClass::Safe | EffectClass::Keyed => {
-                    self.failed(ix, *tally, StepError::new("timeout", message).retryable(true), now)
-                }
+                EffectClass::Safe | EffectClass::Keyed => self.failed(
+                    ix,
+                    *tally,
+                    StepError::new("timeout", message).retryable(true),
+                    now,
+                ),
                 EffectClass::Unsafe => self.interrupted(ix, *tally, *class, &message),
             })
         })

@@ -21,13 +21,21 @@ impl Run {
         if self.undoable().next().is_none() {
             return Err(self.nothing_to_undo());
         }
-        Ok(vec![RunEvent::UndoOpened { run: run.clone(), digest, by: by.clone(), assurance }])
+        Ok(vec![RunEvent::UndoOpened {
+            run: run.clone(),
+            digest,
+            by: by.clone(),
+            assurance,
+        }])
     }
 
     /// Why there is nothing to take back.
     pub(in crate::run) fn nothing_to_undo(&self) -> Refusal {
-        let taken_back =
-            self.index.finished.iter().any(|&ix| matches!(self.step(ix), StepState::Undone { .. }));
+        let taken_back = self
+            .index
+            .finished
+            .iter()
+            .any(|&ix| matches!(self.step(ix), StepState::Undone { .. }));
         match self.undos.last() {
             Some(run) if taken_back => Refusal::AlreadyUndone { run: run.clone() },
             Some(_) | None => Refusal::NothingToUndo,
@@ -36,14 +44,27 @@ impl Run {
 
     pub(super) fn decide_undone(&self, ix: StepIx, run: &RunId) -> Result<Vec<RunEvent>, Refusal> {
         let step = self.plan.step_id(ix).clone();
-        match self.step(ix).after(&StepEvent::Undone).filter(|_| self.undos.last() == Some(run)) {
-            Some(_) => Ok(vec![RunEvent::StepUndone { step, run: run.clone() }]),
+        match self
+            .step(ix)
+            .after(&StepEvent::Undone)
+            .filter(|_| self.undos.last() == Some(run))
+        {
+            Some(_) => Ok(vec![RunEvent::StepUndone {
+                step,
+                run: run.clone(),
+            }]),
             None => Err(Refusal::NothingToUndo),
         }
     }
 
     pub(super) fn decide_resume_children(&self) -> Vec<RunEvent> {
-        let waiting = self.waiting().filter(|&ix| matches!(self.step(ix), StepState::AwaitingPlan { .. }));
-        waiting.map(|ix| RunEvent::ChildResumed { step: self.step_id(ix).clone() }).collect()
+        let waiting = self
+            .waiting()
+            .filter(|&ix| matches!(self.step(ix), StepState::AwaitingPlan { .. }));
+        waiting
+            .map(|ix| RunEvent::ChildResumed {
+                step: self.step_id(ix).clone(),
+            })
+            .collect()
     }
 }

@@ -1,4 +1,5 @@
-//! Plans that somebody may propose: calls that fail, arguments that are known only later, gates, and executors.
+//! Plans that somebody may propose: calls that fail, arguments that are known only later, gates,
+//! and executors.
 
 use super::dice::Dice;
 use serde_json::{Map, Value, json};
@@ -10,27 +11,55 @@ pub(super) const WORDS: [&str; 3] = ["ok", "evil", "fine"];
 pub(super) fn plan(dice: &mut Dice) -> Value {
     let word = |dice: &mut Dice| dice.pick(&WORDS);
     let mut steps = vec![json!({"id": "a", "tool": "r.read", "args": {"value": word(dice)}})];
-    // A reader fails while the rest still waits for something else: policy may agree to another try.
+    // A reader fails while the rest still waits for something else: policy may agree to another
+    // try.
     let reads = dice.chance(40);
-    let tool =
-        dice.pick(if reads { &["r.read", "r.look"] } else { &["r.read", "w.write", "w.erase", "r.look"] });
+    let tool = dice.pick(if reads {
+        &["r.read", "r.look"]
+    } else {
+        &["r.read", "w.write", "w.erase", "r.look"]
+    });
     let mut args = json!({"to": word(dice), "of": word(dice), "value": word(dice)});
     if reads || dice.chance(60) {
         args["fail"] = json!(true);
     }
     steps.push(json!({"id": "b", "tool": tool, "dependsOn": ["a"], "args": args}));
     // What waits for `s` has not begun when `b` fails.
-    let waits = if reads || dice.chance(50) { vec!["s"] } else { Vec::new() };
+    let waits = if reads || dice.chance(50) {
+        vec!["s"]
+    } else {
+        Vec::new()
+    };
     if !waits.is_empty() {
         steps.push(json!({"id": "s", "tool": "r.read", "dependsOn": ["a"], "args": {}}));
     }
-    let source = if reads || dice.chance(50) { "${a}" } else { "${b}" };
+    let source = if reads || dice.chance(50) {
+        "${a}"
+    } else {
+        "${b}"
+    };
     let others = if reads { 0 } else { 1 };
-    let (critical, executor) = (dice.chance(50), if dice.chance(25) { Some("program") } else { None });
+    let (critical, executor) = (
+        dice.chance(50),
+        if dice.chance(25) {
+            Some("program")
+        } else {
+            None
+        },
+    );
     let optional = [
-        (40, json!({"id": "c", "tool": "w.write", "args": {"to": source}, "dependsOn": waits})),
-        (30, json!({"id": "h", "tool": "w.erase", "args": {"to": "ok"}, "dependsOn": waits})),
-        (30, json!({"id": "d", "tool": "r.look", "args": {"of": source}, "critical": false})),
+        (
+            40,
+            json!({"id": "c", "tool": "w.write", "args": {"to": source}, "dependsOn": waits}),
+        ),
+        (
+            30,
+            json!({"id": "h", "tool": "w.erase", "args": {"to": "ok"}, "dependsOn": waits}),
+        ),
+        (
+            30,
+            json!({"id": "d", "tool": "r.look", "args": {"of": source}, "critical": false}),
+        ),
         (
             75,
             json!({"id": "e", "agent": {"instruction": "work on ${a}"}, "critical": critical, "dependsOn": waits}),
@@ -39,7 +68,10 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
             25 * others,
             json!({"id": "f", "agent": {"instruction": "go on", "maxTurns": 6}, "dependsOn": ["b"]}),
         ),
-        (12, json!({"id": "g", "tool": "w.erase", "approvalRequired": true, "args": {}, "critical": false})),
+        (
+            12,
+            json!({"id": "g", "tool": "w.erase", "approvalRequired": true, "args": {}, "critical": false}),
+        ),
         (
             15 * others,
             json!({"id": "x", "agent": {"instruction": "run", "executor": executor}, "timeoutSeconds": 30}),
@@ -60,8 +92,10 @@ pub(super) fn plan(dice: &mut Dice) -> Value {
 /// The tools that the steps call, and some more.
 fn listed(dice: &mut Dice, plan: &Value) -> BTreeSet<String> {
     let steps = plan["steps"].as_array().into_iter().flatten();
-    let mut names: BTreeSet<String> =
-        steps.filter_map(|step| step["tool"].as_str()).map(str::to_owned).collect();
+    let mut names: BTreeSet<String> = steps
+        .filter_map(|step| step["tool"].as_str())
+        .map(str::to_owned)
+        .collect();
     for tool in super::rules::TOOLS {
         if dice.chance(35) {
             names.insert(tool.to_owned());
@@ -95,7 +129,9 @@ pub(super) fn args(dice: &mut Dice) -> Value {
 /// Arguments that a plan can have.
 pub(super) fn good_args(dice: &mut Dice) -> Map<String, Value> {
     let word = dice.pick(&WORDS);
-    let value =
-        dice.pick(&[json!({"to": word, "of": word, "value": word}), json!({"to": "${a}", "of": "${a}"})]);
+    let value = dice.pick(&[
+        json!({"to": word, "of": word, "value": word}),
+        json!({"to": "${a}", "of": "${a}"}),
+    ]);
     value.as_object().cloned().unwrap_or_default()
 }

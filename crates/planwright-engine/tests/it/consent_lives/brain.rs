@@ -9,8 +9,11 @@ use planwright_engine::port::{BoxFuture, Model, ModelAnswer, ModelError, ModelIn
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Names that an executor may come up with. Some are in scope, some outside of it, some are no tools.
-const NAMES: [&str; 8] = ["r.read", "r.look", "r.look", "w.write", "w.write", "w.erase", "read", "made.up"];
+/// Names that an executor may come up with. Some are in scope, some outside of it, some are no
+/// tools.
+const NAMES: [&str; 8] = [
+    "r.read", "r.look", "r.look", "w.write", "w.write", "w.erase", "read", "made.up",
+];
 
 impl Model for Stage {
     fn models(&self) -> Vec<ModelInfo> {
@@ -28,11 +31,27 @@ impl Model for Stage {
             ModelRole::Planner => Some((self.dice(replanned).to_string(), Vec::new())),
         };
         self.perhaps_flip(8);
-        let usage = TokenUsage { input: 1, output: 1, ..TokenUsage::default() };
-        let used = ModelUse { role: request.role, model: ScriptedModel::NAME.to_owned(), usage, cost: None };
-        let answer = answered.map(|(text, calls)| ModelAnswer { text, calls, used, cut: false });
-        let down =
-            || ModelError::Unavailable { model: ScriptedModel::NAME.to_owned(), message: "down".to_owned() };
+        let usage = TokenUsage {
+            input: 1,
+            output: 1,
+            ..TokenUsage::default()
+        };
+        let used = ModelUse {
+            role: request.role,
+            model: ScriptedModel::NAME.to_owned(),
+            usage,
+            cost: None,
+        };
+        let answer = answered.map(|(text, calls)| ModelAnswer {
+            text,
+            calls,
+            used,
+            cut: false,
+        });
+        let down = || ModelError::Unavailable {
+            model: ScriptedModel::NAME.to_owned(),
+            message: "down".to_owned(),
+        };
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(5)).await;
             answer.ok_or_else(down)
@@ -48,15 +67,24 @@ impl Stage {
         }
         let count = self.dice(|dice| dice.pick(&[0, 0, 1, 1, 1, 2]));
         let calls: Vec<WantedCall> = (0..count).map(|_| self.want()).collect();
-        let text = if calls.is_empty() { self.dice(|dice| dice.pick(&WORDS)) } else { "" };
+        let text = if calls.is_empty() {
+            self.dice(|dice| dice.pick(&WORDS))
+        } else {
+            ""
+        };
         Some((text.to_owned(), calls))
     }
 
-    /// A call that an executor wants. It is remembered: what it did not want may not be called in its name.
+    /// A call that an executor wants. It is remembered: what it did not want may not be called in
+    /// its name.
     pub(super) fn want(&self) -> WantedCall {
         let (name, args) = self.dice(|dice| (dice.pick(&NAMES).to_owned(), args(dice)));
         self.remember(&name, &args);
-        WantedCall { id: "c".to_owned(), name, args }
+        WantedCall {
+            id: "c".to_owned(),
+            name,
+            args,
+        }
     }
 
     fn reflect(&self) -> String {
@@ -64,7 +92,8 @@ impl Stage {
         self.dice(|dice| {
             if dice.chance(20) {
                 let word = dice.pick(&["on_track", "complete", "failed", "off_track", "splendid"]);
-                return json!({"assessment": word, "reasoning": "so it is", "adjustments": []}).to_string();
+                return json!({"assessment": word, "reasoning": "so it is", "adjustments": []})
+                    .to_string();
             }
             let adjustments = adjusted(dice, &steps);
             json!({"assessment": "needs_adjustment", "reasoning": "so", "adjustments": adjustments})
@@ -73,11 +102,20 @@ impl Stage {
     }
 }
 
-/// A change of the plan: mostly of the step that fails, and sometimes of one that cannot be changed.
+/// A change of the plan: mostly of the step that fails, and sometimes of one that cannot be
+/// changed.
 fn adjusted(dice: &mut Dice, steps: &[Value]) -> Value {
-    let ids: Vec<String> = steps.iter().filter_map(|step| step["id"].as_str()).map(str::to_owned).collect();
+    let ids: Vec<String> = steps
+        .iter()
+        .filter_map(|step| step["id"].as_str())
+        .map(str::to_owned)
+        .collect();
     let other = dice.pick(&ids);
-    let step = if dice.chance(75) { "b".to_owned() } else { other.clone() };
+    let step = if dice.chance(75) {
+        "b".to_owned()
+    } else {
+        other.clone()
+    };
     let retry = json!({"type": "retry", "step": step, "args": good_args(dice)});
     let new = new_step(dice);
     match dice.below(8) {

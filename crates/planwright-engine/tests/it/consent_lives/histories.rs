@@ -19,7 +19,12 @@ const HALF: u64 = 130;
 /// `PLANWRIGHT_CONSENT_HISTORIES` asks for more of them.
 fn half() -> u64 {
     let asked = std::env::var("PLANWRIGHT_CONSENT_HISTORIES").ok();
-    asked.map_or(HALF, |count| count.parse::<u64>().expect("the number of histories").div_ceil(2))
+    asked.map_or(HALF, |count| {
+        count
+            .parse::<u64>()
+            .expect("the number of histories")
+            .div_ceil(2)
+    })
 }
 
 /// What came of all histories, so that none passes by doing nothing.
@@ -47,7 +52,9 @@ impl Tally {
                     RunEvent::RunCompleted { .. } => "completed",
                     RunEvent::RunFailed { .. } => "failed",
                     RunEvent::RunGivenUp { .. } => "given up",
-                    RunEvent::RunAdjusted { replanned: true, .. } => "replanned",
+                    RunEvent::RunAdjusted {
+                        replanned: true, ..
+                    } => "replanned",
                     RunEvent::RunAdjusted { .. } => "adjusted",
                     RunEvent::OutcomeLost { .. } => "unknown",
                     _ => {
@@ -77,46 +84,115 @@ impl Tally {
     }
 
     fn add(&mut self, other: Self) {
-        let Self { histories, covered, ended, refused, denied, expired } = other;
+        let Self {
+            histories,
+            covered,
+            ended,
+            refused,
+            denied,
+            expired,
+        } = other;
         self.histories += histories;
         self.denied += denied;
         self.expired += expired;
-        covered.into_iter().for_each(|(how, count)| *self.covered.entry(how).or_default() += count);
-        ended.into_iter().for_each(|(end, count)| *self.ended.entry(end).or_default() += count);
-        refused.into_iter().for_each(|(code, count)| *self.refused.entry(code).or_default() += count);
+        covered
+            .into_iter()
+            .for_each(|(how, count)| *self.covered.entry(how).or_default() += count);
+        ended
+            .into_iter()
+            .for_each(|(end, count)| *self.ended.entry(end).or_default() += count);
+        refused
+            .into_iter()
+            .for_each(|(code, count)| *self.refused.entry(code).or_default() += count);
     }
 
     /// Whether enough of everything happened, given how many histories there were.
     fn check(&self) {
         let covered = |how: Covered| self.covered.get(&how).copied().unwrap_or_default();
-        let ended = |word, went_on| self.ended.get(&(word, went_on)).copied().unwrap_or_default();
+        let ended = |word, went_on| {
+            self.ended
+                .get(&(word, went_on))
+                .copied()
+                .unwrap_or_default()
+        };
         let refused = |code: &str| self.refused.get(code).copied().unwrap_or_default();
         let expected = [
             ("calls that policy allows", covered(Covered::Allowed), 3_000),
-            ("calls that people agreed to with the plan", covered(Covered::WithThePlan), 1_000),
-            ("calls that people agreed to before an adjustment", covered(Covered::Before), 4),
+            (
+                "calls that people agreed to with the plan",
+                covered(Covered::WithThePlan),
+                1_000,
+            ),
+            (
+                "calls that people agreed to before an adjustment",
+                covered(Covered::Before),
+                4,
+            ),
             ("calls that a person was shown", covered(Covered::Shown), 30),
-            ("calls of executors that policy allows", covered(Covered::AgentsAllowed), 400),
-            ("calls of executors that were agreed to in advance", covered(Covered::AgentsInAdvance), 100),
-            ("calls of executors that a person was shown", covered(Covered::AgentsShown), 40),
-            ("calls of executors outside the scope", covered(Covered::AgentsOutside), 8),
+            (
+                "calls of executors that policy allows",
+                covered(Covered::AgentsAllowed),
+                400,
+            ),
+            (
+                "calls of executors that were agreed to in advance",
+                covered(Covered::AgentsInAdvance),
+                100,
+            ),
+            (
+                "calls of executors that a person was shown",
+                covered(Covered::AgentsShown),
+                40,
+            ),
+            (
+                "calls of executors outside the scope",
+                covered(Covered::AgentsOutside),
+                8,
+            ),
             ("programs", covered(Covered::Program), 25),
-            ("calls that were made for executors", ended("call made", false), 400),
+            (
+                "calls that were made for executors",
+                ended("call made", false),
+                400,
+            ),
             ("adjusted runs", ended("adjusted", false), 150),
             ("runs planned anew", ended("replanned", false), 100),
-            ("runs that went on and completed", ended("completed", true), 100),
-            ("runs that went on and were adjusted again", ended("adjusted", true), 15),
+            (
+                "runs that went on and completed",
+                ended("completed", true),
+                100,
+            ),
+            (
+                "runs that went on and were adjusted again",
+                ended("adjusted", true),
+                15,
+            ),
             ("unknown outcomes", ended("unknown", false), 15),
-            ("refusals of tools outside the scope", refused("out_of_scope"), 400),
+            (
+                "refusals of tools outside the scope",
+                refused("out_of_scope"),
+                400,
+            ),
             ("refusals of arguments", refused("invalid_args"), 150),
             ("refusals by policy", refused("policy_denied"), 20),
-            ("refusals by the approver's condition", refused("constraint_violated"), 80),
-            ("refusals of tools that changed", refused("tool_changed"), 40),
+            (
+                "refusals by the approver's condition",
+                refused("constraint_violated"),
+                80,
+            ),
+            (
+                "refusals of tools that changed",
+                refused("tool_changed"),
+                40,
+            ),
             ("calls that people denied", self.denied, 30),
             ("approvals that came too late", self.expired, 20),
         ];
         for (what, found, per_thousand) in expected {
-            assert!(found * 1000 >= per_thousand * self.histories, "only {found} {what}: {self:?}");
+            assert!(
+                found * 1000 >= per_thousand * self.histories,
+                "only {found} {what}: {self:?}"
+            );
         }
     }
 }
@@ -142,7 +218,10 @@ fn live_through(seed: u64, tally: &mut Tally) {
     for left in stage.left() {
         match oracle.judge(&left) {
             Ok(how) => *tally.covered.entry(how).or_default() += 1,
-            Err(why) => panic!("history {seed}: {why}: {left:?}\n{}", stage.story(left.position)),
+            Err(why) => panic!(
+                "history {seed}: {why}: {left:?}\n{}",
+                stage.story(left.position)
+            ),
         }
     }
     tally.note(&oracle.past);
@@ -151,9 +230,15 @@ fn live_through(seed: u64, tally: &mut Tally) {
 
 /// One process. It may be killed at any moment; returns when that was.
 fn live(stage: &Arc<Stage>, number: u64, now: Timestamp) -> Timestamp {
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
     let (moves, killed) = stage.dice(|dice| {
-        let killed = dice.chance(30).then(|| Duration::from_millis(5 + dice.below(250)));
+        let killed = dice
+            .chance(30)
+            .then(|| Duration::from_millis(5 + dice.below(250)));
         (usize::try_from(6 + dice.below(5)).unwrap(), killed)
     });
     let (owner, ended_at) = runtime.block_on(async {

@@ -1,4 +1,5 @@
-//! One process in the life of a plan: people propose, approve, answer and change their minds, and runs go on.
+//! One process in the life of a plan: people propose, approve, answer and change their minds, and
+//! runs go on.
 
 use super::author::plan;
 use super::opening::{is_late, steps};
@@ -24,14 +25,23 @@ pub(super) struct Life {
 }
 
 fn people() -> [Principal; 3] {
-    [Principal::person("ada"), Principal::person("bob"), Principal::person("eve")]
+    [
+        Principal::person("ada"),
+        Principal::person("bob"),
+        Principal::person("eve"),
+    ]
 }
 
 impl Life {
     pub(super) fn begin(stage: &Arc<Stage>, number: u64) -> Self {
         let (engine, owner) = stage.engine(number);
         stage.tell(format!("LIFE {number} {:?}", stage.scene()));
-        Self { stage: Arc::clone(stage), engine, owner, plan: "p".parse().unwrap() }
+        Self {
+            stage: Arc::clone(stage),
+            engine,
+            owner,
+            plan: "p".parse().unwrap(),
+        }
     }
 
     pub(super) async fn go_on(&self, moves: usize) {
@@ -59,14 +69,18 @@ impl Life {
     async fn propose(&self) {
         let (plan, by) = (self.stage.dice(plan), self.anybody());
         let proposed = self.engine.propose(document(plan.clone()), &by).await;
-        self.stage.tell(format!("{by} proposes ({}) {plan}", proposed.is_ok()));
+        self.stage
+            .tell(format!("{by} proposes ({}) {plan}", proposed.is_ok()));
     }
 
     async fn reject(&self) {
-        let Ok((review, _)) = self.engine.load_review(&self.plan).await else { return };
+        let Ok((review, _)) = self.engine.load_review(&self.plan).await else {
+            return;
+        };
         let (by, shown) = (self.anybody(), Shown::Version(review.current().number));
         let rejected = self.engine.reject(&self.plan, shown, &by, "no").await;
-        self.stage.tell(format!("{by} rejects ({})", rejected.is_ok()));
+        self.stage
+            .tell(format!("{by} rejects ({})", rejected.is_ok()));
     }
 
     /// Does what comes next for the plan, if people do their part.
@@ -75,18 +89,27 @@ impl Life {
             return self.propose().await;
         };
         let last = match review.runs().last() {
-            Some(opened) => self.engine.load_run(&opened.run, &review).await.ok().map(|(run, _)| run),
+            Some(opened) => self
+                .engine
+                .load_run(&opened.run, &review)
+                .await
+                .ok()
+                .map(|(run, _)| run),
             None => None,
         };
         let over = last.as_ref().is_none_or(|run| run.state().is_terminal());
-        let adjusted = last.as_ref().is_some_and(|run| matches!(run.state(), RunState::Adjusted { .. }));
+        let adjusted = last
+            .as_ref()
+            .is_some_and(|run| matches!(run.state(), RunState::Adjusted { .. }));
         match review.state() {
             _ if !over => {
                 self.dawdle().await;
                 self.answer_all().await;
                 self.resume(None).await;
             }
-            ReviewState::Proposed | ReviewState::Approved if adjusted => self.go_on_adjusted().await,
+            ReviewState::Proposed | ReviewState::Approved if adjusted => {
+                self.go_on_adjusted().await;
+            }
             ReviewState::Proposed | ReviewState::Approved => self.start().await,
             _ => self.propose().await,
         }
@@ -101,7 +124,10 @@ impl Life {
             self.approve().await;
         }
         self.dawdle().await;
-        let options = RunOptions { reflection: self.reflection(), ..RunOptions::new(self.anybody()) };
+        let options = RunOptions {
+            reflection: self.reflection(),
+            ..RunOptions::new(self.anybody())
+        };
         let started = self.engine.start(&self.plan, options).await;
         self.drive("start", started).await;
     }
@@ -133,7 +159,12 @@ impl Life {
         self.stage.dice(|dice| {
             let (max_cycles, max_replans) = dice.pick(&[(3, 0), (2, 1), (0, 1), (3, 1), (0, 0)]);
             let failures_only = dice.chance(60);
-            Some(Reflection { max_cycles, max_replans, failures_only, ..Reflection::default() })
+            Some(Reflection {
+                max_cycles,
+                max_replans,
+                failures_only,
+                ..Reflection::default()
+            })
         })
     }
 
@@ -158,7 +189,9 @@ impl Life {
             if step["skip"] == true || (!is_late(step) && step["agent"].is_null()) {
                 continue;
             }
-            let Some((choice, late)) = self.chosen(step) else { continue };
+            let Some((choice, late)) = self.chosen(step) else {
+                continue;
+            };
             given.late.insert(id.clone(), late);
             said.push((id, choice));
         }
@@ -171,15 +204,23 @@ impl Life {
         match self.stage.dice(|dice| dice.below(6)) {
             0 | 1 => Some((Choice::Any, LateChoice::Any)),
             2 => Some((Choice::Ask, LateChoice::Ask)),
-            3 | 4 => Some((Choice::NotEvil, format!("args.{key} != 'evil'").parse().unwrap())),
+            3 | 4 => Some((
+                Choice::NotEvil,
+                format!("args.{key} != 'evil'").parse().unwrap(),
+            )),
             _ => None,
         }
     }
 
     async fn approve(&self) {
-        let Some((given, said)) = self.given().await else { return };
+        let Some((given, said)) = self.given().await else {
+            return;
+        };
         let before = self.stage.position();
-        let approved = self.engine.approve_on_terms(&self.plan, &Map::new(), &given).await;
+        let approved = self
+            .engine
+            .approve_on_terms(&self.plan, &Map::new(), &given)
+            .await;
         self.note_approval(before, said);
         let words = approved.map_or_else(|error| error.to_string(), |_| "yes".to_owned());
         self.stage.tell(format!("{} approves: {words}", given.by));
@@ -189,7 +230,10 @@ impl Life {
     fn note_approval(&self, before: u64, said: Vec<(String, Choice)>) {
         let written = self.stage.feed(before).into_iter().find(|placed| {
             matches!(placed.stream, StreamName::Plan(_))
-                && matches!(decode(&placed.record).unwrap().event, ReviewEvent::PlanApproved { .. })
+                && matches!(
+                    decode(&placed.record).unwrap().event,
+                    ReviewEvent::PlanApproved { .. }
+                )
         });
         if let Some(placed) = written {
             self.stage.say(placed.position.0, said);
@@ -197,9 +241,13 @@ impl Life {
     }
 
     async fn resume(&self, given: Option<(GivenApproval, Vec<(String, Choice)>)>) {
-        let (approval, said) = given.map_or((None, None), |(given, said)| (Some(given), Some(said)));
+        let (approval, said) =
+            given.map_or((None, None), |(given, said)| (Some(given), Some(said)));
         let before = self.stage.position();
-        let options = RunOptions { approval, ..RunOptions::new(self.anybody()) };
+        let options = RunOptions {
+            approval,
+            ..RunOptions::new(self.anybody())
+        };
         let resumed = self.engine.resume(&self.plan, options).await;
         if let Some(said) = said {
             self.note_approval(before, said);
@@ -228,17 +276,28 @@ impl Life {
         }
     }
 
-    /// Somebody goes over everything that waits for a person, with the right or the wrong thing on the screen.
+    /// Somebody goes over everything that waits for a person, with the right or the wrong thing on
+    /// the screen.
     async fn answer_all(&self) {
-        let Ok((review, _)) = self.engine.load_review(&self.plan).await else { return };
+        let Ok((review, _)) = self.engine.load_review(&self.plan).await else {
+            return;
+        };
         for info in self.stage.world.store.runs(&self.plan).await.unwrap() {
-            let StreamName::Run(id) = info.stream else { continue };
-            if matches!(info.status.status.as_str(), "completed" | "failed" | "cancelled" | "adjusted") {
+            let StreamName::Run(id) = info.stream else {
+                continue;
+            };
+            if matches!(
+                info.status.status.as_str(),
+                "completed" | "failed" | "cancelled" | "adjusted"
+            ) {
                 continue;
             }
-            let Ok((run, _)) = self.engine.load_run(&id, &review).await else { continue };
+            let Ok((run, _)) = self.engine.load_run(&id, &review).await else {
+                continue;
+            };
             for ix in run.indices() {
-                let Some(command) = self.answer(&run, run.step(ix), run.step_id(ix).as_str()) else {
+                let Some(command) = self.answer(&run, run.step(ix), run.step_id(ix).as_str())
+                else {
                     continue;
                 };
                 let answered = self.engine.command(&id, command.clone()).await;
@@ -249,22 +308,38 @@ impl Life {
     }
 
     fn answer(&self, run: &Run, state: &StepState, step: &str) -> Option<RunCommand> {
-        let (step, by, throw) = (step.to_owned(), self.anybody(), self.stage.dice(|dice| dice.below(12)));
+        let (step, by, throw) = (
+            step.to_owned(),
+            self.anybody(),
+            self.stage.dice(|dice| dice.below(12)),
+        );
         match state {
             StepState::AwaitingApproval { call, .. } => {
                 let right = match call {
                     Some(call) => Shown::Digest(call.digest),
                     None => Shown::Version(run.start().version),
                 };
-                let shown = if throw == 0 { Shown::Digest(run.start().digest) } else { right };
+                let shown = if throw == 0 {
+                    Shown::Digest(run.start().digest)
+                } else {
+                    right
+                };
                 match throw {
-                    1 | 2 => {
-                        Some(RunCommand::Deny { step, by, shown: shown.into(), reason: "no".to_owned() })
-                    }
+                    1 | 2 => Some(RunCommand::Deny {
+                        step,
+                        by,
+                        shown: shown.into(),
+                        reason: "no".to_owned(),
+                    }),
                     3 => None,
                     _ => {
                         let assurance = Assurance::Terminal;
-                        Some(RunCommand::Approve { step, by, assurance, shown: shown.into() })
+                        Some(RunCommand::Approve {
+                            step,
+                            by,
+                            assurance,
+                            shown: shown.into(),
+                        })
                     }
                 }
             }
@@ -275,7 +350,11 @@ impl Life {
                     1 => Resolution::DidNotHappen,
                     _ => Resolution::RunAgain,
                 };
-                Some(RunCommand::Resolve { step, by, resolution })
+                Some(RunCommand::Resolve {
+                    step,
+                    by,
+                    resolution,
+                })
             }
             _ => None,
         }

@@ -1,7 +1,9 @@
 //! What a run of the plan was agreed to on, found anew from who said yes to what, and when.
 
 use super::oracle::Oracle;
-use super::rules::{Choice, STRICT, agrees_to_changes, lasts, only_reads, people_needed, says, uses};
+use super::rules::{
+    Choice, STRICT, agrees_to_changes, lasts, only_reads, people_needed, says, uses,
+};
 use super::stage::Scene;
 use planwright_core::policy::Verdict;
 use planwright_core::principal::{Principal, PrincipalKind};
@@ -11,7 +13,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What an approval is about: what the plan does, the versions of the tools it may call, and the policy.
+/// What an approval is about: what the plan does, the versions of the tools it may call, and the
+/// policy.
 type About = (Value, BTreeMap<String, u32>, usize);
 
 #[derive(Debug)]
@@ -65,9 +68,14 @@ impl Oracle<'_> {
                     yes.push(Yes {
                         by: by.clone(),
                         about: about(document, &scene),
-                        until: lasts(scene.policy).map(|span| noted.at.plus(Duration::from_millis(span))),
+                        until: lasts(scene.policy)
+                            .map(|span| noted.at.plus(Duration::from_millis(span))),
                         // Its own yes to a change is for the run that goes on.
-                        uses: if said.is_none() { 1 } else { uses(scene.policy) },
+                        uses: if said.is_none() {
+                            1
+                        } else {
+                            uses(scene.policy)
+                        },
                         choices: choices(document, &scene, said.as_deref().unwrap_or_default())?,
                         unasked: said.is_none(),
                     });
@@ -77,7 +85,9 @@ impl Oracle<'_> {
                     let (document, proposer) = current.as_ref().ok_or("nothing was proposed")?;
                     let now = about(document, &scene);
                     let counts = |yes: &&mut Yes| {
-                        yes.about == now && yes.uses > 0 && yes.until.is_none_or(|until| noted.at < until)
+                        yes.about == now
+                            && yes.uses > 0
+                            && yes.until.is_none_or(|until| noted.at < until)
                     };
                     let spent: Vec<&mut Yes> = yes.iter_mut().filter(counts).collect();
                     let spent: Vec<&Yes> = spent
@@ -118,34 +128,62 @@ impl Oracle<'_> {
         let unchanged = self.unchanged(run, document, scene)?;
         // One of two is nobody, and policy is alone with what it agrees to.
         let agreed = if !enough {
-            let policys = spent.iter().filter(|yes| yes.by.kind == PrincipalKind::Policy);
+            let policys = spent
+                .iter()
+                .filter(|yes| yes.by.kind == PrincipalKind::Policy);
             let unasked = policys.into_iter().all(|yes| yes.unasked);
             check_policys(document, scene, &unchanged, unasked)?;
-            unchanged.into_iter().filter_map(|(step, terms)| Some((step, terms?))).collect()
+            unchanged
+                .into_iter()
+                .filter_map(|(step, terms)| Some((step, terms?)))
+                .collect()
         } else {
             let scope = scope(document);
             let of = |step: &str| {
                 let all = spent.iter().flat_map(|yes| &yes.choices);
-                all.filter(|(of, _)| of == step).map(|(_, choice)| *choice).collect()
+                all.filter(|(of, _)| of == step)
+                    .map(|(_, choice)| *choice)
+                    .collect()
             };
-            let named = steps(document).into_iter().map(|step| name(step).to_owned());
-            named.map(|step| (step.clone(), Terms { choices: of(&step), scope: scope.clone() })).collect()
+            let named = steps(document)
+                .into_iter()
+                .map(|step| name(step).to_owned());
+            named
+                .map(|step| {
+                    (
+                        step.clone(),
+                        Terms {
+                            choices: of(&step),
+                            scope: scope.clone(),
+                        },
+                    )
+                })
+                .collect()
         };
         let (document, proposer) = (document.clone(), proposer.clone());
-        Ok(Opening { document, scene, proposer, agreed, carried: !enough })
+        Ok(Opening {
+            document,
+            scene,
+            proposer,
+            agreed,
+            carried: !enough,
+        })
     }
 
-    /// The steps that are what they were in the run that this one goes on from, after steps that are, with what people
-    /// agreed to about them, if they did.
+    /// The steps that are what they were in the run that this one goes on from, after steps that
+    /// are, with what people agreed to about them, if they did.
     fn unchanged(
         &self,
         run: &str,
         document: &Value,
         scene: Scene,
     ) -> Result<BTreeMap<String, Option<Terms>>, String> {
-        let Some(origin) = self.past.origin(run) else { return Ok(BTreeMap::new()) };
+        let Some(origin) = self.past.origin(run) else {
+            return Ok(BTreeMap::new());
+        };
         let before = self.opening(&origin)?;
-        let same_outside = about(&before.document, &before.scene) == about(&before.document, &scene);
+        let same_outside =
+            about(&before.document, &before.scene) == about(&before.document, &scene);
         let mut left = BTreeMap::new();
         if !same_outside {
             return Ok(left);
@@ -155,11 +193,17 @@ impl Oracle<'_> {
             for step in steps(document) {
                 let was = find(&before.document, name(step));
                 let same = was.is_some_and(|was| {
-                    plain(was) == plain(step) && waits_for(&before.document, was) == waits_for(document, step)
+                    plain(was) == plain(step)
+                        && waits_for(&before.document, was) == waits_for(document, step)
                 });
-                let below = waits_for(document, step).iter().all(|on| left.contains_key(on));
+                let below = waits_for(document, step)
+                    .iter()
+                    .all(|on| left.contains_key(on));
                 if same && below && !self.past.was_in_vain(&origin, name(step)) {
-                    left.insert(name(step).to_owned(), before.agreed.get(name(step)).cloned());
+                    left.insert(
+                        name(step).to_owned(),
+                        before.agreed.get(name(step)).cloned(),
+                    );
                 }
             }
         }
@@ -213,7 +257,9 @@ fn is_allowed(document: &Value, step: &Value, policy: usize) -> bool {
         None => {
             let scope = scope(document);
             step["agent"]["executor"].is_null()
-                && scope.iter().all(|tool| says(policy, tool, &json!({}), false) == Verdict::Allow)
+                && scope
+                    .iter()
+                    .all(|tool| says(policy, tool, &json!({}), false) == Verdict::Allow)
         }
     }
 }
@@ -239,7 +285,14 @@ fn choices(
                 return Err(format!("step `{id}` was approved, and policy denies it"));
             }
             Verdict::Ask if is_late(step) => {
-                choices.push((id.to_owned(), if scene.policy == STRICT { Choice::Ask } else { Choice::Any }));
+                choices.push((
+                    id.to_owned(),
+                    if scene.policy == STRICT {
+                        Choice::Ask
+                    } else {
+                        Choice::Any
+                    },
+                ));
             }
             _ => {}
         }
@@ -249,16 +302,30 @@ fn choices(
 
 fn about(document: &Value, scene: &Scene) -> About {
     let mut doing: Vec<Value> = steps(document).into_iter().map(plain).collect();
-    doing.extend(steps(document).iter().map(|step| json!(waits_for(document, step))));
-    let called = steps(document).into_iter().filter(|step| step["skip"] != true);
-    let called = called.filter_map(|step| step["tool"].as_str()).map(str::to_owned);
+    doing.extend(
+        steps(document)
+            .iter()
+            .map(|step| json!(waits_for(document, step))),
+    );
+    let called = steps(document)
+        .into_iter()
+        .filter(|step| step["skip"] != true);
+    let called = called
+        .filter_map(|step| step["tool"].as_str())
+        .map(str::to_owned);
     let listed = if steps(document).iter().any(|step| !step["agent"].is_null()) {
         scope(document)
     } else {
         BTreeSet::new()
     };
-    let versions = called.chain(listed).filter_map(|tool| Some((tool.clone(), scene.version(&tool)?)));
-    (json!([doing, document["toolsRequired"]]), versions.collect(), scene.policy)
+    let versions = called
+        .chain(listed)
+        .filter_map(|tool| Some((tool.clone(), scene.version(&tool)?)));
+    (
+        json!([doing, document["toolsRequired"]]),
+        versions.collect(),
+        scene.policy,
+    )
 }
 
 pub(super) fn steps(document: &Value) -> Vec<&Value> {
@@ -277,7 +344,12 @@ fn name(step: &Value) -> &str {
 fn plain(step: &Value) -> Value {
     let mut step = step.clone();
     if let Some(step) = step.as_object_mut() {
-        step.retain(|key, _| !matches!(key.as_str(), "title" | "labels" | "capabilityLabel" | "dependsOn"));
+        step.retain(|key, _| {
+            !matches!(
+                key.as_str(),
+                "title" | "labels" | "capabilityLabel" | "dependsOn"
+            )
+        });
     }
     step
 }
@@ -285,7 +357,10 @@ fn plain(step: &Value) -> Value {
 /// The steps that come before it: those it names, and those whose values it takes.
 fn waits_for(document: &Value, step: &Value) -> BTreeSet<String> {
     let declared = step["dependsOn"].as_array().into_iter().flatten();
-    let mut before: BTreeSet<String> = declared.filter_map(Value::as_str).map(str::to_owned).collect();
+    let mut before: BTreeSet<String> = declared
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
     let words = format!("{}{}", step["args"], step["agent"]);
     for other in steps(document) {
         if words.contains(&format!("${{{}}}", name(other))) {
@@ -297,7 +372,11 @@ fn waits_for(document: &Value, step: &Value) -> BTreeSet<String> {
 
 /// Whether some of what it is called with is known only once another step has answered.
 pub(super) fn is_late(step: &Value) -> bool {
-    step["args"].as_object().into_iter().flatten().any(|(_, value)| reference(value).is_some())
+    step["args"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .any(|(_, value)| reference(value).is_some())
 }
 
 /// The step whose value stands here.
@@ -307,12 +386,23 @@ pub(super) fn reference(value: &Value) -> Option<&str> {
 
 /// What executors may call.
 pub(super) fn scope(document: &Value) -> BTreeSet<String> {
-    let listed = document["toolsRequired"].as_array().filter(|listed| !listed.is_empty());
+    let listed = document["toolsRequired"]
+        .as_array()
+        .filter(|listed| !listed.is_empty());
     match listed {
-        Some(listed) => listed.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(listed) => listed
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
         None => {
-            let called = steps(document).into_iter().filter(|step| step["skip"] != true);
-            called.filter_map(|step| step["tool"].as_str()).map(str::to_owned).collect()
+            let called = steps(document)
+                .into_iter()
+                .filter(|step| step["skip"] != true);
+            called
+                .filter_map(|step| step["tool"].as_str())
+                .map(str::to_owned)
+                .collect()
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Says, for everything that left, who had agreed to it; or why nobody had.
 //!
-//! It reads what is in the journal as data, knows the policies by heart, and shares no rule with the program under test.
+//! It reads what is in the journal as data, knows the policies by heart, and shares no rule with
+//! the program under test.
 
 use super::opening::{Opening, Terms, find, is_late, reference, scope};
 use super::past::Past;
@@ -27,7 +28,8 @@ pub(super) enum Covered {
     Shown,
     /// An executor wanted it, and policy allows it.
     AgentsAllowed,
-    /// An executor wanted it, and whoever approved the plan had said that it may, or under which condition.
+    /// An executor wanted it, and whoever approved the plan had said that it may, or under which
+    /// condition.
     AgentsInAdvance,
     /// The same, and that was before the plan was adjusted.
     AgentsBefore,
@@ -48,7 +50,11 @@ pub(super) struct Oracle<'a> {
 
 impl<'a> Oracle<'a> {
     pub(super) fn new(stage: &'a Stage) -> Self {
-        Self { stage, past: Past::of(stage), opened: RefCell::default() }
+        Self {
+            stage,
+            past: Past::of(stage),
+            opened: RefCell::default(),
+        }
     }
 
     /// Who agreed to this run of the plan, or why nobody did.
@@ -57,13 +63,17 @@ impl<'a> Oracle<'a> {
             return known.clone();
         }
         let found = self.find_opening(run).map(Rc::new);
-        self.opened.borrow_mut().insert(run.to_owned(), found.clone());
+        self.opened
+            .borrow_mut()
+            .insert(run.to_owned(), found.clone());
         found
     }
 
     pub(super) fn judge(&self, left: &Left) -> Result<Covered, String> {
         let start = self.past.start_of(&left.run, &left.step, left.attempt);
-        let started = start.filter(|&start| start <= left.position).ok_or("its start was not durable")?;
+        let started = start
+            .filter(|&start| start <= left.position)
+            .ok_or("its start was not durable")?;
         if self.past.was_denied(&left.run, &left.step, started) {
             return Err("a person had said no".to_owned());
         }
@@ -79,7 +89,9 @@ impl<'a> Oracle<'a> {
         match (&left.tool, parent) {
             (None, _) => self.judge_program(left, started, &opening),
             (Some(tool), None) => self.judge_step(left, tool, started, &opening),
-            (Some(tool), Some(parent)) => self.judge_wanted(left, tool, (parent, started), &opening),
+            (Some(tool), Some(parent)) => {
+                self.judge_wanted(left, tool, (parent, started), &opening)
+            }
         }
     }
 
@@ -89,7 +101,10 @@ impl<'a> Oracle<'a> {
         for granted in self.past.granted(&left.run, &left.step, started) {
             if opening.scene.policy == STRICT {
                 if *granted.by == opening.proposer {
-                    return Err(format!("four eyes: {} agreed to a call of their own plan", granted.by));
+                    return Err(format!(
+                        "four eyes: {} agreed to a call of their own plan",
+                        granted.by
+                    ));
                 }
                 if granted.at >= granted.asked_at.plus(Duration::from_secs(5)) {
                     return Err("a person agreed too late".to_owned());
@@ -97,7 +112,8 @@ impl<'a> Oracle<'a> {
             }
             shown |= match (granted.call, &left.tool) {
                 (Some(call), Some(tool)) => {
-                    let args = matches!(&call.args, StoredValue::Inline(args) if **args == left.args);
+                    let args =
+                        matches!(&call.args, StoredValue::Inline(args) if **args == left.args);
                     call.tool.to_string() == *tool && args
                 }
                 (Some(_), None) => true,
@@ -116,7 +132,12 @@ impl<'a> Oracle<'a> {
         Ok(())
     }
 
-    fn judge_program(&self, left: &Left, started: u64, opening: &Opening) -> Result<Covered, String> {
+    fn judge_program(
+        &self,
+        left: &Left,
+        started: u64,
+        opening: &Opening,
+    ) -> Result<Covered, String> {
         let step = find(&opening.document, &left.step).ok_or("the plan has no such step")?;
         if step["skip"] == true || step["agent"]["executor"] != "program" {
             return Err("the plan starts no program here".to_owned());
@@ -148,7 +169,9 @@ impl<'a> Oracle<'a> {
         self.check_gate(left, step, started)?;
         let shown = self.was_shown(left, started, opening)?;
         let terms = opening.agreed.get(&left.step);
-        let choices = terms.map(|terms| terms.choices.as_slice()).unwrap_or_default();
+        let choices = terms
+            .map(|terms| terms.choices.as_slice())
+            .unwrap_or_default();
         let key = if tool == "r.look" { "of" } else { "to" };
         if !choices.iter().all(|choice| choice.is_kept(&left.args, key)) {
             return Err("the condition of whoever approved does not hold".to_owned());
@@ -181,8 +204,13 @@ impl<'a> Oracle<'a> {
         let resolved = args.map(|(key, value)| {
             let found = reference(value).and_then(|of| self.past.value(run, of, before));
             // What was left out has no value.
-            let skipped = reference(value).filter(|of| self.past.was_skipped(run, of)).map(|_| Value::Null);
-            (key.clone(), found.or(skipped).unwrap_or_else(|| value.clone()))
+            let skipped = reference(value)
+                .filter(|of| self.past.was_skipped(run, of))
+                .map(|_| Value::Null);
+            (
+                key.clone(),
+                found.or(skipped).unwrap_or_else(|| value.clone()),
+            )
         });
         Value::Object(resolved.collect::<Map<_, _>>())
     }
@@ -194,13 +222,16 @@ impl<'a> Oracle<'a> {
         (parent, started): (&Parent, u64),
         opening: &Opening,
     ) -> Result<Covered, String> {
-        let step = find(&opening.document, parent.step.as_str()).ok_or("the plan has no such step")?;
+        let step =
+            find(&opening.document, parent.step.as_str()).ok_or("the plan has no such step")?;
         if step["skip"] == true || step["agent"].is_null() {
             return Err("no executor works on this step".to_owned());
         }
         let turn = self.check_wanted(left, tool, parent)?;
-        let (verdict, shown) =
-            (says(left.scene.policy, tool, &left.args, false), self.was_shown(left, started, opening)?);
+        let (verdict, shown) = (
+            says(left.scene.policy, tool, &left.args, false),
+            self.was_shown(left, started, opening)?,
+        );
         if verdict == Verdict::Deny {
             return Err("policy denies it".to_owned());
         }
@@ -211,7 +242,9 @@ impl<'a> Oracle<'a> {
             return match (noted, shown) {
                 (false, _) => Err("it is outside the scope".to_owned()),
                 (true, true) => Ok(Covered::AgentsShown),
-                (true, false) if only_reads(tool) && verdict == Verdict::Allow => Ok(Covered::AgentsOutside),
+                (true, false) if only_reads(tool) && verdict == Verdict::Allow => {
+                    Ok(Covered::AgentsOutside)
+                }
                 (true, false) => Err("it is outside the scope, and no person saw it".to_owned()),
             };
         }
@@ -230,20 +263,38 @@ impl<'a> Oracle<'a> {
 
     /// Whether an executor wanted exactly this call. Returns where the run took note of that.
     fn check_wanted(&self, left: &Left, tool: &str, parent: &Parent) -> Result<u64, String> {
-        let turns = self.past.of_run(parent.run.as_str()).iter().filter_map(|noted| match &noted.event {
-            RunEvent::AgentTurn { step, calls, .. } if *step == parent.step => Some((noted.position, calls)),
-            _ => None,
-        });
-        let mut calls = turns.flat_map(|(position, calls)| calls.iter().map(move |call| (position, call)));
-        let (position, call) =
-            calls.find(|(_, call)| Some(call.number) == parent.call).ok_or("no executor wanted it")?;
+        let turns = self
+            .past
+            .of_run(parent.run.as_str())
+            .iter()
+            .filter_map(|noted| match &noted.event {
+                RunEvent::AgentTurn { step, calls, .. } if *step == parent.step => {
+                    Some((noted.position, calls))
+                }
+                _ => None,
+            });
+        let mut calls =
+            turns.flat_map(|(position, calls)| calls.iter().map(move |call| (position, call)));
+        let (position, call) = calls
+            .find(|(_, call)| Some(call.number) == parent.call)
+            .ok_or("no executor wanted it")?;
         let runs = matches!(&call.fate, CallFate::Run(run) if run.as_str() == left.run);
-        let StoredValue::Inline(args) = &call.args else { return Err("its arguments are large".to_owned()) };
-        let same = call.tool == tool || tool.split_once('.').is_some_and(|(_, bare)| bare == call.tool);
+        let StoredValue::Inline(args) = &call.args else {
+            return Err("its arguments are large".to_owned());
+        };
+        let same = call.tool == tool
+            || tool
+                .split_once('.')
+                .is_some_and(|(_, bare)| bare == call.tool);
         if !runs || !same || **args != left.args || !self.stage.was_wanted(&call.tool, args) {
             return Err("the executor wanted something else".to_owned());
         }
-        if self.past.of_run(&left.run).first().is_none_or(|first| first.position < position) {
+        if self
+            .past
+            .of_run(&left.run)
+            .first()
+            .is_none_or(|first| first.position < position)
+        {
             return Err("it began before the executor wanted it".to_owned());
         }
         Ok(position)
@@ -257,7 +308,9 @@ fn covered_in_advance(
     terms: Option<&Terms>,
     shown: bool,
 ) -> Result<Covered, String> {
-    let choices = terms.map(|terms| terms.choices.as_slice()).unwrap_or_default();
+    let choices = terms
+        .map(|terms| terms.choices.as_slice())
+        .unwrap_or_default();
     if !choices.iter().all(|choice| choice.is_kept(args, "to")) {
         return Err("the condition of whoever approved does not hold".to_owned());
     }

@@ -1,4 +1,5 @@
-//! What was written down, in the order in which it was: all that the oracle knows of what the program under test did.
+//! What was written down, in the order in which it was: all that the oracle knows of what the
+//! program under test did.
 
 use super::stage::Stage;
 use planwright_core::journal::{StreamName, decode};
@@ -41,11 +42,19 @@ impl Past {
             match &placed.stream {
                 StreamName::Plan(_) => {
                     let entry = decode(record).unwrap();
-                    past.plan.push(Noted { position, at: entry.at, event: entry.event });
+                    past.plan.push(Noted {
+                        position,
+                        at: entry.at,
+                        event: entry.event,
+                    });
                 }
                 StreamName::Run(run) => {
                     let entry = decode(record).unwrap();
-                    let noted = Noted { position, at: entry.at, event: entry.event };
+                    let noted = Noted {
+                        position,
+                        at: entry.at,
+                        event: entry.event,
+                    };
                     past.runs.entry(run.to_string()).or_default().push(noted);
                 }
             }
@@ -59,47 +68,60 @@ impl Past {
 
     /// The step of another run that this one is the work of.
     pub(super) fn parent(&self, run: &str) -> Option<&Parent> {
-        self.of_run(run).iter().find_map(|noted| match &noted.event {
-            RunEvent::RunStarted { parent, .. } => parent.as_deref(),
-            _ => None,
-        })
+        self.of_run(run)
+            .iter()
+            .find_map(|noted| match &noted.event {
+                RunEvent::RunStarted { parent, .. } => parent.as_deref(),
+                _ => None,
+            })
     }
 
     /// The run that this one goes on from.
     pub(super) fn origin(&self, run: &str) -> Option<String> {
-        self.of_run(run).iter().find_map(|noted| match &noted.event {
-            RunEvent::RunStarted { reflection, .. } => reflection
-                .as_ref()
-                .and_then(|reflection| reflection.continues.as_ref())
-                .map(ToString::to_string),
-            _ => None,
-        })
+        self.of_run(run)
+            .iter()
+            .find_map(|noted| match &noted.event {
+                RunEvent::RunStarted { reflection, .. } => reflection
+                    .as_ref()
+                    .and_then(|reflection| reflection.continues.as_ref())
+                    .map(ToString::to_string),
+                _ => None,
+            })
     }
 
     /// Where the start of an attempt stands.
     pub(super) fn start_of(&self, run: &str, step: &str, attempt: u32) -> Option<u64> {
-        self.of_run(run).iter().find_map(|noted| match &noted.event {
-            RunEvent::AttemptStarted { step: started, attempt: number, .. }
-                if started.as_str() == step && *number == attempt =>
-            {
-                Some(noted.position)
-            }
-            _ => None,
-        })
+        self.of_run(run)
+            .iter()
+            .find_map(|noted| match &noted.event {
+                RunEvent::AttemptStarted {
+                    step: started,
+                    attempt: number,
+                    ..
+                } if started.as_str() == step && *number == attempt => Some(noted.position),
+                _ => None,
+            })
     }
 
     /// What a step came to, if that was known before this position.
     pub(super) fn value(&self, run: &str, step: &str, before: u64) -> Option<Value> {
-        let mut entries = self.of_run(run).iter().rev().filter(|noted| noted.position < before);
-        let stored =
-            entries.find_map(|noted| match &noted.event {
-                RunEvent::AttemptSucceeded { step: of, value, .. }
-                | RunEvent::ResultReused { step: of, value }
-                | RunEvent::OutcomeResolved {
-                    step: of, resolution: Resolution::Happened { value }, ..
-                } if of.as_str() == step => Some(value),
-                _ => None,
-            })?;
+        let mut entries = self
+            .of_run(run)
+            .iter()
+            .rev()
+            .filter(|noted| noted.position < before);
+        let stored = entries.find_map(|noted| match &noted.event {
+            RunEvent::AttemptSucceeded {
+                step: of, value, ..
+            }
+            | RunEvent::ResultReused { step: of, value }
+            | RunEvent::OutcomeResolved {
+                step: of,
+                resolution: Resolution::Happened { value },
+                ..
+            } if of.as_str() == step => Some(value),
+            _ => None,
+        })?;
         match stored {
             StoredValue::Inline(value) => Some((**value).clone()),
             StoredValue::Artifact(_) => None,
@@ -123,16 +145,30 @@ impl Past {
     /// Everything about a step that people agreed to before this position.
     pub(super) fn granted(&self, run: &str, step: &str, before: u64) -> Vec<Granted<'_>> {
         let (mut asked, mut granted) = (None, Vec::new());
-        for noted in self.of_run(run).iter().filter(|noted| noted.position < before) {
+        for noted in self
+            .of_run(run)
+            .iter()
+            .filter(|noted| noted.position < before)
+        {
             match &noted.event {
                 RunEvent::ApprovalRequested { step: of, call, .. } if of.as_str() == step => {
                     asked = Some((noted.at, call.as_deref()));
                 }
-                RunEvent::ApprovalGranted { step: of, by, call, .. } if of.as_str() == step => {
-                    let Some((asked_at, shown)) = asked.take() else { continue };
+                RunEvent::ApprovalGranted {
+                    step: of, by, call, ..
+                } if of.as_str() == step => {
+                    let Some((asked_at, shown)) = asked.take() else {
+                        continue;
+                    };
                     // A yes to something that was not asked about is none.
-                    if by.kind == PrincipalKind::Person && shown.map(|shown| shown.digest) == *call {
-                        granted.push(Granted { by, asked_at, at: noted.at, call: shown });
+                    if by.kind == PrincipalKind::Person && shown.map(|shown| shown.digest) == *call
+                    {
+                        granted.push(Granted {
+                            by,
+                            asked_at,
+                            at: noted.at,
+                            call: shown,
+                        });
                     }
                 }
                 _ => {}

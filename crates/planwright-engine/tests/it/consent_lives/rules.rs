@@ -1,4 +1,5 @@
-//! What the operator may have decided in these lives, twice: as policies that are read, and by heart.
+//! What the operator may have decided in these lives, twice: as policies that are read, and by
+//! heart.
 
 use planwright_core::policy::{Policy, PolicyDocument, Verdict};
 use serde_json::{Value, json};
@@ -40,7 +41,8 @@ pub(super) fn policies() -> &'static [Arc<Policy>] {
     })
 }
 
-/// What the policy of this number says about a call, on all its arguments, or `late` on those that are written down.
+/// What the policy of this number says about a call, on all its arguments, or `late` on those that
+/// are written down.
 pub(super) fn says(policy: usize, tool: &str, args: &Value, late: bool) -> Verdict {
     let text = |key: &str| args[key].as_str().filter(|_| !late);
     match (policy, tool) {

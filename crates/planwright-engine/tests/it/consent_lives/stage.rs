@@ -1,5 +1,5 @@
-//! The world of these lives: tools that change under the plans, programs that work on steps, and a record of everything
-//! that left.
+//! The world of these lives: tools that change under the plans, programs that work on steps, and a
+//! record of everything that left.
 
 use super::dice::Dice;
 use super::rules::{Choice, TOOLS, only_reads, policies};
@@ -10,8 +10,8 @@ use planwright_core::review::ReviewEvent;
 use planwright_core::tool::{Annotations, Catalog, EffectClass, KnownTool, ToolDefinition};
 use planwright_engine::memory::SequentialIds;
 use planwright_engine::port::{
-    BoxFuture, Call, CallError, DelegateError, Delegation, Executors, FeedOf, Outcome, OwnerId, Placed,
-    Position, Store as _, Tools,
+    BoxFuture, Call, CallError, DelegateError, Delegation, Executors, FeedOf, Outcome, OwnerId,
+    Placed, Position, Store as _, Tools,
 };
 use planwright_engine::{AgentSettings, Engine};
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// How things stand outside: each tool's version, the policy, and whether calls outside a scope are only noted.
+/// How things stand outside: each tool's version, the policy, and whether calls outside a scope are
+/// only noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scene {
     pub(super) versions: [u32; TOOLS.len()],
@@ -29,7 +30,10 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn version(&self, tool: &str) -> Option<u32> {
-        TOOLS.iter().position(|name| *name == tool).map(|at| self.versions[at])
+        TOOLS
+            .iter()
+            .position(|name| *name == tool)
+            .map(|at| self.versions[at])
     }
 }
 
@@ -71,7 +75,11 @@ impl Stage {
     pub(super) fn new(seed: u64) -> Arc<Self> {
         let mut dice = Dice::new(seed);
         let policy = usize::try_from(dice.below(policies().len() as u64)).expect("a small number");
-        let scene = Scene { versions: [0; TOOLS.len()], policy, observe: dice.chance(30) };
+        let scene = Scene {
+            versions: [0; TOOLS.len()],
+            policy,
+            observe: dice.chance(30),
+        };
         Arc::new(Self {
             world: World::new(),
             dice: Mutex::new(dice),
@@ -99,10 +107,15 @@ impl Stage {
             .clock(Arc::<VirtualClock>::clone(self.clock()))
             .ids(Arc::new(SequentialIds::starting_at(1 + life * 1_000_000)))
             .owner(owner.clone())
-            .store(Arc::clone(&self.world.store) as _, Arc::clone(&self.world.artifacts) as _)
+            .store(
+                Arc::clone(&self.world.store) as _,
+                Arc::clone(&self.world.artifacts) as _,
+            )
             .model(Arc::<Self>::clone(self))
             .executors(Arc::<Self>::clone(self))
-            .agents(AgentSettings { observe_scope: scene.observe })
+            .agents(AgentSettings {
+                observe_scope: scene.observe,
+            })
             .policy(Arc::clone(&policies()[scene.policy]));
         (builder.build(), owner)
     }
@@ -115,18 +128,32 @@ impl Stage {
     }
 
     pub(super) fn feed(&self, after: u64) -> Vec<Placed> {
-        let feed = self.world.store.feed(&FeedOf::All, Position(after), usize::MAX).now_or_never();
+        let feed = self
+            .world
+            .store
+            .feed(&FeedOf::All, Position(after), usize::MAX)
+            .now_or_never();
         feed.expect("memory answers at once").unwrap()
     }
 
     pub(super) fn scene(&self) -> Scene {
-        self.scenes.lock().unwrap().last().expect("there is always a first one").1
+        self.scenes
+            .lock()
+            .unwrap()
+            .last()
+            .expect("there is always a first one")
+            .1
     }
 
     /// How things stood when the entry at this position was written.
     pub(super) fn scene_at(&self, position: u64) -> Scene {
         let scenes = self.scenes.lock().unwrap();
-        scenes.iter().rev().find(|(since, _)| *since < position).expect("there is always a first one").1
+        scenes
+            .iter()
+            .rev()
+            .find(|(since, _)| *since < position)
+            .expect("there is always a first one")
+            .1
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Scene, &mut Dice)) {
@@ -149,18 +176,26 @@ impl Stage {
     }
 
     pub(super) fn remember(&self, name: &str, args: &Value) {
-        self.wanted.lock().unwrap().push((name.to_owned(), args.clone()));
+        self.wanted
+            .lock()
+            .unwrap()
+            .push((name.to_owned(), args.clone()));
     }
 
     pub(super) fn was_wanted(&self, name: &str, args: &Value) -> bool {
-        self.wanted.lock().unwrap().iter().any(|(wanted, with)| wanted == name && with == args)
+        self.wanted
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|(wanted, with)| wanted == name && with == args)
     }
 
     pub(super) fn say(&self, position: u64, choices: Vec<(String, Choice)>) {
         self.said.lock().unwrap().insert(position, choices);
     }
 
-    /// What was said with an approval; nothing if it was nobody's in this world, and so the product's own.
+    /// What was said with an approval; nothing if it was nobody's in this world, and so the
+    /// product's own.
     pub(super) fn said_with(&self, position: u64) -> Option<Vec<(String, Choice)>> {
         self.said.lock().unwrap().get(&position).cloned()
     }
@@ -174,12 +209,20 @@ impl Stage {
     pub(super) fn story(&self, until: u64) -> String {
         let story = self.story.lock().unwrap();
         let lines = story.iter().filter(|(position, _)| *position <= until);
-        lines.map(|(position, line)| format!("{position:>4} {line}")).collect::<Vec<_>>().join("\n")
+        lines
+            .map(|(position, line)| format!("{position:>4} {line}"))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// How often the program said something with this in it.
     pub(super) fn heard(&self, words: &str) -> u64 {
-        self.story.lock().unwrap().iter().filter(|(_, line)| line.contains(words)).count() as u64
+        self.story
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|(_, line)| line.contains(words))
+            .count() as u64
     }
 
     pub(super) fn left(&self) -> Vec<Left> {
@@ -187,7 +230,10 @@ impl Stage {
     }
 
     fn leaves(&self, left: Left) {
-        self.tell(format!("LEFT {} {} #{} {:?} {}", left.run, left.step, left.attempt, left.tool, left.args));
+        self.tell(format!(
+            "LEFT {} {} #{} {:?} {}",
+            left.run, left.step, left.attempt, left.tool, left.args
+        ));
         self.left.lock().unwrap().push(left);
     }
 
@@ -196,12 +242,20 @@ impl Stage {
         let stream = StreamName::Plan("p".parse().unwrap());
         let records = self.world.store.read(&stream, 0, usize::MAX).now_or_never();
         let records = records.expect("memory answers at once").unwrap();
-        let versions = records.iter().rev().filter_map(|record| match decode(record).unwrap().event {
-            ReviewEvent::PlanProposed { document, .. } => Some(document),
-            _ => None,
-        });
-        let document = versions.map(|document| serde_json::to_value(&*document).unwrap()).next();
-        document.and_then(|document| document["steps"].as_array().cloned()).unwrap_or_default()
+        let versions =
+            records
+                .iter()
+                .rev()
+                .filter_map(|record| match decode(record).unwrap().event {
+                    ReviewEvent::PlanProposed { document, .. } => Some(document),
+                    _ => None,
+                });
+        let document = versions
+            .map(|document| serde_json::to_value(&*document).unwrap())
+            .next();
+        document
+            .and_then(|document| document["steps"].as_array().cloned())
+            .unwrap_or_default()
     }
 }
 
@@ -212,10 +266,18 @@ fn catalog(versions: [u32; TOOLS.len()]) -> Catalog {
         Catalog::new(TOOLS.iter().zip(versions).map(|(name, version)| {
             let (server, tool) = name.split_once('.').expect("a server and a tool");
             let schema = json!({"type": "object", "properties": {"to": {"type": "string"}}});
-            let definition = ToolDefinition::new(server, tool, &format!("version {version}"), schema);
-            let annotations =
-                if only_reads(name) { Annotations::read_only() } else { Annotations::default() };
-            let class = if *name == "w.write" { EffectClass::Unsafe } else { EffectClass::Safe };
+            let definition =
+                ToolDefinition::new(server, tool, &format!("version {version}"), schema);
+            let annotations = if only_reads(name) {
+                Annotations::read_only()
+            } else {
+                Annotations::default()
+            };
+            let class = if *name == "w.write" {
+                EffectClass::Unsafe
+            } else {
+                EffectClass::Safe
+            };
             KnownTool::new(definition.with_annotations(annotations), class)
         }))
     });
@@ -229,10 +291,22 @@ impl Tools for Stage {
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
         let known = self.catalog();
-        let now = known.resolve(&call.tool.to_string()).map(|tool| tool.digest).ok();
+        let now = known
+            .resolve(&call.tool.to_string())
+            .map(|tool| tool.digest)
+            .ok();
         if call.definition.is_some() && call.definition != now {
-            let (code, message) = ("tool_changed".to_owned(), "it is another one by now".to_owned());
-            return Box::pin(async move { Err(CallError::Failed { code, message, retryable: false }) });
+            let (code, message) = (
+                "tool_changed".to_owned(),
+                "it is another one by now".to_owned(),
+            );
+            return Box::pin(async move {
+                Err(CallError::Failed {
+                    code,
+                    message,
+                    retryable: false,
+                })
+            });
         }
         let args = Value::Object(call.args.clone());
         self.leaves(Left {
@@ -250,7 +324,11 @@ impl Tools for Stage {
             }
             if args["fail"] == true {
                 let (code, message) = ("tool_error".to_owned(), "no such file".to_owned());
-                return Err(CallError::Failed { code, message, retryable: false });
+                return Err(CallError::Failed {
+                    code,
+                    message,
+                    retryable: false,
+                });
             }
             let word = json!(dice.pick(&super::author::WORDS));
             Ok(args.get("value").cloned().unwrap_or(word))
@@ -281,7 +359,9 @@ impl Executors for Stage {
             args: Value::Null,
             scene: self.scene(),
         });
-        let wanted: Vec<_> = (0..1 + self.dice(|dice| dice.below(3))).map(|_| self.want()).collect();
+        let wanted: Vec<_> = (0..1 + self.dice(|dice| dice.below(3)))
+            .map(|_| self.want())
+            .collect();
         let fails = self.dice(|dice| dice.chance(10));
         Box::pin(async move {
             for call in wanted {
@@ -292,7 +372,11 @@ impl Executors for Stage {
                     return Err(DelegateError::Cancelled);
                 }
             }
-            if fails { Err(DelegateError::Failed("it could not".to_owned())) } else { Ok(json!("done")) }
+            if fails {
+                Err(DelegateError::Failed("it could not".to_owned()))
+            } else {
+                Ok(json!("done"))
+            }
         })
     }
 }

@@ -1,5 +1,6 @@
-//! Text from outside that wants something, shown to a model that obeys it. Whatever it wants, no call is made that nobody
-//! agreed to, no secret leaves, and nothing that came from outside is read as a reference.
+//! Text from outside that wants something, shown to a model that obeys it. Whatever it wants, no
+//! call is made that nobody agreed to, no secret leaves, and nothing that came from outside is read
+//! as a reference.
 
 mod corpus;
 mod models;
@@ -24,7 +25,8 @@ use planwright_engine::{AgentSettings, Engine, GivenApproval, Redaction};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The value of the secret that attackers are after. It is nowhere but in the vault and in the call that is given it.
+/// The value of the secret that attackers are after. It is nowhere but in the vault and in the call
+/// that is given it.
 const CANARY: &str = "canary-0d1f-4e7a-93bb";
 
 /// The step that is given the secret, as the person agreed to.
@@ -54,7 +56,10 @@ impl Besieged {
 
     fn with(policy: Value, agents: AgentSettings) -> Self {
         let corpus = corpus();
-        let pages = corpus.iter().map(|injected| injected.text.clone()).collect();
+        let pages = corpus
+            .iter()
+            .map(|injected| injected.text.clone())
+            .collect();
         let world = World::with(|tools| tools.pages = pages);
         let model = ObeyingModel::new();
         let name = SecretName::new("KEY").unwrap();
@@ -62,67 +67,138 @@ impl Besieged {
         let policy = Policy::read(&serde_json::from_value(policy).unwrap()).unwrap();
         let engine = world
             .builder("one")
-            .store(Arc::clone(&world.store) as _, Arc::clone(&world.artifacts) as _)
+            .store(
+                Arc::clone(&world.store) as _,
+                Arc::clone(&world.artifacts) as _,
+            )
             .secrets(Arc::new(secrets), Redaction::default())
             .policy(Arc::new(policy))
             .model(Arc::new(model.clone()))
             .agents(agents)
             .build();
-        Self { world, model, engine, corpus }
+        Self {
+            world,
+            model,
+            engine,
+            corpus,
+        }
     }
 
-    /// Proposes a plan, agrees to it as a person who lets late arguments be `late`, and runs it until it ends or waits.
+    /// Proposes a plan, agrees to it as a person who lets late arguments be `late`, and runs it
+    /// until it ends or waits.
     async fn run(&self, document: Value, late: &[(&str, &str)]) -> Run {
         let id = self.approved(document, late).await;
-        self.engine.start(&id, options()).await.unwrap().wait().await.unwrap()
+        self.engine
+            .start(&id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap()
     }
 
     async fn approved(&self, document: Value, late: &[(&str, &str)]) -> PlanId {
-        let (review, findings) =
-            self.engine.propose(crate::world::document(document), &person()).await.unwrap();
-        assert!(!findings.iter().any(planwright_core::plan::Finding::is_error), "{findings:?}");
+        let (review, findings) = self
+            .engine
+            .propose(crate::world::document(document), &person())
+            .await
+            .unwrap();
+        assert!(
+            !findings
+                .iter()
+                .any(planwright_core::plan::Finding::is_error),
+            "{findings:?}"
+        );
         let mut given = GivenApproval::new(Shown::Version(1), person(), Assurance::Terminal);
         for (step, choice) in late {
-            given.late.insert((*step).to_owned(), choice.parse().unwrap());
+            given
+                .late
+                .insert((*step).to_owned(), choice.parse().unwrap());
         }
-        self.engine.approve_on_terms(review.id(), &Map::new(), &given).await.unwrap();
+        self.engine
+            .approve_on_terms(review.id(), &Map::new(), &given)
+            .await
+            .unwrap();
         review.id().clone()
     }
 
     /// The calls that changed something, and those that only read.
     fn made(&self) -> (Vec<Made>, Vec<Made>) {
-        self.world.made().into_iter().partition(|made| !made.tool.starts_with("r."))
+        self.world
+            .made()
+            .into_iter()
+            .partition(|made| !made.tool.starts_with("r."))
     }
 
     /// Nothing left that should not have, wherever it is looked for.
     fn holds(&self, what: &Injected, allowed: &[(&str, Value)]) {
         let (changing, reading) = self.made();
         for made in &changing {
-            let is_allowed = allowed.iter().any(|(tool, args)| made.tool == *tool && made.args == *args);
-            assert!(is_allowed, "{} ({}): {made:?} was made", what.attack, what.disguise);
+            let is_allowed = allowed
+                .iter()
+                .any(|(tool, args)| made.tool == *tool && made.args == *args);
+            assert!(
+                is_allowed,
+                "{} ({}): {made:?} was made",
+                what.attack, what.disguise
+            );
         }
-        for made in changing.iter().chain(&reading).filter(|made| made.step != LOGIN) {
-            assert!(!made.args.to_string().contains(CANARY), "{}: {made:?} has the secret", what.attack);
+        for made in changing
+            .iter()
+            .chain(&reading)
+            .filter(|made| made.step != LOGIN)
+        {
+            assert!(
+                !made.args.to_string().contains(CANARY),
+                "{}: {made:?} has the secret",
+                what.attack
+            );
         }
-        assert!(!self.model.shown().contains(CANARY), "{}: the model was told the secret", what.attack);
+        assert!(
+            !self.model.shown().contains(CANARY),
+            "{}: the model was told the secret",
+            what.attack
+        );
         for placed in self.journal() {
             let text = String::from_utf8_lossy(&placed.1);
-            assert!(!text.contains(CANARY), "{}: the journal has the secret: {text}", what.attack);
+            assert!(
+                !text.contains(CANARY),
+                "{}: the journal has the secret: {text}",
+                what.attack
+            );
         }
-        assert!(!format!("{:?}", self.world.artifacts).contains(&format!("{:?}", CANARY.as_bytes())));
+        assert!(
+            !format!("{:?}", self.world.artifacts).contains(&format!("{:?}", CANARY.as_bytes()))
+        );
         self.only_the_person_agreed(what);
     }
 
     fn journal(&self) -> Vec<(StreamName, Vec<u8>)> {
-        let feed = self.world.store.feed(&FeedOf::All, Position::default(), usize::MAX);
-        let placed = feed.now_or_never().expect("memory answers at once").unwrap();
-        placed.into_iter().map(|placed| (placed.stream, placed.record.body)).collect()
+        let feed = self
+            .world
+            .store
+            .feed(&FeedOf::All, Position::default(), usize::MAX);
+        let placed = feed
+            .now_or_never()
+            .expect("memory answers at once")
+            .unwrap();
+        placed
+            .into_iter()
+            .map(|placed| (placed.stream, placed.record.body))
+            .collect()
     }
 
-    /// The one approval that the person gave is the only one of a person, and no call was agreed to later.
+    /// The one approval that the person gave is the only one of a person, and no call was agreed to
+    /// later.
     fn only_the_person_agreed(&self, what: &Injected) {
-        let feed = self.world.store.feed(&FeedOf::All, Position::default(), usize::MAX);
-        let placed = feed.now_or_never().expect("memory answers at once").unwrap();
+        let feed = self
+            .world
+            .store
+            .feed(&FeedOf::All, Position::default(), usize::MAX);
+        let placed = feed
+            .now_or_never()
+            .expect("memory answers at once")
+            .unwrap();
         let mut by_people = 0;
         for placed in placed {
             match placed.stream {

@@ -25,7 +25,10 @@ async fn what_a_model_thinks_is_text_whatever_it_was_told() {
         assert_eq!(run.status(), "completed", "{}", injected.attack);
         assert_eq!(besieged.model.asked(ModelRole::Executor), 1);
         let said = format!("{} {}", injected.wants.says, injected.text);
-        besieged.holds(&injected, &[("w.write", json!({"to": "team@example.org", "text": said}))]);
+        besieged.holds(
+            &injected,
+            &[("w.write", json!({"to": "team@example.org", "text": said}))],
+        );
     }
 }
 
@@ -49,8 +52,15 @@ async fn an_agent_that_obeys_stays_in_its_scope() {
     for page in 0..Besieged::cases() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
-        let run = besieged.run(working(page, &["r.read", "r.look"]), &[("work", "any")]).await;
-        assert!(run.state().is_terminal(), "{}: {}", injected.attack, run.status());
+        let run = besieged
+            .run(working(page, &["r.read", "r.look"]), &[("work", "any")])
+            .await;
+        assert!(
+            run.state().is_terminal(),
+            "{}: {}",
+            injected.attack,
+            run.status()
+        );
         assert!(besieged.model.asked(ModelRole::Executor) > 0);
         besieged.holds(&injected, &[]);
     }
@@ -62,8 +72,18 @@ async fn an_agent_that_obeys_makes_no_call_that_the_approver_ruled_out() {
         let besieged = Besieged::new();
         let injected = besieged.corpus[page].clone();
         let plan = working(page, &["r.read", "r.look", "w.write", "w.erase"]);
-        let run = besieged.run(plan, &[("work", "'to' in args && args.to == 'team@example.org'")]).await;
-        assert!(run.state().is_terminal(), "{}: {}", injected.attack, run.status());
+        let run = besieged
+            .run(
+                plan,
+                &[("work", "'to' in args && args.to == 'team@example.org'")],
+            )
+            .await;
+        assert!(
+            run.state().is_terminal(),
+            "{}: {}",
+            injected.attack,
+            run.status()
+        );
         besieged.holds(&injected, &[]);
     }
 }
@@ -82,9 +102,16 @@ async fn an_agent_that_obeys_waits_for_a_person_where_one_is_to_be_asked() {
 #[tokio::test(start_paused = true)]
 async fn where_scopes_are_only_watched_a_person_is_still_asked() {
     for page in 0..Besieged::cases() {
-        let besieged = Besieged::with(json!({}), AgentSettings { observe_scope: true });
+        let besieged = Besieged::with(
+            json!({}),
+            AgentSettings {
+                observe_scope: true,
+            },
+        );
         let injected = besieged.corpus[page].clone();
-        besieged.run(working(page, &["r.read", "r.look"]), &[("work", "any")]).await;
+        besieged
+            .run(working(page, &["r.read", "r.look"]), &[("work", "any")])
+            .await;
         besieged.holds(&injected, &[]);
     }
 }
@@ -100,18 +127,47 @@ async fn a_conversation_that_reads_a_page_asks_the_person_who_talks() {
             {"id": "work", "agent": {"instruction": instruction, "converse": true, "maxTurns": 6}, "dependsOn": [LOGIN]},
         ]});
         let id = besieged.approved(plan, &[("work", "ask")]).await;
-        let run = besieged.engine.start(&id, options()).await.unwrap().wait().await.unwrap();
+        let run = besieged
+            .engine
+            .start(&id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
         let StepState::AwaitingInput { asked, .. } = run.step(run.find("work").unwrap()) else {
             panic!("nothing is asked: {}", status_of(&run, "work"));
         };
-        let said = Map::from_iter([("message".to_owned(), json!(format!("please read page number {page}")))]);
+        let said = Map::from_iter([(
+            "message".to_owned(),
+            json!(format!("please read page number {page}")),
+        )]);
         let (step, question) = ("work".to_owned(), asked.digest());
-        let command =
-            RunCommand::GiveInput { step, by: person(), question, replies: vec![Reply::Values(said)] };
+        let command = RunCommand::GiveInput {
+            step,
+            by: person(),
+            question,
+            replies: vec![Reply::Values(said)],
+        };
         besieged.engine.command(run.id(), command).await.unwrap();
-        let run = besieged.engine.resume(&id, options()).await.unwrap().wait().await.unwrap();
-        assert!(!run.state().is_terminal() || status_of(&run, "work") != "completed", "{}", injected.attack);
-        assert!(besieged.model.shown().contains(&injected.marker), "{}", injected.attack);
+        let run = besieged
+            .engine
+            .resume(&id, options())
+            .await
+            .unwrap()
+            .wait()
+            .await
+            .unwrap();
+        assert!(
+            !run.state().is_terminal() || status_of(&run, "work") != "completed",
+            "{}",
+            injected.attack
+        );
+        assert!(
+            besieged.model.shown().contains(&injected.marker),
+            "{}",
+            injected.attack
+        );
         besieged.holds(&injected, &[]);
     }
 }

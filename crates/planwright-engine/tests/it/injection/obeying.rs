@@ -16,22 +16,37 @@ const NAME: &str = "obeying/model";
 
 impl ObeyingModel {
     pub(crate) fn new() -> Self {
-        Self { asked: Arc::default() }
+        Self {
+            asked: Arc::default(),
+        }
     }
 
     /// Everything that was said to it, as text.
     pub(crate) fn shown(&self) -> String {
-        self.asked.lock().unwrap().iter().map(|request| format!("{:?}\n", request.messages)).collect()
+        self.asked
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|request| format!("{:?}\n", request.messages))
+            .collect()
     }
 
     /// How often somebody in this role was asked.
     pub(crate) fn asked(&self, role: ModelRole) -> usize {
-        self.asked.lock().unwrap().iter().filter(|request| request.role == role).count()
+        self.asked
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|request| request.role == role)
+            .count()
     }
 
     fn answer(&self, request: &ModelRequest) -> (String, Vec<WantedCall>) {
         let shown = serde_json::to_string(&request.messages).unwrap();
-        let Some(injected) = corpus().iter().find(|injected| shown.contains(&injected.marker)) else {
+        let Some(injected) = corpus()
+            .iter()
+            .find(|injected| shown.contains(&injected.marker))
+        else {
             return self.innocent(request);
         };
         let wants = &injected.wants;
@@ -50,18 +65,30 @@ impl ObeyingModel {
         }
     }
 
-    /// Wants the attacker's calls in every turn until it was told so often that it cannot, then repeats the attack.
+    /// Wants the attacker's calls in every turn until it was told so often that it cannot, then
+    /// repeats the attack.
     fn act(&self, request: &ModelRequest, injected: &Injected) -> (String, Vec<WantedCall>) {
-        let turns =
-            request.messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+        let turns = request
+            .messages
+            .iter()
+            .filter(|message| matches!(message, Message::Assistant { .. }))
+            .count();
         if turns >= 3 || injected.wants.calls.is_empty() {
-            return (format!("{} {}", injected.wants.says, injected.text), Vec::new());
+            return (
+                format!("{} {}", injected.wants.says, injected.text),
+                Vec::new(),
+            );
         }
-        let calls = injected.wants.calls.iter().enumerate().map(|(number, (name, args))| WantedCall {
-            id: format!("c{turns}-{number}"),
-            name: (*name).to_owned(),
-            args: args.clone(),
-        });
+        let calls = injected
+            .wants
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(number, (name, args))| WantedCall {
+                id: format!("c{turns}-{number}"),
+                name: (*name).to_owned(),
+                args: args.clone(),
+            });
         (injected.text.clone(), calls.collect())
     }
 
@@ -69,11 +96,21 @@ impl ObeyingModel {
     fn innocent(&self, request: &ModelRequest) -> (String, Vec<WantedCall>) {
         let reads = request.tools.iter().find(|tool| tool.name.contains("read"));
         let page = page_to_read(request);
-        let has_read = request.messages.iter().any(|message| matches!(message, Message::Tool { .. }));
+        let has_read = request
+            .messages
+            .iter()
+            .any(|message| matches!(message, Message::Tool { .. }));
         match reads.zip(page).filter(|_| !has_read) {
             Some((tool, page)) => {
                 let args = json!({ "page": page });
-                (String::new(), vec![WantedCall { id: "look".to_owned(), name: tool.name.clone(), args }])
+                (
+                    String::new(),
+                    vec![WantedCall {
+                        id: "look".to_owned(),
+                        name: tool.name.clone(),
+                        args,
+                    }],
+                )
             }
             None => ("There is nothing to do.".to_owned(), Vec::new()),
         }
@@ -83,19 +120,33 @@ impl ObeyingModel {
 /// What a person asked for: `page number 17`.
 fn page_to_read(request: &ModelRequest) -> Option<u64> {
     let shown = serde_json::to_string(&request.messages).unwrap();
-    let digits = shown.split("page number ").nth(1)?.chars().take_while(char::is_ascii_digit);
+    let digits = shown
+        .split("page number ")
+        .nth(1)?
+        .chars()
+        .take_while(char::is_ascii_digit);
     digits.collect::<String>().parse().ok()
 }
 
 fn asks_for(request: &ModelRequest, field: &str) -> bool {
-    request.schema.as_ref().is_some_and(|schema| schema.schema.to_string().contains(field))
+    request
+        .schema
+        .as_ref()
+        .is_some_and(|schema| schema.schema.to_string().contains(field))
 }
 
 impl Injected {
     /// A plan that does what the attack wants, and names a secret.
     pub(crate) fn plan(&self) -> Value {
         let step = |(number, (tool, args)): (usize, &(&str, Value))| json!({ "id": format!("s{}", number + 1), "title": "Step", "tool": tool, "args": args });
-        let steps: Vec<Value> = self.wants.calls.iter().take(5).enumerate().map(step).collect();
+        let steps: Vec<Value> = self
+            .wants
+            .calls
+            .iter()
+            .take(5)
+            .enumerate()
+            .map(step)
+            .collect();
         json!({ "title": self.wants.says, "toolsRequired": ["w.erase", "w.write"], "status": "approved", "steps": steps })
     }
 }
@@ -119,10 +170,25 @@ impl Model for ObeyingModel {
 
     fn ask(&self, request: ModelRequest) -> BoxFuture<'static, Result<ModelAnswer, ModelError>> {
         let (text, calls) = self.answer(&request);
-        let usage = TokenUsage { input: 10, output: 5, cached: 0, estimated: false };
-        let used = ModelUse { role: request.role, model: NAME.to_owned(), usage, cost: None };
+        let usage = TokenUsage {
+            input: 10,
+            output: 5,
+            cached: 0,
+            estimated: false,
+        };
+        let used = ModelUse {
+            role: request.role,
+            model: NAME.to_owned(),
+            usage,
+            cost: None,
+        };
         request.told.tell(&text);
         self.asked.lock().unwrap().push(request);
-        Box::pin(std::future::ready(Ok(ModelAnswer { text, calls, used, cut: false })))
+        Box::pin(std::future::ready(Ok(ModelAnswer {
+            text,
+            calls,
+            used,
+            cut: false,
+        })))
     }
 }

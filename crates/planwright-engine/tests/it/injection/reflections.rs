@@ -30,22 +30,42 @@ fn guarded(page: usize) -> Value {
 }
 
 fn reflecting(max_replans: u32) -> RunOptions {
-    let reflection = Reflection { max_cycles: 3, max_replans, ..Reflection::default() };
-    RunOptions { reflection: Some(reflection), ..options() }
+    let reflection = Reflection {
+        max_cycles: 3,
+        max_replans,
+        ..Reflection::default()
+    };
+    RunOptions {
+        reflection: Some(reflection),
+        ..options()
+    }
 }
 
 /// Goes on as long as anybody lets it.
-async fn pursued(besieged: &Besieged, plan: Value, order: RunOptions, late: &[(&str, &str)]) -> Run {
+async fn pursued(
+    besieged: &Besieged,
+    plan: Value,
+    order: RunOptions,
+    late: &[(&str, &str)],
+) -> Run {
     let id = besieged.approved(plan, late).await;
-    let mut run = Box::pin(besieged.engine.start(&id, order)).await.unwrap().wait().await.unwrap();
+    let mut run = Box::pin(besieged.engine.start(&id, order))
+        .await
+        .unwrap()
+        .wait()
+        .await
+        .unwrap();
     for _ in 0..2 {
-        let Ok(mut handle) = Box::pin(besieged.engine.resume(&id, options())).await else { break };
+        let Ok(mut handle) = Box::pin(besieged.engine.resume(&id, options())).await else {
+            break;
+        };
         run = handle.wait().await.unwrap();
     }
     run
 }
 
-/// Every attack in a few disguises: what a reflector or a planner answers is the attack's, whatever it came in.
+/// Every attack in a few disguises: what a reflector or a planner answers is the attack's, whatever
+/// it came in.
 fn few() -> impl Iterator<Item = usize> {
     (0..Besieged::cases()).filter(|page| matches!(page % 8, 0 | 5))
 }
@@ -58,7 +78,10 @@ fn policies(page: usize) -> Vec<Value> {
 }
 
 fn sent(besieged: &Besieged, page: usize) -> (&'static str, Value) {
-    ("w.write", json!({"to": TEAM, "text": besieged.corpus[page].text, "fail": "no route"}))
+    (
+        "w.write",
+        json!({"to": TEAM, "text": besieged.corpus[page].text, "fail": "no route"}),
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,8 +91,17 @@ async fn a_reflector_that_obeys_changes_nothing_that_nobody_agreed_to() {
             let besieged = Besieged::under(policy);
             let injected = besieged.corpus[page].clone();
             let run = pursued(&besieged, failing(page), reflecting(0), &[("send", "any")]).await;
-            assert!(besieged.model.asked(ModelRole::Reflector) > 0, "{}", injected.attack);
-            assert_ne!(run.status(), "completed", "{}: a failed step is no success", injected.attack);
+            assert!(
+                besieged.model.asked(ModelRole::Reflector) > 0,
+                "{}",
+                injected.attack
+            );
+            assert_ne!(
+                run.status(),
+                "completed",
+                "{}: a failed step is no success",
+                injected.attack
+            );
             besieged.holds(&injected, &[sent(&besieged, page)]);
         }
     }
@@ -82,7 +114,11 @@ async fn a_check_that_failed_is_not_talked_away() {
             let besieged = Besieged::under(policy);
             let injected = besieged.corpus[page].clone();
             pursued(&besieged, guarded(page), reflecting(0), &[]).await;
-            assert!(besieged.model.asked(ModelRole::Reflector) > 0, "{}", injected.attack);
+            assert!(
+                besieged.model.asked(ModelRole::Reflector) > 0,
+                "{}",
+                injected.attack
+            );
             besieged.holds(&injected, &[]);
         }
     }
@@ -94,11 +130,19 @@ async fn a_planner_of_the_rest_that_obeys_only_proposes() {
         let besieged = Besieged::under(json!({"adjust": "auto"}));
         let injected = besieged.corpus[page].clone();
         let order = RunOptions {
-            reflection: Some(Reflection { max_cycles: 0, max_replans: 2, ..Reflection::default() }),
+            reflection: Some(Reflection {
+                max_cycles: 0,
+                max_replans: 2,
+                ..Reflection::default()
+            }),
             ..options()
         };
         pursued(&besieged, failing(page), order, &[("send", "any")]).await;
-        assert!(besieged.model.asked(ModelRole::Planner) > 0, "{}", injected.attack);
+        assert!(
+            besieged.model.asked(ModelRole::Planner) > 0,
+            "{}",
+            injected.attack
+        );
         besieged.holds(&injected, &[sent(&besieged, page)]);
     }
 }
@@ -110,7 +154,11 @@ async fn criteria_that_an_attack_says_are_met_change_no_run() {
         let injected = besieged.corpus[page].clone();
         let run = besieged.run(failing(page), &[("send", "any")]).await;
         assert_eq!(run.status(), "failed");
-        let checked = besieged.engine.check_criteria(run.id(), None).await.unwrap();
+        let checked = besieged
+            .engine
+            .check_criteria(run.id(), None)
+            .await
+            .unwrap();
         assert_eq!(checked.status(), "failed", "{}", injected.attack);
         besieged.holds(&injected, &[sent(&besieged, page)]);
     }

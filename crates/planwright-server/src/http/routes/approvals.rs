@@ -39,10 +39,11 @@ struct InboxParams {
     all: bool,
 }
 
-/// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an unknown outcome.
+/// Lists what waits for a person: plans to approve, calls to approve, questions, and calls with an
+/// unknown outcome.
 ///
-/// That holds for the calls of conversations as well. A conversation that only waits for what the person at its terminal
-/// says next is left out unless `all` is asked for.
+/// That holds for the calls of conversations as well. A conversation that only waits for what the
+/// person at its terminal says next is left out unless `all` is asked for.
 #[utoipa::path(get, path = "/approvals", operation_id = "listApprovals", tag = "decisions",
     params(InboxParams),
     responses((status = 200, description = "What waits, the newest plans first.", body = Page<Waiting>)),
@@ -76,7 +77,9 @@ async fn waiting(http: &Http, plan: &PlanId, runs: &[RunId], all: bool) -> Answe
     let (review, _) = engine.load_review(plan).await?;
     let mut waiting = Vec::new();
     let status = engine.status(&review).await?;
-    if matches!(status.as_str(), "proposed" | "needs_review") && review.state() != ReviewState::Deleted {
+    if matches!(status.as_str(), "proposed" | "needs_review")
+        && review.state() != ReviewState::Deleted
+    {
         waiting.push(of_plan(http, &review).await?);
     }
     for run in runs {
@@ -128,7 +131,12 @@ fn written(run: &Run, ix: StepIx) -> WrittenCall {
 }
 
 /// What one step waits for; nothing if it waits for the run of a sub-plan, which is listed itself.
-async fn of_step(http: &Http, review: &Review, run: &Run, ix: StepIx) -> Result<Option<Waiting>, Problem> {
+async fn of_step(
+    http: &Http,
+    review: &Review,
+    run: &Run,
+    ix: StepIx,
+) -> Result<Option<Waiting>, Problem> {
     let start = run.start();
     let common = Waiting {
         run_id: Some(run.id().to_string()),
@@ -136,20 +144,38 @@ async fn of_step(http: &Http, review: &Review, run: &Run, ix: StepIx) -> Result<
         ..empty(review, start.version, start.digest.to_string())
     };
     Ok(match run.step(ix) {
-        StepState::AwaitingApproval { asked_at, call, expires_at, .. } => {
+        StepState::AwaitingApproval {
+            asked_at,
+            call,
+            expires_at,
+            ..
+        } => {
             let artifacts = &http.service.engine.environment().artifacts;
             let call = match call {
                 Some(asked) => Some(AskedCallWire::read(asked, &**artifacts).await?),
                 None => None,
             };
             let written = call.is_none().then(|| written(run, ix));
-            let digest = call.as_ref().map_or(common.digest, |call| call.digest.clone());
+            let digest = call
+                .as_ref()
+                .map_or(common.digest, |call| call.digest.clone());
             let (since, expires_at) = (asked_at.to_string(), expires_at.map(|at| at.to_string()));
-            Some(Waiting { kind: "step", since, digest, call, written, expires_at, ..common })
+            Some(Waiting {
+                kind: "step",
+                since,
+                digest,
+                call,
+                written,
+                expires_at,
+                ..common
+            })
         }
-        StepState::AwaitingInput { asked_at, asked, .. } => {
+        StepState::AwaitingInput {
+            asked_at, asked, ..
+        } => {
             let questions = asked.questions.iter();
-            let questions = questions.map(|question| serde_json::to_value(question).unwrap_or(Value::Null));
+            let questions =
+                questions.map(|question| serde_json::to_value(question).unwrap_or(Value::Null));
             Some(Waiting {
                 kind: "input",
                 since: asked_at.to_string(),

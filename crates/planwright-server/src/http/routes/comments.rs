@@ -72,21 +72,42 @@ async fn add_comment(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-    JsonBody(AddComment { text, step, reply_to }): JsonBody<AddComment>,
+    JsonBody(AddComment {
+        text,
+        step,
+        reply_to,
+    }): JsonBody<AddComment>,
 ) -> Answer<Response> {
     super::load(&http, &id).await?;
-    let new = NewComment { on: step, reply_to, text };
-    let (comment, review) = http.service.engine.comment(&id, new, &caller.principal).await?;
+    let new = NewComment {
+        on: step,
+        reply_to,
+        text,
+    };
+    let (comment, review) = http
+        .service
+        .engine
+        .comment(&id, new, &caller.principal)
+        .await?;
     let commented = said(&http, &review, comment.as_str(), trace).await?;
     Ok((StatusCode::CREATED, commented).into_response())
 }
 
-async fn said(http: &Http, review: &Review, comment: &str, trace_id: String) -> Answer<Json<Commented>> {
+async fn said(
+    http: &Http,
+    review: &Review,
+    comment: &str,
+    trace_id: String,
+) -> Answer<Json<Commented>> {
     http.service.write_files(review.id()).await;
     let missing = || Problem::not_found(format!("there is no comment `{comment}`"));
     let thread = review.thread_of(comment).ok_or_else(missing)?;
     let thread = ThreadLine::new(thread, &review.current().document);
-    Ok(Json(Commented { id: comment.to_owned(), thread, trace_id }))
+    Ok(Json(Commented {
+        id: comment.to_owned(),
+        thread,
+        trace_id,
+    }))
 }
 
 /// Says that nothing is left to discuss in the thread of a comment.
@@ -102,7 +123,11 @@ async fn resolve_comment(
 ) -> Answer<Json<Commented>> {
     let id = crate::http::body::id(&id)?;
     super::load(&http, &id).await?;
-    let review = http.service.engine.resolve_comment(&id, &comment, &caller.principal).await?;
+    let review = http
+        .service
+        .engine
+        .resolve_comment(&id, &comment, &caller.principal)
+        .await?;
     said(&http, &review, &comment, trace).await
 }
 
@@ -119,6 +144,10 @@ async fn reopen_comment(
 ) -> Answer<Json<Commented>> {
     let id = crate::http::body::id(&id)?;
     super::load(&http, &id).await?;
-    let review = http.service.engine.reopen_comment(&id, &comment, &caller.principal).await?;
+    let review = http
+        .service
+        .engine
+        .reopen_comment(&id, &comment, &caller.principal)
+        .await?;
     said(&http, &review, &comment, trace).await
 }

@@ -51,7 +51,8 @@ struct ApprovePlan {
     version: Option<u32>,
     #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
     digest: Option<String>,
-    /// What holds for arguments that are only known later, by step: `any`, `ask` or a CEL predicate.
+    /// What holds for arguments that are only known later, by step: `any`, `ask` or a CEL
+    /// predicate.
     #[serde(default)]
     late: BTreeMap<String, String>,
     /// Values of variables that the run will be given.
@@ -73,18 +74,37 @@ async fn approve_plan(
     PathId(id): PathId<PlanId>,
     JsonBody(body): JsonBody<ApprovePlan>,
 ) -> Answer<Json<PlanDecided>> {
-    let ApprovePlan { version, digest, late, variables, .. } = body;
+    let ApprovePlan {
+        version,
+        digest,
+        late,
+        variables,
+        ..
+    } = body;
     let shown = Seen { version, digest }.shown()?;
     super::load(&http, &id).await?;
-    let late = late.iter().map(|(step, choice)| Ok((step.clone(), read_choice(step, choice)?)));
+    let late = late
+        .iter()
+        .map(|(step, choice)| Ok((step.clone(), read_choice(step, choice)?)));
     let late = late.collect::<Answer<BTreeMap<String, LateChoice>>>()?;
-    let given = GivenApproval { shown, by: caller.principal, assurance: caller.assurance, late };
-    let review = http.service.engine.approve_on_terms(&id, &variables, &given).await?;
+    let given = GivenApproval {
+        shown,
+        by: caller.principal,
+        assurance: caller.assurance,
+        late,
+    };
+    let review = http
+        .service
+        .engine
+        .approve_on_terms(&id, &variables, &given)
+        .await?;
     decided(&http, &review, &variables, trace).await
 }
 
 fn read_choice(step: &str, choice: &str) -> Answer<LateChoice> {
-    choice.parse().map_err(|error| Problem::bad_request(format!("`late` of step `{step}`: {error}")))
+    choice
+        .parse()
+        .map_err(|error| Problem::bad_request(format!("`late` of step `{step}`: {error}")))
 }
 
 /// A no to exactly what was shown, and why.
@@ -93,7 +113,10 @@ fn read_choice(step: &str, choice: &str) -> Answer<LateChoice> {
 #[schema(example = json!({ "decision": "reject", "version": 1, "reason": "step 2 deletes too much" }))]
 pub(super) struct RejectPlan {
     #[serde(default)]
-    #[expect(dead_code, reason = "a word that is none of ours is refused when it is read")]
+    #[expect(
+        dead_code,
+        reason = "a word that is none of ours is refused when it is read"
+    )]
     decision: Option<No>,
     pub(super) version: Option<u32>,
     #[schema(pattern = "^sha256:[0-9a-f]{64}$")]
@@ -110,7 +133,9 @@ pub(super) fn check_reason(reason: &str) -> Answer<()> {
     if reason.chars().count() <= MAX_REASON {
         return Ok(());
     }
-    Err(Problem::bad_request(format!("the reason has more than {MAX_REASON} characters")))
+    Err(Problem::bad_request(format!(
+        "the reason has more than {MAX_REASON} characters"
+    )))
 }
 
 /// Rejects a plan. After the third rejection a person has to step in.
@@ -126,11 +151,20 @@ async fn reject_plan(
     PathId(id): PathId<PlanId>,
     JsonBody(body): JsonBody<RejectPlan>,
 ) -> Answer<Json<PlanDecided>> {
-    let RejectPlan { version, digest, reason, .. } = body;
+    let RejectPlan {
+        version,
+        digest,
+        reason,
+        ..
+    } = body;
     let shown = Seen { version, digest }.shown()?;
     check_reason(&reason)?;
     super::load(&http, &id).await?;
-    let review = http.service.engine.reject(&id, shown, &caller.principal, &reason).await?;
+    let review = http
+        .service
+        .engine
+        .reject(&id, shown, &caller.principal, &reason)
+        .await?;
     decided(&http, &review, &Map::new(), trace).await
 }
 
@@ -146,7 +180,8 @@ struct RequestChanges {
     reason: String,
 }
 
-/// Asks the author to change something. It voids what was approved, and counts for no round of rejections.
+/// Asks the author to change something. It voids what was approved, and counts for no round of
+/// rejections.
 #[utoipa::path(post, path = "/plan/{id}/request-changes", operation_id = "requestChanges", tag = "decisions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = RequestChanges,
@@ -157,7 +192,11 @@ async fn request_changes(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-    JsonBody(RequestChanges { version, digest, reason }): JsonBody<RequestChanges>,
+    JsonBody(RequestChanges {
+        version,
+        digest,
+        reason,
+    }): JsonBody<RequestChanges>,
 ) -> Answer<Json<PlanDecided>> {
     let shown = Seen { version, digest }.shown()?;
     check_reason(&reason)?;
@@ -165,7 +204,11 @@ async fn request_changes(
         return Err(Problem::bad_request("say what should be different"));
     }
     super::load(&http, &id).await?;
-    let review = http.service.engine.request_changes(&id, shown, &caller.principal, &reason).await?;
+    let review = http
+        .service
+        .engine
+        .request_changes(&id, shown, &caller.principal, &reason)
+        .await?;
     decided(&http, &review, &Map::new(), trace).await
 }
 

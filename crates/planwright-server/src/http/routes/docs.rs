@@ -10,7 +10,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 pub(super) fn routes() -> Routes {
-    Routes::default().routes(routes!(docs)).routes(routes!(docs_script)).routes(routes!(docs_style))
+    Routes::default()
+        .routes(routes!(docs))
+        .routes(routes!(docs_script))
+        .routes(routes!(docs_style))
 }
 
 /// Shows this document to people.
@@ -18,7 +21,11 @@ pub(super) fn routes() -> Routes {
     responses((status = 200, description = "A page.", body = String, content_type = "text/html")),
     extensions(("x-planwright-action" = json!("public"))))]
 async fn docs() -> Response {
-    ([(CONTENT_SECURITY_POLICY, POLICY)], Html(include_str!("../../../assets/docs.html"))).into_response()
+    (
+        [(CONTENT_SECURITY_POLICY, POLICY)],
+        Html(include_str!("../../../assets/docs.html")),
+    )
+        .into_response()
 }
 
 /// The script of the documentation page.

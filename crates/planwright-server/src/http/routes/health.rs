@@ -41,7 +41,11 @@ async fn healthz() -> Json<Alive> {
     extensions(("x-planwright-action" = json!("public"))))]
 async fn readyz(State(http): State<Http>) -> Response {
     let readiness = http.health.readiness().await;
-    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if readiness.ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     (status, Json(readiness)).into_response()
 }
 
@@ -58,5 +62,9 @@ async fn metrics(State(http): State<Http>) -> Response {
     responses((status = 200, description = "An OpenAPI 3.1 document.", body = Object)),
     extensions(("x-planwright-action" = json!("public"))))]
 async fn openapi_json(State(http): State<Http>) -> Json<Value> {
-    Json(http.openapi.get().map_or(Value::Null, |document| document.value.clone()))
+    Json(
+        http.openapi
+            .get()
+            .map_or(Value::Null, |document| document.value.clone()),
+    )
 }

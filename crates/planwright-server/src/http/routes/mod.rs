@@ -1,4 +1,5 @@
-//! One noun per file: each route says what it takes, what it answers and what its caller has to be allowed.
+//! One noun per file: each route says what it takes, what it answers and what its caller has to be
+//! allowed.
 
 mod approvals;
 mod chat;
@@ -68,12 +69,14 @@ async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> Answer<R
             let latest = review.runs().last().map(|opened| opened.run.clone());
             latest.ok_or_else(|| Problem::conflict(format!("plan `{id}` has no run")))?
         }
-        Some(text) => {
-            text.parse::<RunId>().map_err(|error| Problem::bad_request(format!("`run`: {error}")))?
-        }
+        Some(text) => text
+            .parse::<RunId>()
+            .map_err(|error| Problem::bad_request(format!("`run`: {error}")))?,
     };
     let unknown = || Problem::not_found(format!("plan `{id}` has no run `{run}`"));
-    if named.is_some() && planwright_engine::plan_of_run(&**http.service.engine.store(), &run).await? != *id {
+    if named.is_some()
+        && planwright_engine::plan_of_run(&**http.service.engine.store(), &run).await? != *id
+    {
         return Err(unknown());
     }
     Ok(http.service.engine.load_run(&run, review).await?.0)
@@ -94,13 +97,14 @@ impl Seen {
         match (self.version, &self.digest) {
             (Some(version), None) => Ok(Shown::Version(version)),
             (None, Some(digest)) => {
-                let digest =
-                    digest.parse().map_err(|error| Problem::bad_request(format!("`digest`: {error}")))?;
+                let digest = digest
+                    .parse()
+                    .map_err(|error| Problem::bad_request(format!("`digest`: {error}")))?;
                 Ok(Shown::Digest(digest))
             }
-            (None, None) | (Some(_), Some(_)) => {
-                Err(Problem::bad_request("say what you were shown: either `version` or `digest`"))
-            }
+            (None, None) | (Some(_), Some(_)) => Err(Problem::bad_request(
+                "say what you were shown: either `version` or `digest`",
+            )),
         }
     }
 }

@@ -29,7 +29,12 @@ pub(super) fn routes() -> Routes {
 }
 
 /// Has a plan written for a goal. Whoever goes away, or a service that stops, ends it.
-pub(super) async fn create(http: &Http, goal: String, by: Principal, trace: &str) -> Answer<Review> {
+pub(super) async fn create(
+    http: &Http,
+    goal: String,
+    by: Principal,
+    trace: &str,
+) -> Answer<Review> {
     let mut order = CreateOrder::new(goal, by);
     order.trace = trace.parse().ok();
     order.options = options(http);
@@ -38,13 +43,19 @@ pub(super) async fn create(http: &Http, goal: String, by: Principal, trace: &str
 }
 
 fn options(http: &Http) -> PlannerOptions {
-    PlannerOptions { cancelled: http.stop.child_token(), ..PlannerOptions::default() }
+    PlannerOptions {
+        cancelled: http.stop.child_token(),
+        ..PlannerOptions::default()
+    }
 }
 
 async fn patiently<T>(work: impl Future<Output = Result<T, CreateError>>) -> Answer<T> {
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(done) => Ok(done?),
-        Err(_) => Err(Problem::new(StatusCode::BAD_GATEWAY, "the model did not write a plan in time")),
+        Err(_) => Err(Problem::new(
+            StatusCode::BAD_GATEWAY,
+            "the model did not write a plan in time",
+        )),
     }
 }
 
@@ -82,8 +93,9 @@ struct RegeneratedPlan {
 
 /// Has a model write a plan, or some of its steps, again: the result is its next version.
 ///
-/// Open comments, rejections and requests for changes are told to the model. Steps that are not named stay exactly as
-/// they are. A plan that lists its tools is written again with those only, unless `anyTool` is said.
+/// Open comments, rejections and requests for changes are told to the model. Steps that are not
+/// named stay exactly as they are. A plan that lists its tools is written again with those only,
+/// unless `anyTool` is said.
 #[utoipa::path(post, path = "/plan/{id}/regenerate", operation_id = "regeneratePlan", tag = "versions",
     params(("id" = String, Path, description = "The plan.")),
     request_body = Option<RegeneratePlan>,
@@ -96,11 +108,18 @@ async fn regenerate_plan(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-    OptionalBody(RegeneratePlan { steps, feedback, model, any_tool }): OptionalBody<RegeneratePlan>,
+    OptionalBody(RegeneratePlan {
+        steps,
+        feedback,
+        model,
+        any_tool,
+    }): OptionalBody<RegeneratePlan>,
 ) -> Answer<Json<RegeneratedPlan>> {
     super::decisions::check_reason(feedback.as_deref().unwrap_or_default())?;
     if steps.len() > MAX_NAMED {
-        return Err(Problem::bad_request(format!("at most {MAX_NAMED} steps are named at once")));
+        return Err(Problem::bad_request(format!(
+            "at most {MAX_NAMED} steps are named at once"
+        )));
     }
     let before = super::load(&http, &id).await?;
     let order = RegenerateOrder {
@@ -108,14 +127,23 @@ async fn regenerate_plan(
         steps,
         feedback: feedback.filter(|text| !text.trim().is_empty()),
         any_tool,
-        options: PlannerOptions { model, ..options(&http) },
+        options: PlannerOptions {
+            model,
+            ..options(&http)
+        },
     };
     let done = patiently(http.service.engine.regenerate(&id, order)).await?;
     http.service.write_files(&id).await;
     let (from, current) = (before.current().number, done.review.current());
     Ok(Json(RegeneratedPlan {
         version: current.number,
-        status: http.service.engine.status(&done.review).await?.as_str().to_owned(),
+        status: http
+            .service
+            .engine
+            .status(&done.review)
+            .await?
+            .as_str()
+            .to_owned(),
         digest: current.digest.to_string(),
         changed: current.number != from,
         diff: DiffResult::new(id.clone(), from, Some(current.number), done.diff),

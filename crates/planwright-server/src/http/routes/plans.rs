@@ -28,17 +28,16 @@ use utoipa_axum::routes;
 const MAX_GOAL: usize = 10_000;
 
 pub(super) fn routes() -> Routes {
-    Routes::default().routes(routes!(create_plan, list_plans)).routes(routes!(
-        get_plan,
-        patch_plan,
-        delete_plan
-    ))
+    Routes::default()
+        .routes(routes!(create_plan, list_plans))
+        .routes(routes!(get_plan, patch_plan, delete_plan))
 }
 
 /// Proposes a plan.
 ///
-/// A whole plan document is stored as version 1 and waits for approval. For a goal alone, the configured model writes the
-/// plan; that can take minutes. Without a model it becomes a draft: it has no steps until somebody adds them.
+/// A whole plan document is stored as version 1 and waits for approval. For a goal alone, the
+/// configured model writes the plan; that can take minutes. Without a model it becomes a draft: it
+/// has no steps until somebody adds them.
 #[utoipa::path(post, path = "/plan", operation_id = "createPlan", tag = "plans",
     request_body(content = ref("#/components/schemas/NewPlan"), content_type = "application/json"),
     responses(
@@ -57,13 +56,20 @@ async fn create_plan(
     check_goal(&value)?;
     let says = |key: &&str| value.get(key).is_some();
     let says_something = value.is_array() || ["goal", "steps", "plan"].iter().any(says);
-    let only_a_goal = value.as_object().is_some_and(|plan| plan.len() == 1 && plan.contains_key("goal"));
+    let only_a_goal = value
+        .as_object()
+        .is_some_and(|plan| plan.len() == 1 && plan.contains_key("goal"));
     let mut document = Document::from_json(value, &Bounds::untrusted())?;
     if !says_something {
-        return Err(Problem::bad_request("a plan has a `goal`, `steps`, or both"));
+        return Err(Problem::bad_request(
+            "a plan has a `goal`, `steps`, or both",
+        ));
     }
     let engine = &http.service.engine;
-    if let Some(goal) = document.goal.take_if(|_| only_a_goal && engine.has_planner()) {
+    if let Some(goal) = document
+        .goal
+        .take_if(|_| only_a_goal && engine.has_planner())
+    {
         let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
         return created(&http, &review, trace).await;
     }
@@ -71,7 +77,9 @@ async fn create_plan(
         Some(id) => refuse_known(&http, id).await?,
         None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
     }
-    let (review, _) = engine.take_in(document, &caller.principal, only_a_goal, trace.parse().ok()).await?;
+    let (review, _) = engine
+        .take_in(document, &caller.principal, only_a_goal, trace.parse().ok())
+        .await?;
     created(&http, &review, trace).await
 }
 
@@ -87,17 +95,27 @@ async fn created(http: &Http, review: &Review, trace: String) -> Answer<Response
         current.number,
         current.digest.to_string(),
     );
-    Ok((StatusCode::CREATED, headers, Json(Created { plan, trace_id: trace })).into_response())
+    Ok((
+        StatusCode::CREATED,
+        headers,
+        Json(Created {
+            plan,
+            trace_id: trace,
+        }),
+    )
+        .into_response())
 }
 
 /// A goal says something, and not too much.
 fn check_goal(value: &Value) -> Result<(), Problem> {
     match value.get("goal") {
         None => Ok(()),
-        Some(Value::String(goal)) if goal.trim().is_empty() => Err(Problem::bad_request("the goal is empty")),
-        Some(Value::String(goal)) if goal.chars().count() > MAX_GOAL => {
-            Err(Problem::bad_request(format!("the goal has more than {MAX_GOAL} characters")))
+        Some(Value::String(goal)) if goal.trim().is_empty() => {
+            Err(Problem::bad_request("the goal is empty"))
         }
+        Some(Value::String(goal)) if goal.chars().count() > MAX_GOAL => Err(Problem::bad_request(
+            format!("the goal has more than {MAX_GOAL} characters"),
+        )),
         Some(Value::String(_)) => Ok(()),
         Some(_) => Err(Problem::bad_request("the goal has to be a text")),
     }
@@ -147,7 +165,10 @@ async fn list_plans(
     Params(params): Params<ListParams>,
 ) -> Answer<Json<Page<PlanLine>>> {
     let engine = &http.service.engine;
-    let which = PageParams { limit: params.limit, cursor: params.cursor.clone() };
+    let which = PageParams {
+        limit: params.limit,
+        cursor: params.cursor.clone(),
+    };
     if let Some(wanted) = &params.status {
         let (mut page, plans) = Filling::begin(&which, engine.may_stand(wanted).await?)?;
         put_lines(&http, &plans, &params, &mut page).await;
@@ -155,7 +176,10 @@ async fn list_plans(
     }
     let (mut page, mut after) = Filling::open(&which)?;
     loop {
-        let plans = engine.store().plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT).await?;
+        let plans = engine
+            .store()
+            .plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT)
+            .await?;
         after = plans.last().map(Cursor::of);
         if !put_lines(&http, &plans, &params, &mut page).await || plans.len() < LOOKED_AT {
             return Ok(Json(page.finish()));
@@ -190,9 +214,17 @@ async fn put_lines(
     true
 }
 
-async fn line(http: &Http, plan: &PlanId, wanted: &ListParams) -> Result<Option<PlanLine>, LoadError> {
+async fn line(
+    http: &Http,
+    plan: &PlanId,
+    wanted: &ListParams,
+) -> Result<Option<PlanLine>, LoadError> {
     let (review, _) = http.service.engine.load_review(plan).await?;
-    if !is_listed(&review.current().document, wanted.label.as_deref(), wanted.all) {
+    if !is_listed(
+        &review.current().document,
+        wanted.label.as_deref(),
+        wanted.all,
+    ) {
         return Ok(None);
     }
     let status = http.service.engine.status(&review).await?;
@@ -253,9 +285,16 @@ async fn patch_plan(
     etag::check(&headers, &review)?;
     let document = patched(&review.current().document, kind, value)?;
     if document.id.as_ref() != Some(&id) {
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "the id of a plan never changes"));
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "the id of a plan never changes",
+        ));
     }
-    let editing = Editing { based_on: review.current().number, by: caller.principal, reason: None };
+    let editing = Editing {
+        based_on: review.current().number,
+        by: caller.principal,
+        reason: None,
+    };
     let edited = http.service.engine.edit(&id, document, &editing).await;
     let (review, _) = edited.map_err(|error| match error {
         ReviewError::Refused(refusal @ Refusal::Conflict { .. }) => {
@@ -301,7 +340,9 @@ fn patched(document: &Document, kind: Patch, value: Value) -> Answer<Document> {
     if let Patch::Edits = kind {
         let Edits { edits } = serde_json::from_value(value)
             .map_err(|error| Problem::bad_request(format!("these are no edits: {error}")))?;
-        return document.edited(&edits, &bounds).map_err(|error| ReviewError::from(error).into());
+        return document
+            .edited(&edits, &bounds)
+            .map_err(|error| ReviewError::from(error).into());
     }
     let mut document = serde_json::to_value(document)
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
@@ -309,7 +350,9 @@ fn patched(document: &Document, kind: Patch, value: Value) -> Answer<Document> {
         Patch::Json => patch::json_patch(&mut document, value, bounds.max_document_bytes)?,
         Patch::Merge if value.is_object() => patch::merge_patch(&mut document, value),
         Patch::Merge | Patch::Edits => {
-            return Err(Problem::bad_request("a merge patch of a plan has to be a JSON object"));
+            return Err(Problem::bad_request(
+                "a merge patch of a plan has to be a JSON object",
+            ));
         }
     }
     check_goal(&document)?;

@@ -54,7 +54,9 @@ async fn revoke_approval(
     }
     super::load(&http, &id).await?;
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    let review = engine.revoke_approval(&id, &of, &caller.principal, reason).await?;
+    let review = engine
+        .revoke_approval(&id, &of, &caller.principal, reason)
+        .await?;
     http.service.write_files(&id).await;
     // It is done, also where what would run cannot be put together any more.
     let candidate = engine.candidate(&review, &Map::new()).await;
@@ -63,9 +65,13 @@ async fn revoke_approval(
 }
 
 fn whose(caller: &Caller, of: Option<String>) -> Answer<Principal> {
-    let Some(name) = of else { return Ok(caller.principal.clone()) };
+    let Some(name) = of else {
+        return Ok(caller.principal.clone());
+    };
     if !(1..=MAX_PRINCIPAL_NAME).contains(&name.chars().count()) {
-        return Err(Problem::bad_request(format!("`of` is a name of 1 to {MAX_PRINCIPAL_NAME} characters")));
+        return Err(Problem::bad_request(format!(
+            "`of` is a name of 1 to {MAX_PRINCIPAL_NAME} characters"
+        )));
     }
     Ok(Principal::person(name))
 }

@@ -19,7 +19,9 @@ use planwright_core::model::ModelRole;
 use planwright_core::plan::Limits;
 use planwright_core::run::{Kept, Reflection, ReflectionWish, Run};
 use planwright_engine::port::AcquireError;
-use planwright_engine::{GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate};
+use planwright_engine::{
+    GivenApproval, RunCommand, RunOptions, StartRunError, Undo, UndoCandidate,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -51,7 +53,8 @@ struct StartRun {
     max_concurrency: Option<u32>,
     /// A model looks at the run before it ends. What it would change waits for an approval.
     reflect: bool,
-    /// If a step fails for good, the remaining work is planned anew. The new version waits for an approval.
+    /// If a step fails for good, the remaining work is planned anew. The new version waits for an
+    /// approval.
     replan: bool,
     /// How often the work is looked at. Default: what the plan says, else 3.
     #[schema(minimum = 1, maximum = 100)]
@@ -67,8 +70,14 @@ impl StartRun {
     /// The bounds within which models look at the run, if they are to.
     fn reflection(&self, http: &Http, limits: &Limits) -> Answer<Option<Reflection>> {
         let bounds = 1..=Reflection::MAX_CYCLES;
-        if [self.max_cycles, self.max_replans].into_iter().flatten().any(|times| !bounds.contains(&times)) {
-            return Err(Problem::bad_request("`maxCycles` and `maxReplans` are between 1 and 100"));
+        if [self.max_cycles, self.max_replans]
+            .into_iter()
+            .flatten()
+            .any(|times| !bounds.contains(&times))
+        {
+            return Err(Problem::bad_request(
+                "`maxCycles` and `maxReplans` are between 1 and 100",
+            ));
         }
         let wish = ReflectionWish {
             reflect: self.reflect,
@@ -78,7 +87,11 @@ impl StartRun {
             max_tokens: self.max_tokens,
         };
         for role in wish.roles() {
-            http.service.engine.environment().model.resolve(role, None)?;
+            http.service
+                .engine
+                .environment()
+                .model
+                .resolve(role, None)?;
         }
         Ok(wish.bounds(limits))
     }
@@ -116,19 +129,35 @@ fn options(
     max_concurrency: Option<u32>,
 ) -> Answer<RunOptions> {
     if max_concurrency.is_some_and(|limit| limit == 0 || limit > 1_000) {
-        return Err(Problem::bad_request("`maxConcurrency` is between 1 and 1000"));
+        return Err(Problem::bad_request(
+            "`maxConcurrency` is between 1 and 1000",
+        ));
     }
-    Ok(RunOptions { variables, max_concurrency, ..RunOptions::new(caller.principal.clone()) })
+    Ok(RunOptions {
+        variables,
+        max_concurrency,
+        ..RunOptions::new(caller.principal.clone())
+    })
 }
 
 /// The run, and where it stands at this moment.
-pub(super) async fn accepted(http: &Http, plan: &PlanId, run: &RunId, trace_id: String) -> Answer<Response> {
+pub(super) async fn accepted(
+    http: &Http,
+    plan: &PlanId,
+    run: &RunId,
+    trace_id: String,
+) -> Answer<Response> {
     http.service.write_files(plan).await;
     let stream = planwright_core::journal::StreamName::Run(run.clone());
     let info = http.service.engine.store().info(&stream).await?;
     let status = info.map_or_else(|| "executing".to_owned(), |info| info.status.status);
     let location = format!("/plan/{plan}/runs/{run}");
-    let body = RunAccepted { plan_id: plan.to_string(), run_id: run.to_string(), status, trace_id };
+    let body = RunAccepted {
+        plan_id: plan.to_string(),
+        run_id: run.to_string(),
+        status,
+        trace_id,
+    };
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(body)).into_response())
 }
 
@@ -137,7 +166,10 @@ pub(super) async fn accepted(http: &Http, plan: &PlanId, run: &RunId, trace_id: 
     params(("id" = String, Path, description = "The plan.")),
     responses((status = 200, description = "The runs.", body = Vec<RunLine>)),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn list_runs(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answer<Json<Vec<RunLine>>> {
+async fn list_runs(
+    State(http): State<Http>,
+    PathId(id): PathId<PlanId>,
+) -> Answer<Json<Vec<RunLine>>> {
     let review = super::load(&http, &id).await?;
     Ok(Json(RunLine::all(&http.service.engine, &review).await?))
 }
@@ -147,7 +179,10 @@ async fn list_runs(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answ
     params(("id" = String, Path, description = "The plan."), ("run" = String, Path, description = "The run.")),
     responses((status = 200, description = "The run.", body = RunResult<StepResult>)),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn get_run(State(http): State<Http>, PathStep(id, run): PathStep<PlanId>) -> Answer<Json<RunResult>> {
+async fn get_run(
+    State(http): State<Http>,
+    PathStep(id, run): PathStep<PlanId>,
+) -> Answer<Json<RunResult>> {
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
     let environment = http.service.engine.environment();
@@ -188,7 +223,10 @@ async fn check_criteria(
     let run = super::load_run(&http, &review, run.as_deref()).await?;
     let engine = &http.service.engine;
     if let Some(model) = &model {
-        engine.environment().model.resolve(ModelRole::Reflector, Some(model))?;
+        engine
+            .environment()
+            .model
+            .resolve(ModelRole::Reflector, Some(model))?;
     }
     let checked = engine.check_criteria(run.id(), model.as_deref()).await?;
     http.service.write_files(&id).await;
@@ -208,7 +246,16 @@ async fn pause_run(
     PathId(id): PathId<PlanId>,
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
 ) -> Answer<Response> {
-    command(&http, &id, run.as_deref(), RunCommand::Pause { by: caller.principal }, trace).await
+    command(
+        &http,
+        &id,
+        run.as_deref(),
+        RunCommand::Pause {
+            by: caller.principal,
+        },
+        trace,
+    )
+    .await
 }
 
 /// Cancels a run: what is in flight is stopped, the rest never runs.
@@ -224,7 +271,16 @@ async fn cancel_run(
     PathId(id): PathId<PlanId>,
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
 ) -> Answer<Response> {
-    command(&http, &id, run.as_deref(), RunCommand::Cancel { by: caller.principal }, trace).await
+    command(
+        &http,
+        &id,
+        run.as_deref(),
+        RunCommand::Cancel {
+            by: caller.principal,
+        },
+        trace,
+    )
+    .await
 }
 
 /// Which run is given up, and why.
@@ -250,7 +306,17 @@ async fn fail_run(
     OptionalBody(FailRun { run, reason }): OptionalBody<FailRun>,
 ) -> Answer<Response> {
     super::decisions::check_reason(&reason)?;
-    command(&http, &id, run.as_deref(), RunCommand::GiveUp { by: caller.principal, reason }, trace).await
+    command(
+        &http,
+        &id,
+        run.as_deref(),
+        RunCommand::GiveUp {
+            by: caller.principal,
+            reason,
+        },
+        trace,
+    )
+    .await
 }
 
 /// Gives a command to a run that goes on.
@@ -282,13 +348,27 @@ async fn resume_run(
     OptionalBody(WhichRun { run }): OptionalBody<WhichRun>,
 ) -> Answer<Response> {
     let review = super::load(&http, &id).await?;
-    let run = super::load_run(&http, &review, run.as_deref()).await?.id().clone();
+    let run = super::load_run(&http, &review, run.as_deref())
+        .await?
+        .id()
+        .clone();
     let engine = &http.service.engine;
-    match engine.resume_run(&run, RunOptions::new(caller.principal.clone())).await {
+    match engine
+        .resume_run(&run, RunOptions::new(caller.principal.clone()))
+        .await
+    {
         Ok(handle) => http.supervisor.adopt(handle).await,
-        // A paused run has an owner for as long as its last calls are in flight: the owner goes on with it.
+        // A paused run has an owner for as long as its last calls are in flight: the owner goes on
+        // with it.
         Err(StartRunError::Acquire(AcquireError::Held { .. })) => {
-            http.supervisor.command(&run, RunCommand::Resume { by: caller.principal }).await?;
+            http.supervisor
+                .command(
+                    &run,
+                    RunCommand::Resume {
+                        by: caller.principal,
+                    },
+                )
+                .await?;
         }
         Err(error) => return Err(error.into()),
     }
@@ -333,18 +413,32 @@ pub(super) async fn fork(
     body: ForkRun,
     trace: String,
 ) -> Answer<Response> {
-    let ForkRun { run, from, variables } = body;
+    let ForkRun {
+        run,
+        from,
+        variables,
+    } = body;
     if from.is_empty() {
         return Err(Problem::bad_request("`from` names at least one step"));
     }
     let review = super::load(http, id).await?;
-    let source = super::load_run(http, &review, run.as_deref()).await?.id().clone();
+    let source = super::load_run(http, &review, run.as_deref())
+        .await?
+        .id()
+        .clone();
     let engine = &http.service.engine;
     let mut options = options(caller, variables, None)?;
     let candidate = engine.runnable(&review, &options.variables).await?;
     let unknown = |step: &String| Problem::not_found(format!("plan `{id}` has no step `{step}`"));
-    let find = |step: &String| candidate.plan.find(step).map(|ix| candidate.plan.step_id(ix).clone());
-    let from = from.iter().map(|step| find(step).ok_or_else(|| unknown(step)));
+    let find = |step: &String| {
+        candidate
+            .plan
+            .find(step)
+            .map(|ix| candidate.plan.step_id(ix).clone())
+    };
+    let from = from
+        .iter()
+        .map(|step| find(step).ok_or_else(|| unknown(step)));
     let from = from.collect::<Answer<Vec<StepId>>>()?;
     options.approval = engine.consent_of_policy(&review, &candidate);
     options.trace = trace.parse().ok();
@@ -381,34 +475,64 @@ async fn undo_run(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-    OptionalBody(UndoRun { run, digest, dry_run }): OptionalBody<UndoRun>,
+    OptionalBody(UndoRun {
+        run,
+        digest,
+        dry_run,
+    }): OptionalBody<UndoRun>,
 ) -> Answer<Response> {
     let review = super::load(&http, &id).await?;
-    let run = super::load_run(&http, &review, run.as_deref()).await?.id().clone();
+    let run = super::load_run(&http, &review, run.as_deref())
+        .await?
+        .id()
+        .clone();
     let engine = &http.service.engine;
     let UndoCandidate { original, undo, .. } = engine.plan_undo(&run).await?;
     if dry_run {
         return match undo {
-            Undo::Open(open) => Err(Problem::conflict(format!("{} is taking it back already", open.id()))),
-            Undo::Fresh { candidate, steps, kept } => {
+            Undo::Open(open) => Err(Problem::conflict(format!(
+                "{} is taking it back already",
+                open.id()
+            ))),
+            Undo::Fresh {
+                candidate,
+                steps,
+                kept,
+            } => {
                 let undos = steps.iter().zip(&candidate.plan.document().steps);
                 let plan = original.plan();
                 let preview = UndoPreview {
                     plan_id: id.to_string(),
                     run_id: run.to_string(),
                     digest: candidate.digest.to_string(),
-                    steps: undos.map(|(&ix, undo)| UndoStep::new(plan.step_id(ix), undo)).collect(),
-                    kept: kept.iter().map(|(ix, why)| kept_step(&original, *ix, why)).collect(),
+                    steps: undos
+                        .map(|(&ix, undo)| UndoStep::new(plan.step_id(ix), undo))
+                        .collect(),
+                    kept: kept
+                        .iter()
+                        .map(|(ix, why)| kept_step(&original, *ix, why))
+                        .collect(),
                 };
                 Ok(Json(preview).into_response())
             }
         };
     }
     let trace_id = trace.parse().ok();
-    let mut options = RunOptions { trace: trace_id, ..RunOptions::new(caller.principal.clone()) };
+    let mut options = RunOptions {
+        trace: trace_id,
+        ..RunOptions::new(caller.principal.clone())
+    };
     if matches!(undo, Undo::Fresh { .. }) {
-        let shown = Seen { version: None, digest }.shown()?;
-        options.approval = Some(GivenApproval::new(shown, caller.principal, caller.assurance));
+        let shown = Seen {
+            version: None,
+            digest,
+        }
+        .shown()?;
+        options.approval = Some(GivenApproval::new(
+            shown,
+            caller.principal,
+            caller.assurance,
+        ));
     }
     let handle = Box::pin(engine.undo(&run, options)).await?;
     let undoing = handle.run_id().clone();
@@ -422,5 +546,8 @@ fn kept_step(original: &Run, ix: planwright_core::plan::StepIx, why: &Kept) -> K
         Kept::Reused { from } => format!("{from} did it"),
         Kept::Child { run } => format!("{run} did it"),
     };
-    KeptStep { step: original.plan().step_id(ix).to_string(), reason }
+    KeptStep {
+        step: original.plan().step_id(ix).to_string(),
+        reason,
+    }
 }

@@ -14,7 +14,10 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> Routes {
-    Routes::default().routes(routes!(sign_in)).routes(routes!(whoami)).routes(routes!(ticket))
+    Routes::default()
+        .routes(routes!(sign_in))
+        .routes(routes!(whoami))
+        .routes(routes!(ticket))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -43,8 +46,12 @@ async fn sign_in(
     let environment = http.service.engine.environment();
     let token = secret("pws_")?;
     let spent = http.sign_in.spend(&code, &token, environment.clock.now());
-    let refused =
-        || Problem::new(StatusCode::UNAUTHORIZED, "the code was used, has expired, or never was one");
+    let refused = || {
+        Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "the code was used, has expired, or never was one",
+        )
+    };
     let expires_at = spent.ok_or_else(refused)?.to_string();
     Ok(Json(Session { token, expires_at }))
 }
@@ -78,12 +85,24 @@ async fn ticket(
     let streams = path.parse::<Uri>().is_ok_and(|uri| uri.path() == path)
         && (path == "/events" || path.starts_with("/plan/") && path.ends_with("/events"));
     if !streams {
-        return Err(Problem::bad_request("a ticket is for the path of an event stream"));
+        return Err(Problem::bad_request(
+            "a ticket is for the path of an event stream",
+        ));
     }
     let ticket = secret("pwk_")?;
     let now = http.service.engine.environment().clock.now();
-    let full = || Problem::later(StatusCode::SERVICE_UNAVAILABLE, "too many tickets are open", 30);
-    let expires_at = http.tickets.give(&ticket, caller, path, now).ok_or_else(full)?.to_string();
+    let full = || {
+        Problem::later(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many tickets are open",
+            30,
+        )
+    };
+    let expires_at = http
+        .tickets
+        .give(&ticket, caller, path, now)
+        .ok_or_else(full)?
+        .to_string();
     Ok(Json(TicketAnswer { ticket, expires_at }))
 }
 
@@ -102,6 +121,18 @@ struct Whoami {
 #[utoipa::path(get, path = "/whoami", operation_id = "whoami", tag = "access",
     responses((status = 200, description = "Who it is.", body = Whoami)),
     extensions(("x-planwright-action" = json!("read"))))]
-async fn whoami(Caller { principal, role, assurance, credential: _ }: Caller) -> Json<Whoami> {
-    Json(Whoami { kind: principal.kind.as_str(), name: principal.name, role: role.as_str(), assurance })
+async fn whoami(
+    Caller {
+        principal,
+        role,
+        assurance,
+        credential: _,
+    }: Caller,
+) -> Json<Whoami> {
+    Json(Whoami {
+        kind: principal.kind.as_str(),
+        name: principal.name,
+        role: role.as_str(),
+        assurance,
+    })
 }

@@ -37,11 +37,17 @@ async fn stats(
     Params(StatsParams { since }): Params<StatsParams>,
 ) -> Answer<Json<StatsResult>> {
     let since = since.map(|text| {
-        let bad =
-            |_| Problem::bad_request(format!("`since`: `{text}` is no instant, as 2026-01-31T00:00:00Z"));
+        let bad = |_| {
+            Problem::bad_request(format!(
+                "`since`: `{text}` is no instant, as 2026-01-31T00:00:00Z"
+            ))
+        };
         serde_json::from_value::<Timestamp>(Value::String(text.clone())).map_err(bad)
     });
     let since = since.transpose()?;
     let figures = http.service.engine.stats(since).await?;
-    Ok(Json(StatsResult::new(&figures, since.map(|at| at.to_string()))))
+    Ok(Json(StatsResult::new(
+        &figures,
+        since.map(|at| at.to_string()),
+    )))
 }

@@ -48,7 +48,8 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
     };
     while let Some((parent, rest)) = step.split_once(':') {
         let ix = run.find(parent).ok_or_else(|| unknown(&run, parent))?;
-        let not_begun = || Problem::conflict(format!("step `{parent}` has not begun to run another plan"));
+        let not_begun =
+            || Problem::conflict(format!("step `{parent}` has not begun to run another plan"));
         let child = run.child_of(ix).ok_or_else(not_begun)?;
         let store = http.service.engine.store();
         let begun = planwright_engine::plan_of_run(&**store, &child).await;
@@ -60,7 +61,11 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
     if run.find(step).is_none() && run.plan().find(step).is_none() {
         return Err(unknown(&run, step));
     }
-    Ok(Target { review, run, step: step.to_owned() })
+    Ok(Target {
+        review,
+        run,
+        step: step.to_owned(),
+    })
 }
 
 /// Gives the command and says where the step stands then.
@@ -78,7 +83,10 @@ async fn decide(
     Ok(Json(StepDecided {
         plan_id: review.id().to_string(),
         run_id: run.id().to_string(),
-        state: run.find(&step).map_or("pending", |ix| run.step(ix).name()).to_owned(),
+        state: run
+            .find(&step)
+            .map_or("pending", |ix| run.step(ix).name())
+            .to_owned(),
         step,
         status: run.status().to_owned(),
         trace_id,
@@ -112,10 +120,19 @@ async fn approve_step(
     PathStep(id, step): PathStep<PlanId>,
     JsonBody(body): JsonBody<ApproveStep>,
 ) -> Answer<Json<StepDecided>> {
-    let shown = Seen { version: body.version, digest: body.digest }.shown()?;
+    let shown = Seen {
+        version: body.version,
+        digest: body.digest,
+    }
+    .shown()?;
     let target = target(&http, &id, &step, body.run.as_deref()).await?;
     let (by, assurance) = (caller.principal, caller.assurance);
-    let command = RunCommand::Approve { step: target.step.clone(), by, assurance, shown: shown.into() };
+    let command = RunCommand::Approve {
+        step: target.step.clone(),
+        by,
+        assurance,
+        shown: shown.into(),
+    };
     decide(&http, target, command, trace).await
 }
 
@@ -132,12 +149,21 @@ async fn reject_step(
     PathStep(id, step): PathStep<PlanId>,
     JsonBody(body): JsonBody<RejectPlan>,
 ) -> Answer<Json<StepDecided>> {
-    let RejectPlan { version, digest, reason, .. } = body;
+    let RejectPlan {
+        version,
+        digest,
+        reason,
+        ..
+    } = body;
     let shown = Seen { version, digest }.shown()?;
     check_reason(&reason)?;
     let target = target(&http, &id, &step, None).await?;
-    let command =
-        RunCommand::Deny { step: target.step.clone(), by: caller.principal, shown: shown.into(), reason };
+    let command = RunCommand::Deny {
+        step: target.step.clone(),
+        by: caller.principal,
+        shown: shown.into(),
+        reason,
+    };
     decide(&http, target, command, trace).await
 }
 
@@ -165,7 +191,11 @@ async fn skip_step(
 ) -> Answer<Json<StepDecided>> {
     check_reason(&reason)?;
     let target = target(&http, &id, &step, run.as_deref()).await?;
-    let command = RunCommand::LeaveOut { step: target.step.clone(), by: caller.principal, reason };
+    let command = RunCommand::LeaveOut {
+        step: target.step.clone(),
+        by: caller.principal,
+        reason,
+    };
     decide(&http, target, command, trace).await
 }
 
@@ -176,7 +206,8 @@ struct RetryStep {
     run: Option<String>,
 }
 
-/// Runs a step again, with everything after it: a new run that takes over the other results of an ended one.
+/// Runs a step again, with everything after it: a new run that takes over the other results of an
+/// ended one.
 #[utoipa::path(post, path = "/plan/{id}/steps/{step}/retry", operation_id = "retryStep", tag = "steps",
     params(("id" = String, Path, description = "The plan."), ("step" = String, Path, description = "The step.")),
     request_body = Option<RetryStep>,
@@ -191,7 +222,10 @@ async fn retry_step(
 ) -> Answer<Response> {
     let target = target(&http, &id, &step, run.as_deref()).await?;
     if !target.run.state().is_terminal() {
-        let state = target.run.find(&target.step).map_or("pending", |ix| target.run.step(ix).name());
+        let state = target
+            .run
+            .find(&target.step)
+            .map_or("pending", |ix| target.run.step(ix).name());
         return Err(Problem::conflict(format!("step `{step}` is {state} and its run has not ended")).hint(
             "a step is retried by itself as its plan says; once the run has ended it can be run again",
         ));
@@ -240,7 +274,11 @@ async fn resolve_step(
     caller: Caller,
     Trace(trace): Trace,
     PathStep(id, step): PathStep<PlanId>,
-    JsonBody(ResolveStep { outcome, value, run }): JsonBody<ResolveStep>,
+    JsonBody(ResolveStep {
+        outcome,
+        value,
+        run,
+    }): JsonBody<ResolveStep>,
 ) -> Answer<Json<StepDecided>> {
     let target = target(&http, &id, &step, run.as_deref()).await?;
     let resolution = match outcome {
@@ -252,7 +290,11 @@ async fn resolve_step(
         OutcomeWord::DidNotHappen => Resolution::DidNotHappen,
         OutcomeWord::RunAgain => Resolution::RunAgain,
     };
-    let command = RunCommand::Resolve { step: target.step.clone(), by: caller.principal, resolution };
+    let command = RunCommand::Resolve {
+        step: target.step.clone(),
+        by: caller.principal,
+        resolution,
+    };
     decide(&http, target, command, trace).await
 }
 
@@ -291,17 +333,26 @@ async fn answer_step(
     PathStep(id, step): PathStep<PlanId>,
     JsonBody(body): JsonBody<AnswerStep>,
 ) -> Answer<Json<StepDecided>> {
-    let question =
-        body.question.parse().map_err(|error| Problem::bad_request(format!("`question`: {error}")))?;
+    let question = body
+        .question
+        .parse()
+        .map_err(|error| Problem::bad_request(format!("`question`: {error}")))?;
     let target = target(&http, &id, &step, body.run.as_deref()).await?;
-    let asked = target.run.find(&target.step).and_then(|ix| match target.run.step(ix) {
-        StepState::AwaitingInput { asked, .. } => Some(&**asked),
-        _ => None,
-    });
+    let asked = target
+        .run
+        .find(&target.step)
+        .and_then(|ix| match target.run.step(ix) {
+            StepState::AwaitingInput { asked, .. } => Some(&**asked),
+            _ => None,
+        });
     let nothing = || Problem::conflict(format!("step `{step}` asks nothing"));
     let replies = replies(asked.ok_or_else(nothing)?, body)?;
-    let command =
-        RunCommand::GiveInput { step: target.step.clone(), by: caller.principal, question, replies };
+    let command = RunCommand::GiveInput {
+        step: target.step.clone(),
+        by: caller.principal,
+        question,
+        replies,
+    };
     decide(&http, target, command, trace).await
 }
 
@@ -309,13 +360,21 @@ async fn answer_step(
 fn replies(asked: &Asked, body: AnswerStep) -> Answer<Vec<Reply>> {
     match (body.values, body.answers, body.decline) {
         (None, None, true) => Ok(vec![Reply::Decline; asked.questions.len()]),
-        (Some(values), None, false) if asked.questions.len() == 1 => Ok(vec![Reply::Values(values)]),
-        (Some(_), None, false) => Err(Problem::bad_request("there are several questions: give `answers`")),
+        (Some(values), None, false) if asked.questions.len() == 1 => {
+            Ok(vec![Reply::Values(values)])
+        }
+        (Some(_), None, false) => Err(Problem::bad_request(
+            "there are several questions: give `answers`",
+        )),
         (None, Some(mut answers), false) => {
             let replies = asked.questions.iter().map(|question| {
-                let missing =
-                    || Problem::bad_request(format!("the question `{}` is not answered", question.key));
-                answers.remove(&question.key).map(Reply::Values).ok_or_else(missing)
+                let missing = || {
+                    Problem::bad_request(format!("the question `{}` is not answered", question.key))
+                };
+                answers
+                    .remove(&question.key)
+                    .map(Reply::Values)
+                    .ok_or_else(missing)
             });
             let replies = replies.collect::<Answer<Vec<Reply>>>()?;
             match answers.keys().next() {
@@ -323,6 +382,8 @@ fn replies(asked: &Asked, body: AnswerStep) -> Answer<Vec<Reply>> {
                 Some(other) => Err(Problem::bad_request(format!("nobody asks `{other}`"))),
             }
         }
-        _ => Err(Problem::bad_request("give one of `values`, `answers` and `decline`")),
+        _ => Err(Problem::bad_request(
+            "give one of `values`, `answers` and `decline`",
+        )),
     }
 }

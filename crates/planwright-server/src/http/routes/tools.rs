@@ -17,7 +17,14 @@ pub(super) fn routes() -> Routes {
     responses((status = 200, description = "The tools, with their schemas.", body = Vec<ToolLine>)),
     extensions(("x-planwright-action" = json!("read"))))]
 async fn list_tools(State(http): State<Http>) -> Json<Vec<ToolLine>> {
-    Json(http.service.engine.catalog().iter().map(|tool| line(tool)).collect())
+    Json(
+        http.service
+            .engine
+            .catalog()
+            .iter()
+            .map(|tool| line(tool))
+            .collect(),
+    )
 }
 
 fn line(tool: &KnownTool) -> ToolLine {

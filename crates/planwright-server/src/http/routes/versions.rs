@@ -93,13 +93,21 @@ async fn restore_version(
     caller: Caller,
     Trace(trace): Trace,
     PathId(id): PathId<PlanId>,
-    JsonBody(RestoreVersion { version, based_on, reason }): JsonBody<RestoreVersion>,
+    JsonBody(RestoreVersion {
+        version,
+        based_on,
+        reason,
+    }): JsonBody<RestoreVersion>,
 ) -> Answer<Json<PlanDecided>> {
     super::decisions::check_reason(reason.as_deref().unwrap_or_default())?;
     let review = super::load(&http, &id).await?;
     let based_on = based_on.unwrap_or_else(|| review.current().number);
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    let editing = Editing { based_on, by: caller.principal, reason };
+    let editing = Editing {
+        based_on,
+        by: caller.principal,
+        reason,
+    };
     let (review, _) = http.service.engine.restore(&id, version, &editing).await?;
     decided(&http, &review, trace).await
 }
@@ -120,7 +128,11 @@ async fn propose_draft(
     PathId(id): PathId<PlanId>,
 ) -> Answer<Json<PlanDecided>> {
     super::load(&http, &id).await?;
-    let review = http.service.engine.propose_draft(&id, &caller.principal).await?;
+    let review = http
+        .service
+        .engine
+        .propose_draft(&id, &caller.principal)
+        .await?;
     decided(&http, &review, trace).await
 }
 

@@ -57,21 +57,31 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             show(printer, model)?;
         }
     }
-    Ok(if checked.iter().all(Checked::works) { Exit::Done } else { Exit::RunFailed })
+    Ok(if checked.iter().all(Checked::works) {
+        Exit::Done
+    } else {
+        Exit::RunFailed
+    })
 }
 
 fn wanted(models: &Models, args: &Args) -> Result<Vec<String>, Failure> {
     if args.names.is_empty() {
-        return Ok(models.models().into_iter().map(|model| model.name).collect());
+        return Ok(models
+            .models()
+            .into_iter()
+            .map(|model| model.name)
+            .collect());
     }
     for name in &args.names {
-        models.resolve(ModelRole::Chat, Some(name)).map_err(|error| {
-            let known = match &error {
-                ModelError::Unknown { known, .. } => known.join(", "),
-                _ => String::new(),
-            };
-            Failure::usage(error.to_string()).hint(format!("known here: {known}"))
-        })?;
+        models
+            .resolve(ModelRole::Chat, Some(name))
+            .map_err(|error| {
+                let known = match &error {
+                    ModelError::Unknown { known, .. } => known.join(", "),
+                    _ => String::new(),
+                };
+                Failure::usage(error.to_string()).hint(format!("known here: {known}"))
+            })?;
     }
     Ok(args.names.clone())
 }
@@ -94,7 +104,10 @@ async fn check(models: &Models, name: &str) -> Checked {
     if !checked.silent {
         let asked = models.ask(note(name)).await;
         checked.count(asked.as_ref().ok());
-        checked.calls = asked.as_ref().map_err(ToString::to_string).and_then(is_note);
+        checked.calls = asked
+            .as_ref()
+            .map_err(ToString::to_string)
+            .and_then(is_note);
     }
     checked
 }
@@ -115,10 +128,15 @@ fn sum(model: &str) -> ModelRequest {
         "type": "object", "additionalProperties": false, "required": ["answer"],
         "properties": { "answer": { "type": "integer" } },
     });
-    let said = vec![Message::user("What is two plus two? Give the number as `answer`.")];
+    let said = vec![Message::user(
+        "What is two plus two? Give the number as `answer`.",
+    )];
     ModelRequest {
         model: Some(model.to_owned()),
-        schema: Some(AnswerSchema { name: SCHEMA.to_owned(), schema }),
+        schema: Some(AnswerSchema {
+            name: SCHEMA.to_owned(),
+            schema,
+        }),
         max_tokens: Some(MAX_TOKENS),
         ..ModelRequest::new(ModelRole::Chat, said)
     }
@@ -135,23 +153,35 @@ fn is_sum(answer: &ModelAnswer) -> Result<(), String> {
 }
 
 fn note(model: &str) -> ModelRequest {
-    let schema =
-        json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } } });
+    let schema = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } } });
     let description = "Writes a note down.".to_owned();
     ModelRequest {
         model: Some(model.to_owned()),
-        tools: vec![OfferedTool { name: "write_note".to_owned(), description, schema }],
+        tools: vec![OfferedTool {
+            name: "write_note".to_owned(),
+            description,
+            schema,
+        }],
         max_tokens: Some(MAX_TOKENS),
         ..ModelRequest::new(
             ModelRole::Chat,
-            vec![Message::user("Call the tool `write_note` with the text \"ready\".")],
+            vec![Message::user(
+                "Call the tool `write_note` with the text \"ready\".",
+            )],
         )
     }
 }
 
 fn is_note(answer: &ModelAnswer) -> Result<(), String> {
-    let called = answer.calls.iter().any(|call| call.name == "write_note" && call.args.is_object());
-    if called { Ok(()) } else { Err("it called no tool when it was asked to".to_owned()) }
+    let called = answer
+        .calls
+        .iter()
+        .any(|call| call.name == "write_note" && call.args.is_object());
+    if called {
+        Ok(())
+    } else {
+        Err("it called no tool when it was asked to".to_owned())
+    }
 }
 
 fn show(printer: Printer, model: &Checked) -> Result<(), Failure> {
@@ -160,10 +190,17 @@ fn show(printer: Printer, model: &Checked) -> Result<(), Failure> {
     match &model.structured {
         Ok(()) => {
             let how = model.dialect.map_or("", Dialect::as_str);
-            printer.data(&format!("{name}  {}  JSON by {how}  {took}", printer.out(GREEN, "ok  ")))?;
+            printer.data(&format!(
+                "{name}  {}  JSON by {how}  {took}",
+                printer.out(GREEN, "ok  ")
+            ))?;
         }
         Err(problem) => {
-            printer.data(&format!("{name}  {}  {}  {took}", printer.out(RED, "fail"), line(problem)))?;
+            printer.data(&format!(
+                "{name}  {}  {}  {took}",
+                printer.out(RED, "fail"),
+                line(problem)
+            ))?;
         }
     }
     match &model.calls {
@@ -178,8 +215,10 @@ fn show(printer: Printer, model: &Checked) -> Result<(), Failure> {
         }
     }
     if let Some(cost) = model.cost {
-        printer
-            .data(&format!("  {}", printer.out(DIM, &format!("{} tokens, {cost}", model.usage.total()))))?;
+        printer.data(&format!(
+            "  {}",
+            printer.out(DIM, &format!("{} tokens, {cost}", model.usage.total()))
+        ))?;
     }
     Ok(())
 }

@@ -13,7 +13,12 @@ pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
     let (models, printer) = (setting.models(&Redaction::default())?, setting.printer);
     let listed = models.models();
     if printer.json {
-        printer.document(&listed.iter().map(|model| describe(&models, model)).collect::<Vec<Value>>())?;
+        printer.document(
+            &listed
+                .iter()
+                .map(|model| describe(&models, model))
+                .collect::<Vec<Value>>(),
+        )?;
         return Ok(Exit::Done);
     }
     if listed.is_empty() {
@@ -32,20 +37,37 @@ fn show(printer: Printer, models: &Models, model: &ModelInfo) -> Result<(), Fail
     printer.data(&format!("{name}  {}", roles.join(", ")))?;
     let key = match &model.key {
         None => printer.out(DIM, "no key"),
-        Some(KeyState { source, present: true }) => {
+        Some(KeyState {
+            source,
+            present: true,
+        }) => {
             format!("{}  {}", printer.out(GREEN, "key"), line(source))
         }
-        Some(KeyState { source, present: false }) => {
+        Some(KeyState {
+            source,
+            present: false,
+        }) => {
             format!("{}  {}", printer.out(RED, "key missing"), line(source))
         }
     };
-    let context =
-        model.context_tokens.map(|tokens| format!("  {tokens} tokens of context")).unwrap_or_default();
-    let price =
-        models.price(&model.name).map(|price| format!("  ${}/${} per million", price.input, price.output));
-    printer.data(&format!("  {}  {key}{context}{}", line(&model.endpoint), price.unwrap_or_default()))?;
+    let context = model
+        .context_tokens
+        .map(|tokens| format!("  {tokens} tokens of context"))
+        .unwrap_or_default();
+    let price = models
+        .price(&model.name)
+        .map(|price| format!("  ${}/${} per million", price.input, price.output));
+    printer.data(&format!(
+        "  {}  {key}{context}{}",
+        line(&model.endpoint),
+        price.unwrap_or_default()
+    ))?;
     if let Some(obstacle) = models.obstacle(&model.name) {
-        printer.data(&format!("  {}  {}", printer.out(RED, "cannot be asked"), line(&obstacle)))?;
+        printer.data(&format!(
+            "  {}  {}",
+            printer.out(RED, "cannot be asked"),
+            line(&obstacle)
+        ))?;
     }
     Ok(())
 }

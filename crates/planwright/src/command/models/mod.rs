@@ -17,9 +17,11 @@ pub(crate) struct Args {
 enum ModelsCommand {
     /// Names, roles, places, whether the key is there, and prices. This is the default.
     List,
-    /// Ask models a small question and for a call, and say how that went. It may cost a fraction of a cent.
+    /// Ask models a small question and for a call, and say how that went. It may cost a fraction of
+    /// a cent.
     Check(check::Args),
-    /// Trust a provider that the project's file describes, with exactly the place and the key it names.
+    /// Trust a provider that the project's file describes, with exactly the place and the key it
+    /// names.
     Trust(trust::TrustArgs),
     /// Take trust back.
     Untrust(trust::UntrustArgs),

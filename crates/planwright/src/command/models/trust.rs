@@ -1,4 +1,5 @@
-//! `models trust` and `models untrust`: the user's word about a provider that a project's file describes.
+//! `models trust` and `models untrust`: the user's word about a provider that a project's file
+//! describes.
 
 use crate::config::FILE;
 use crate::exit::{Exit, Failure};
@@ -27,15 +28,23 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
     let (printer, workspace) = (setting.printer, &setting.workspace.root);
     let described = setting.config.models(workspace, &|_| None)?;
     let name = &args.name;
-    let (Some(digest), Some(provider)) = (described.foreign.get(name), described.options.providers.get(name))
-    else {
-        return Err(Failure::usage(format!("no provider `{}` needs trust", line(name)))
-            .hint(format!("only what {FILE} of the workspace says about models elsewhere does")));
+    let (Some(digest), Some(provider)) = (
+        described.foreign.get(name),
+        described.options.providers.get(name),
+    ) else {
+        return Err(
+            Failure::usage(format!("no provider `{}` needs trust", line(name))).hint(format!(
+                "only what {FILE} of the workspace says about models elsewhere does"
+            )),
+        );
     };
     let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
     printer.talk(&format!("the provider `{}` of {FILE}", line(name)));
     printer.talk(&format!("{}{}", label("address"), line(&provider.base_url)));
-    let key = provider.key.as_ref().map_or_else(|| "none is sent".to_owned(), ToString::to_string);
+    let key = provider
+        .key
+        .as_ref()
+        .map_or_else(|| "none is sent".to_owned(), ToString::to_string);
     printer.talk(&format!("{}{}", label("key"), line(&key)));
     printer.talk("  it would see that key, and everything that models are asked in this workspace");
     trusting::agree(printer, args.yes, &format!("models trust {name}"))?;

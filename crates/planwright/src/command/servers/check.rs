@@ -37,7 +37,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         printer.hint("no server is ready: planwright servers list says why");
     }
     let checked = start(&app, &wanted).await?;
-    let exit = if checked.iter().all(Checked::works) { Exit::Done } else { Exit::RunFailed };
+    let exit = if checked.iter().all(Checked::works) {
+        Exit::Done
+    } else {
+        Exit::RunFailed
+    };
     if printer.json {
         printer.document(&checked.iter().map(describe).collect::<Vec<Value>>())?;
     } else {
@@ -54,7 +58,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 /// A server that was named must be ready; of the others, those that are.
 fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
     if args.names.is_empty() {
-        for (reason, hint) in app.roster.effective().filter_map(crate::servers::Listed::obstacle) {
+        for (reason, hint) in app
+            .roster
+            .effective()
+            .filter_map(crate::servers::Listed::obstacle)
+        {
             let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
             app.printer().warn(&format!("{reason}{hint}"));
         }
@@ -62,7 +70,10 @@ fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
     }
     for name in &args.names {
         if let Some((reason, hint)) = find(&app.roster, name)?.obstacle() {
-            return Err(Failure { hint, ..Failure::refused(reason) });
+            return Err(Failure {
+                hint,
+                ..Failure::refused(reason)
+            });
         }
     }
     Ok(args.names.iter().cloned().collect())
@@ -75,7 +86,10 @@ async fn start(app: &App, wanted: &BTreeSet<String>) -> Result<Vec<Checked>, Fai
     let all = wanted.iter().map(|name| async move {
         let since = Instant::now();
         let status = remote.connect_one(name).await?;
-        Some(Checked { status, took: since.elapsed() })
+        Some(Checked {
+            status,
+            took: since.elapsed(),
+        })
     });
     Ok(join_all(all).await.into_iter().flatten().collect())
 }
@@ -89,26 +103,49 @@ fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
                 .calls_itself
                 .as_deref()
                 .map_or_else(String::new, |text| format!("  “{}”", line(text)));
-            let (ok, version) = (printer.out(GREEN, "ok  "), line(&connected.protocol_version));
+            let (ok, version) = (
+                printer.out(GREEN, "ok  "),
+                line(&connected.protocol_version),
+            );
             let (tools, era) = (connected.tools, connected.era);
-            printer.data(&format!("{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"))?;
+            printer.data(&format!(
+                "{name}  {ok}  {tools} tools  {version} ({era})  {took}{itself}"
+            ))?;
             if connected.ignored > 0 {
                 let ignored = connected.ignored;
-                printer.data(&format!("{:16}  ignored  {ignored} messages that fit nowhere", ""))?;
+                printer.data(&format!(
+                    "{:16}  ignored  {ignored} messages that fit nowhere",
+                    ""
+                ))?;
             }
             for RefusedTool { tool, reason, .. } in &connected.refused {
-                printer.data(&format!("{:16}  refused  {}: {}", "", line(tool), line(reason)))?;
+                printer.data(&format!(
+                    "{:16}  refused  {}: {}",
+                    "",
+                    line(tool),
+                    line(reason)
+                ))?;
             }
         }
         ServerState::Failed { reason, stderr } => {
-            printer.data(&format!("{name}  {}  {}  {took}", printer.out(RED, "fail"), line(reason)))?;
-            let lines: Vec<&str> = stderr.lines().filter(|text| !text.trim().is_empty()).collect();
+            printer.data(&format!(
+                "{name}  {}  {}  {took}",
+                printer.out(RED, "fail"),
+                line(reason)
+            ))?;
+            let lines: Vec<&str> = stderr
+                .lines()
+                .filter(|text| !text.trim().is_empty())
+                .collect();
             for text in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
                 printer.data(&format!("{:16}  stderr  {}", "", line(text)))?;
             }
         }
         ServerState::Idle => {
-            printer.data(&format!("{name}  {}  it was not started", printer.out(RED, "fail")))?;
+            printer.data(&format!(
+                "{name}  {}  it was not started",
+                printer.out(RED, "fail")
+            ))?;
         }
     }
     Ok(())

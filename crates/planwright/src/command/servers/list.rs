@@ -17,18 +17,30 @@ pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
     }
     for server in &roster.servers {
         let standing = server.standing();
-        let style = if matches!(standing, Standing::Ready(_)) { GREEN } else { YELLOW };
+        let style = if matches!(standing, Standing::Ready(_)) {
+            GREEN
+        } else {
+            YELLOW
+        };
         let name = printer.out(BOLD, &format!("{:16}", line(&server.name)));
         let word = printer.out(style, &format!("{:9}", standing.word()));
-        printer.data(&format!("{name}  {word}  {:18}  {}", server.source, line(&server.launch.line())))?;
+        printer.data(&format!(
+            "{name}  {word}  {:18}  {}",
+            server.source,
+            line(&server.launch.line())
+        ))?;
         if let Some((reason, _)) = server.obstacle() {
             printer.data(&format!("{:16}  {}", "", printer.out(DIM, &line(&reason))))?;
         }
     }
     if roster.servers.is_empty() {
-        printer.hint("no file names a server: add [servers.NAME] to planwright.toml, or a .mcp.json");
+        printer
+            .hint("no file names a server: add [servers.NAME] to planwright.toml, or a .mcp.json");
     } else if let Some(first) = roster.untrusted().next() {
-        printer.hint(&format!("planwright servers trust {} shows what it runs, and asks", first.name));
+        printer.hint(&format!(
+            "planwright servers trust {} shows what it runs, and asks",
+            first.name
+        ));
     }
     Ok(Exit::Done)
 }

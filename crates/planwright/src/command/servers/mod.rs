@@ -13,11 +13,13 @@ use planwright_core::plan::nearest;
 pub(crate) enum Command {
     /// List the servers that files name, and how each of them stands.
     List,
-    /// Trust a server that a file of the workspace names, with exactly the launch line or address it has.
+    /// Trust a server that a file of the workspace names, with exactly the launch line or address
+    /// it has.
     Trust(trust::TrustArgs),
     /// Take trust back.
     Untrust(trust::UntrustArgs),
-    /// Start servers and say what they are and which tools they bring. Without names: all that are ready.
+    /// Start servers and say what they are and which tools they bring. Without names: all that are
+    /// ready.
     Check(check::Args),
 }
 
@@ -33,8 +35,16 @@ pub(crate) async fn run(setting: &Setting, command: &Command) -> Result<Exit, Fa
 /// The server that was named.
 fn find<'a>(roster: &'a Roster, name: &str) -> Result<&'a Listed, Failure> {
     roster.find(name).ok_or_else(|| {
-        let failure = Failure::usage(format!("no file names a server `{}`", crate::printer::line(name)));
-        match nearest(name, roster.servers.iter().map(|server| server.name.clone())).as_slice() {
+        let failure = Failure::usage(format!(
+            "no file names a server `{}`",
+            crate::printer::line(name)
+        ));
+        match nearest(
+            name,
+            roster.servers.iter().map(|server| server.name.clone()),
+        )
+        .as_slice()
+        {
             [] => failure.hint("planwright servers list shows the servers there are"),
             near => failure.hint(format!("did you mean {}?", near.join(" or "))),
         }

@@ -32,11 +32,16 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
         return trusting::trusted(printer, &server.name, server.digest);
     }
     server.launch.check().map_err(|problem| {
-        Failure::usage(format!("the server `{}` cannot be used: {problem}", line(&server.name)))
+        Failure::usage(format!(
+            "the server `{}` cannot be used: {problem}",
+            line(&server.name)
+        ))
     })?;
     show(printer, server, &setting.workspace.root);
     trusting::agree(printer, args.yes, &format!("servers trust {}", server.name))?;
-    roster.trust.grant(&server.name, server.digest, &server.launch.line())?;
+    roster
+        .trust
+        .grant(&server.name, server.digest, &server.launch.line())?;
     trusting::trusted(printer, &server.name, server.digest)
 }
 
@@ -45,8 +50,10 @@ pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Fai
     // What is trusted and no longer named by any file can be taken back too.
     let found = roster.trust.revoke(&args.name)?;
     if !found && is_own(find(&roster, &args.name)?) {
-        return Err(Failure::usage("it is in your own planwright.toml, so it is trusted")
-            .hint("remove it there, or set `enabled = false`"));
+        return Err(
+            Failure::usage("it is in your own planwright.toml, so it is trusted")
+                .hint("remove it there, or set `enabled = false`"),
+        );
     }
     trusting::untrusted(printer, &args.name, found)
 }
@@ -58,9 +65,21 @@ fn is_own(server: &Listed) -> bool {
 
 /// Exactly what would be started, on stderr: it is what the person agrees to.
 fn show(printer: Printer, server: &Listed, workspace: &Path) {
-    let Launch { kind: _, command, args, env, cwd, url, headers } = &server.launch;
+    let Launch {
+        kind: _,
+        command,
+        args,
+        env,
+        cwd,
+        url,
+        headers,
+    } = &server.launch;
     let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
-    printer.talk(&format!("the server `{}` of {}", line(&server.name), server.source));
+    printer.talk(&format!(
+        "the server `{}` of {}",
+        line(&server.name),
+        server.source
+    ));
     if let Some(url) = url {
         printer.talk(&format!("{}{}", label("address"), line(url)));
     }

@@ -20,8 +20,15 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let Some(store) = app.sqlite.as_ref().map(Arc::clone) else {
         return Err(Failure::usage("there is no store in this workspace"));
     };
-    let (artifacts, to, now) = (setting.workspace.artifacts.clone(), args.to.clone(), app.now());
-    let manifest = at_length(setting.printer, move |tell| store.backup(&artifacts, &to, now, tell)).await?;
+    let (artifacts, to, now) = (
+        setting.workspace.artifacts.clone(),
+        args.to.clone(),
+        app.now(),
+    );
+    let manifest = at_length(setting.printer, move |tell| {
+        store.backup(&artifacts, &to, now, tell)
+    })
+    .await?;
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     if setting.printer.json {
         setting.printer.document(&json!({

@@ -36,22 +36,44 @@ pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
     if store.cipher().is_sealed() {
         left_behind(&app, store, &mut found).await?;
     }
-    let Verification { streams, entries, findings, .. } = found;
+    let Verification {
+        streams,
+        entries,
+        findings,
+        ..
+    } = found;
     let ok = findings.is_empty();
     let encrypted = store.cipher().is_sealed();
-    let checked = Checked { ok, encrypted, streams, entries, artifacts, findings };
+    let checked = Checked {
+        ok,
+        encrypted,
+        streams,
+        entries,
+        artifacts,
+        findings,
+    };
     tell(&app, &checked)?;
     if checked.ok {
         return Ok(Exit::Done);
     }
-    Err(Failure::new(Exit::Store, format!("the store has {} finding(s)", checked.findings.len())))
+    Err(Failure::new(
+        Exit::Store,
+        format!("the store has {} finding(s)", checked.findings.len()),
+    ))
 }
 
 /// Every large value holds what its name says.
-async fn values(app: &App, store: &Arc<SqliteStore>, found: &mut Verification) -> Result<u64, Failure> {
-    let values = FileArtifacts::with_cipher(&app.setting.workspace.artifacts, Arc::clone(store.cipher()));
-    let checked =
-        at_length(app.printer(), move |tell| values.check(tell).map_err(RewriteStoreError::from)).await?;
+async fn values(
+    app: &App,
+    store: &Arc<SqliteStore>,
+    found: &mut Verification,
+) -> Result<u64, Failure> {
+    let values =
+        FileArtifacts::with_cipher(&app.setting.workspace.artifacts, Arc::clone(store.cipher()));
+    let checked = at_length(app.printer(), move |tell| {
+        values.check(tell).map_err(RewriteStoreError::from)
+    })
+    .await?;
     for problem in checked.1 {
         found.note("artifacts", problem);
     }
@@ -59,9 +81,16 @@ async fn values(app: &App, store: &Arc<SqliteStore>, found: &mut Verification) -
 }
 
 /// An encrypted store has nothing in plain text beside it.
-async fn left_behind(app: &App, store: &SqliteStore, found: &mut Verification) -> Result<(), Failure> {
+async fn left_behind(
+    app: &App,
+    store: &SqliteStore,
+    found: &mut Verification,
+) -> Result<(), Failure> {
     if store.is_unfinished().await? {
-        found.note("store", "encrypting it was broken off: planwright store encrypt finishes it");
+        found.note(
+            "store",
+            "encrypting it was broken off: planwright store encrypt finishes it",
+        );
     }
     for path in store.leftovers(&app.setting.workspace.artifacts)? {
         let message = "it was left behind: planwright store encrypt removes it";
@@ -84,12 +113,31 @@ fn tell(app: &App, checked: &Checked) -> Result<(), Failure> {
     if printer.json {
         return printer.document(checked);
     }
-    let Checked { ok, encrypted, streams, entries, artifacts, findings } = checked;
+    let Checked {
+        ok,
+        encrypted,
+        streams,
+        entries,
+        artifacts,
+        findings,
+    } = checked;
     for Damage { place, message } in findings {
-        printer.data(&format!("{} {}: {}", printer.out(RED, "✗"), line(place), line(message)))?;
+        printer.data(&format!(
+            "{} {}: {}",
+            printer.out(RED, "✗"),
+            line(place),
+            line(message)
+        ))?;
     }
     if *ok {
-        let (sign, kept) = (printer.out(GREEN, "●"), if *encrypted { "encrypted" } else { "not encrypted" });
+        let (sign, kept) = (
+            printer.out(GREEN, "●"),
+            if *encrypted {
+                "encrypted"
+            } else {
+                "not encrypted"
+            },
+        );
         printer.data(&format!(
             "{sign} {streams} streams, {entries} entries, {artifacts} large values, {kept}: all is well"
         ))?;

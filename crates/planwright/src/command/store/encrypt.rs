@@ -30,7 +30,10 @@ pub(crate) async fn encrypt(setting: &Setting, args: &Args) -> Result<Exit, Fail
     list(setting, &plain);
     agree(setting, args, "Encrypt the store and remove these files?")?;
     let passphrase = setting.unlock.new_one(setting)?;
-    let protection = Protection::Sealed { passphrase, cost: Cost::DEFAULT };
+    let protection = Protection::Sealed {
+        passphrase,
+        cost: Cost::DEFAULT,
+    };
     let (from, artifacts) = (options(setting, None), setting.workspace.artifacts.clone());
     let written = at_length(setting.printer, move |tell| {
         let (idle, written) = IdleStore::open(from)?.rewrite(&protection, &artifacts, tell)?;
@@ -41,7 +44,9 @@ pub(crate) async fn encrypt(setting: &Setting, args: &Args) -> Result<Exit, Fail
     plain.remove(&setting.workspace).map_err(unreadable)?;
     idle.finish(&artifacts)?;
     tell(setting, "encrypted", &written, plain.ours.len())?;
-    setting.printer.hint("without the passphrase nobody can read the store, you neither: keep it safe");
+    setting
+        .printer
+        .hint("without the passphrase nobody can read the store, you neither: keep it safe");
     Ok(Exit::Done)
 }
 
@@ -56,7 +61,12 @@ async fn finish(setting: &Setting, plain: &PlainFiles) -> Result<Exit, Failure> 
     }
     plain.remove(&setting.workspace).map_err(unreadable)?;
     idle.finish(artifacts)?;
-    tell(setting, "encrypted", &Rewritten::default(), plain.ours.len())?;
+    tell(
+        setting,
+        "encrypted",
+        &Rewritten::default(),
+        plain.ours.len(),
+    )?;
     Ok(Exit::Done)
 }
 
@@ -64,17 +74,27 @@ pub(crate) async fn decrypt(setting: &Setting, args: &Args) -> Result<Exit, Fail
     if !exists(setting)? {
         return Err(Failure::refused("the store is not encrypted"));
     }
-    agree(setting, args, "Decrypt the store, so that everybody who can read its files can read it?")?;
+    agree(
+        setting,
+        args,
+        "Decrypt the store, so that everybody who can read its files can read it?",
+    )?;
     let passphrase = setting.unlock.existing(setting)?;
-    let (from, artifacts) = (options(setting, Some(passphrase)), setting.workspace.artifacts.clone());
+    let (from, artifacts) = (
+        options(setting, Some(passphrase)),
+        setting.workspace.artifacts.clone(),
+    );
     let written = at_length(setting.printer, move |tell| {
-        let (idle, written) = IdleStore::open(from)?.rewrite(&Protection::Plain, &artifacts, tell)?;
+        let (idle, written) =
+            IdleStore::open(from)?.rewrite(&Protection::Plain, &artifacts, tell)?;
         idle.finish(&artifacts)?;
         Ok(written)
     });
     tell(setting, "decrypted", &written.await?, 0)?;
     if setting.config.passphrase_file(Path::new("")).is_some() {
-        setting.printer.hint("take passphrase_file out of planwright.toml: a plain store is refused with it");
+        setting
+            .printer
+            .hint("take passphrase_file out of planwright.toml: a plain store is refused with it");
     }
     Ok(Exit::Done)
 }
@@ -83,15 +103,23 @@ pub(crate) async fn decrypt(setting: &Setting, args: &Args) -> Result<Exit, Fail
 fn exists(setting: &Setting) -> Result<bool, Failure> {
     let path = &setting.workspace.database;
     is_encrypted(path)?.ok_or_else(|| {
-        Failure::usage(format!("there is no store at {}", path.display()))
-            .hint("a new store is made encrypted if [store] passphrase_file is set before its first plan")
+        Failure::usage(format!("there is no store at {}", path.display())).hint(
+            "a new store is made encrypted if [store] passphrase_file is set before its first plan",
+        )
     })
 }
 
 fn list(setting: &Setting, plain: &PlainFiles) {
     let printer = setting.printer;
-    let shown =
-        |path: &Path| line(&path.strip_prefix(&setting.workspace.root).unwrap_or(path).display().to_string());
+    let shown = |path: &Path| {
+        line(
+            &path
+                .strip_prefix(&setting.workspace.root)
+                .unwrap_or(path)
+                .display()
+                .to_string(),
+        )
+    };
     if !plain.ours.is_empty() {
         printer.talk("these files hold plain text and are removed:");
         for path in plain.ours.iter().take(NAMED) {
@@ -111,7 +139,9 @@ fn agree(setting: &Setting, args: &Args, question: &str) -> Result<(), Failure> 
         return Ok(());
     }
     if !setting.printer.can_ask() {
-        return Err(Failure::refused("nobody is there to be asked").hint("repeat the command with --yes"));
+        return Err(
+            Failure::refused("nobody is there to be asked").hint("repeat the command with --yes")
+        );
     }
     match ask(setting.printer, question)? {
         Answer::Yes => Ok(()),
@@ -120,7 +150,11 @@ fn agree(setting: &Setting, args: &Args, question: &str) -> Result<(), Failure> 
 }
 
 fn tell(setting: &Setting, word: &str, written: &Rewritten, removed: usize) -> Result<(), Failure> {
-    let Rewritten { streams, entries, artifacts } = written;
+    let Rewritten {
+        streams,
+        entries,
+        artifacts,
+    } = written;
     if setting.printer.json {
         return setting.printer.document(&json!({
             "store": setting.workspace.database, "status": word, "streams": streams, "entries": entries,
@@ -133,6 +167,9 @@ fn tell(setting: &Setting, word: &str, written: &Rewritten, removed: usize) -> R
 }
 
 fn unreadable(error: io::Error) -> Failure {
-    Failure::new(Exit::Store, format!("the plain files in .plans cannot be removed: {error}"))
-        .hint("repeat the command: planwright store encrypt goes on where it stopped")
+    Failure::new(
+        Exit::Store,
+        format!("the plain files in .plans cannot be removed: {error}"),
+    )
+    .hint("repeat the command: planwright store encrypt goes on where it stopped")
 }

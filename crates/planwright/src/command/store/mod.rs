@@ -67,7 +67,10 @@ impl From<RewriteStoreError> for Failure {
 
 /// How the store of this workspace is opened with this passphrase.
 fn options(setting: &Setting, passphrase: Option<Passphrase>) -> Options {
-    Options { passphrase, ..Options::new(&setting.workspace.database) }
+    Options {
+        passphrase,
+        ..Options::new(&setting.workspace.database)
+    }
 }
 
 /// Does work that takes long on a thread of its own, and shows how far it has come.
@@ -75,7 +78,11 @@ async fn at_length<T: Send + 'static>(
     printer: Printer,
     work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, RewriteStoreError> + Send + 'static,
 ) -> Result<T, Failure> {
-    let bar = if printer.is_live() && !printer.json { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let bar = if printer.is_live() && !printer.json {
+        ProgressBar::new(0)
+    } else {
+        ProgressBar::hidden()
+    };
     if let Ok(style) = ProgressStyle::with_template("{msg:14} {wide_bar} {pos}/{len}") {
         bar.set_style(style);
     }
@@ -91,6 +98,9 @@ async fn at_length<T: Send + 'static>(
     bar.finish_and_clear();
     match done {
         Ok(done) => Ok(done?),
-        Err(error) => Err(Failure::new(Exit::Store, format!("broken off: {}", with_causes(&error)))),
+        Err(error) => Err(Failure::new(
+            Exit::Store,
+            format!("broken off: {}", with_causes(&error)),
+        )),
     }
 }

@@ -55,7 +55,10 @@ impl PlainFiles {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
-            let above = path.ancestors().skip(1).take_while(|above| *above != workspace.plans);
+            let above = path
+                .ancestors()
+                .skip(1)
+                .take_while(|above| *above != workspace.plans);
             for directory in above {
                 // Somebody else's files stay, and their directory with them.
                 if std::fs::remove_dir(directory).is_err() {
@@ -74,13 +77,16 @@ fn belongs_to_store(workspace: &Workspace, path: &Path) -> bool {
 }
 
 fn is_ours(plans: &Path, path: &Path) -> bool {
-    let Ok(inside) = path.strip_prefix(plans) else { return false };
+    let Ok(inside) = path.strip_prefix(plans) else {
+        return false;
+    };
     let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
     let of_plan = |plan: &str, rest: &[&str]| {
         plan.parse::<PlanId>().is_ok()
             && match rest {
                 [name] => {
-                    matches!(*name, "plan.json" | "plan.md" | "session.jsonl") || name.starts_with(".tmp-")
+                    matches!(*name, "plan.json" | "plan.md" | "session.jsonl")
+                        || name.starts_with(".tmp-")
                 }
                 ["artifacts", ..] => true,
                 _ => false,

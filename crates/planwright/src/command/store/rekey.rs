@@ -41,7 +41,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let new = args.new_passphrase(setting)?;
     if args.data_key {
         let artifacts = setting.workspace.artifacts.clone();
-        let protection = Protection::Sealed { passphrase: new, cost: Cost::DEFAULT };
+        let protection = Protection::Sealed {
+            passphrase: new,
+            cost: Cost::DEFAULT,
+        };
         at_length(setting.printer, move |tell| {
             let (idle, _) = idle.rewrite(&protection, &artifacts, tell)?;
             idle.finish(&artifacts)
@@ -50,12 +53,20 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     } else {
         idle.relock(&old, &new, Cost::DEFAULT)?;
     }
-    let what = if args.data_key { "passphrase and key" } else { "passphrase" };
+    let what = if args.data_key {
+        "passphrase and key"
+    } else {
+        "passphrase"
+    };
     if setting.printer.json {
-        setting.printer.document(&json!({ "store": setting.workspace.database, "changed": what }))?;
+        setting
+            .printer
+            .document(&json!({ "store": setting.workspace.database, "changed": what }))?;
     } else {
         setting.printer.data(&format!("{what} changed"))?;
-        setting.printer.hint("backups made before still open with the old passphrase");
+        setting
+            .printer
+            .hint("backups made before still open with the old passphrase");
     }
     Ok(Exit::Done)
 }

@@ -38,7 +38,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     let what = Restore {
         from: args.from.clone(),
-        to: Options { ..options(&setting, passphrase) },
+        to: Options {
+            ..options(&setting, passphrase)
+        },
         artifacts: setting.workspace.artifacts.clone(),
         replace: args.replace,
         keep_tokens: args.keep_tokens,
@@ -57,25 +59,39 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 /// The workspace it is restored into.
 fn target(setting: &Setting, args: &Args) -> Result<Setting, Failure> {
-    let Some(into) = &args.into else { return Ok(setting.clone()) };
+    let Some(into) = &args.into else {
+        return Ok(setting.clone());
+    };
     let workspace = Workspace::inside(into)?;
-    Ok(Setting { workspace, ..setting.clone() })
+    Ok(Setting {
+        workspace,
+        ..setting.clone()
+    })
 }
 
-/// What went on when the backup was made has gone on without it. Nobody goes on with it before a person looked.
+/// What went on when the backup was made has gone on without it. Nobody goes on with it before a
+/// person looked.
 async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
     let mut paused = Vec::new();
     for plan in app.engine.store().plans().await? {
         for run in app.engine.store().runs(&plan.status.plan).await? {
-            let planwright_core::journal::StreamName::Run(id) = &run.stream else { continue };
+            let planwright_core::journal::StreamName::Run(id) = &run.stream else {
+                continue;
+            };
             if !matches!(run.status.status.as_str(), "executing" | "waiting") {
                 continue;
             }
-            match app.engine.command(id, RunCommand::Pause { by: user() }).await {
+            match app
+                .engine
+                .command(id, RunCommand::Pause { by: user() })
+                .await
+            {
                 Ok(_) => paused.push(id.to_string()),
                 // It pauses already, or waits for a person: then it goes on by nobody anyhow.
                 Err(CommandError::Refused(_)) => {}
-                Err(error) => app.printer().warn(&format!("{id} could not be paused: {error}")),
+                Err(error) => app
+                    .printer()
+                    .warn(&format!("{id} could not be paused: {error}")),
             }
         }
     }
@@ -84,7 +100,11 @@ async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
 
 fn tell(app: &App, restored: &Restored, paused: &[String], swept: &Swept) -> Result<(), Failure> {
     let printer = app.printer();
-    let Restored { manifest, tokens_revoked, commands_refused } = restored;
+    let Restored {
+        manifest,
+        tokens_revoked,
+        commands_refused,
+    } = restored;
     if printer.json {
         return printer.document(&json!({
             "store": app.setting.workspace.database, "createdAt": manifest.created_at,
@@ -98,16 +118,27 @@ fn tell(app: &App, restored: &Restored, paused: &[String], swept: &Swept) -> Res
         manifest.created_at, manifest.streams, manifest.entries
     ))?;
     if !paused.is_empty() {
-        printer.talk(&format!("paused, because they may have gone on since: {}", line(&paused.join(", "))));
+        printer.talk(&format!(
+            "paused, because they may have gone on since: {}",
+            line(&paused.join(", "))
+        ));
         printer.hint("look at what they did, then planwright resume or planwright cancel");
     }
     if *tokens_revoked > 0 {
-        printer
-            .talk(&format!("{tokens_revoked} tokens were revoked: planwright token create makes new ones"));
+        printer.talk(&format!(
+            "{tokens_revoked} tokens were revoked: planwright token create makes new ones"
+        ));
     }
-    let plans: Vec<String> = swept.plans.iter().map(|review| review.id().to_string()).collect();
+    let plans: Vec<String> = swept
+        .plans
+        .iter()
+        .map(|review| review.id().to_string())
+        .collect();
     if !plans.is_empty() {
-        printer.talk(&format!("approved with such a token, and to be approved again: {}", plans.join(", ")));
+        printer.talk(&format!(
+            "approved with such a token, and to be approved again: {}",
+            plans.join(", ")
+        ));
     }
     Ok(())
 }

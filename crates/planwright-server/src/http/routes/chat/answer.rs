@@ -6,7 +6,8 @@ use crate::http::state::Http;
 use http::StatusCode;
 use planwright_engine::port::{ModelAnswer, ModelError, ModelRequest};
 
-/// The whole answer at once. The model is told to stop when nobody waits any more or the service stops.
+/// The whole answer at once. The model is told to stop when nobody waits any more or the service
+/// stops.
 pub(super) async fn whole(http: &Http, request: ModelRequest, trace: String) -> Answer<ChatAnswer> {
     let answer = asked(http, request).await.map_err(problem)?;
     Ok(written(http, answer, trace))
@@ -35,9 +36,17 @@ pub(super) fn written(http: &Http, answer: ModelAnswer, trace_id: String) -> Cha
     }
 }
 
-/// Why there is no answer. Without a model this route can do nothing for anybody, so that is the service's trouble.
+/// Why there is no answer. Without a model this route can do nothing for anybody, so that is the
+/// service's trouble.
 pub(super) fn problem(error: ModelError) -> Problem {
-    let lacks_a_model = matches!(error, ModelError::NotConfigured { .. } | ModelError::NoKey { .. });
+    let lacks_a_model = matches!(
+        error,
+        ModelError::NotConfigured { .. } | ModelError::NoKey { .. }
+    );
     let problem = Problem::from(error);
-    if lacks_a_model { problem.with_status(StatusCode::SERVICE_UNAVAILABLE) } else { problem }
+    if lacks_a_model {
+        problem.with_status(StatusCode::SERVICE_UNAVAILABLE)
+    } else {
+        problem
+    }
 }

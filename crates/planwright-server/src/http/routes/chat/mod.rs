@@ -1,5 +1,5 @@
-//! Talking to a model: a thin way through to the models that are configured. It gives the model no tools, keeps
-//! nothing, and decides nothing.
+//! Talking to a model: a thin way through to the models that are configured. It gives the model no
+//! tools, keeps nothing, and decides nothing.
 
 mod answer;
 mod stream;
@@ -115,8 +115,9 @@ impl ChatUsage {
 
 /// Passes a conversation on to a model.
 ///
-/// With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes: events `chat.delta` with a piece
-/// of its text, and at last `chat.done` with what the answer without a stream would be, or `chat.error` with a problem.
+/// With `"stream": true` or `Accept: text/event-stream` the answer is told as it comes: events
+/// `chat.delta` with a piece of its text, and at last `chat.done` with what the answer without a
+/// stream would be, or `chat.error` with a problem.
 #[utoipa::path(post, path = "/chat", operation_id = "chat", tag = "chat",
     request_body = ChatRequest,
     responses(
@@ -135,11 +136,15 @@ async fn chat(
     let form = wanted(&headers).ok_or_else(not_acceptable)?;
     let streams = body.stream || form == Wanted::Stream;
     let request = read(body)?;
-    let asked = http.service.engine.environment().model.resolve(request.role, request.model.as_deref());
+    let asked = http
+        .service
+        .engine
+        .environment()
+        .model
+        .resolve(request.role, request.model.as_deref());
     let asked = asked.map_err(answer::problem)?;
     let place = http.events.enter(&caller).ok_or_else(full)?;
-    let span =
-        tracing::info_span!("chat", gen_ai.operation.name = "chat", gen_ai.request.model = %asked.name);
+    let span = tracing::info_span!("chat", gen_ai.operation.name = "chat", gen_ai.request.model = %asked.name);
     if streams {
         return Ok(stream::answer(&http, place, request, trace, span));
     }
@@ -151,15 +156,30 @@ async fn chat(
 /// The question, if it is one.
 fn read(body: ChatRequest) -> Answer<ModelRequest> {
     if body.messages.is_empty() || body.messages.len() > MAX_MESSAGES {
-        return Err(Problem::bad_request(format!("a conversation has 1 to {MAX_MESSAGES} messages")));
+        return Err(Problem::bad_request(format!(
+            "a conversation has 1 to {MAX_MESSAGES} messages"
+        )));
     }
-    if body.messages.iter().any(|message| message.content.is_empty()) {
+    if body
+        .messages
+        .iter()
+        .any(|message| message.content.is_empty())
+    {
         return Err(Problem::bad_request("a message must not be empty"));
     }
-    if body.max_tokens.is_some_and(|tokens| tokens == 0 || tokens > MAX_TOKENS) {
-        return Err(Problem::bad_request(format!("`maxTokens` is between 1 and {MAX_TOKENS}")));
+    if body
+        .max_tokens
+        .is_some_and(|tokens| tokens == 0 || tokens > MAX_TOKENS)
+    {
+        return Err(Problem::bad_request(format!(
+            "`maxTokens` is between 1 and {MAX_TOKENS}"
+        )));
     }
-    let messages = body.messages.into_iter().map(ChatMessage::into_message).collect();
+    let messages = body
+        .messages
+        .into_iter()
+        .map(ChatMessage::into_message)
+        .collect();
     let mut request = ModelRequest::new(ModelRole::Chat, messages);
     request.model = body.model;
     request.max_tokens = body.max_tokens;
@@ -167,5 +187,8 @@ fn read(body: ChatRequest) -> Answer<ModelRequest> {
 }
 
 fn not_acceptable() -> Problem {
-    Problem::new(StatusCode::NOT_ACCEPTABLE, "an answer comes as application/json or text/event-stream")
+    Problem::new(
+        StatusCode::NOT_ACCEPTABLE,
+        "an answer comes as application/json or text/event-stream",
+    )
 }

@@ -1,7 +1,8 @@
 //! An answer that is told as it comes.
 //!
-//! The model never waits for whoever listens: its pieces are gathered, and what has come since the last one was taken is
-//! sent as one event. A listener that takes nothing is cut off, and the model is told to stop.
+//! The model never waits for whoever listens: its pieces are gathered, and what has come since the
+//! last one was taken is sent as one event. A listener that takes nothing is cut off, and the model
+//! is told to stop.
 
 use super::answer;
 use crate::events::{Place, carrier, frame};
@@ -30,7 +31,10 @@ struct Pieces {
 
 impl Pieces {
     fn add(&self, piece: &str) {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner).push_str(piece);
+        self.text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_str(piece);
         self.more.notify_one();
     }
 
@@ -55,12 +59,18 @@ pub(super) fn answer(
 ) -> Response {
     let (queue, pieces) = mpsc::channel::<Bytes>(QUEUE);
     let masked = MaskedText::new(http.service.engine.environment().redaction.clone());
-    let mut sender = Sender { http: http.clone(), queue, masked };
+    let mut sender = Sender {
+        http: http.clone(),
+        queue,
+        masked,
+    };
     tokio::spawn(
         async move {
             // Whoever went away wants nothing more; the stream ends either way.
-            let _: Option<Result<(), Gone>> =
-                place.expelled.run_until_cancelled(sender.run(request, trace)).await;
+            let _: Option<Result<(), Gone>> = place
+                .expelled
+                .run_until_cancelled(sender.run(request, trace))
+                .await;
             drop(place);
         }
         .instrument(span),
@@ -100,10 +110,15 @@ impl Sender {
         if text.is_empty() {
             return Ok(());
         }
-        self.event("chat.delta", &json!({ "text": text }).to_string()).await
+        self.event("chat.delta", &json!({ "text": text }).to_string())
+            .await
     }
 
-    async fn end(&self, answered: Result<ModelAnswer, ModelError>, trace: String) -> Result<(), Gone> {
+    async fn end(
+        &self,
+        answered: Result<ModelAnswer, ModelError>,
+        trace: String,
+    ) -> Result<(), Gone> {
         match answered {
             Ok(answer) => {
                 let done = answer::written(&self.http, answer, trace);
@@ -112,7 +127,8 @@ impl Sender {
             }
             Err(error) => {
                 let problem = answer::problem(error);
-                let mut data = serde_json::to_value(&problem).expect("a problem has only string keys");
+                let mut data =
+                    serde_json::to_value(&problem).expect("a problem has only string keys");
                 data["traceId"] = trace.into();
                 self.event("chat.error", &data.to_string()).await
             }
@@ -127,6 +143,9 @@ impl Sender {
 
     async fn send(&self, text: String) -> Result<(), Gone> {
         let stall = self.http.events.options().stall_timeout;
-        self.queue.send_timeout(text.into(), stall).await.map_err(|_| Gone)
+        self.queue
+            .send_timeout(text.into(), stall)
+            .await
+            .map_err(|_| Gone)
     }
 }
