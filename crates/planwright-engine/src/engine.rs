@@ -2,16 +2,16 @@
 
 use crate::agent::AgentSettings;
 use crate::dispatch::{Limiter, Limits, Request};
-use crate::keeper::Keeping;
+use crate::maintenance::Keeping;
 use crate::memory::{
     MemoryArtifacts, MemorySecrets, MemoryStore, NoExecutors, NoModel, NoSurroundings, RandomIds,
     SystemClock,
 };
-use crate::observer::{Observer, Observers};
 use crate::port::{
     Artifacts, Clock, Executors, Ids, Model, OwnerId, Secrets, Store, Surroundings, Tokens, Tools,
 };
-use crate::redaction::Redaction;
+use crate::redaction::known_secrets::Redaction;
+use crate::run::observer::{Observer, Observers};
 use planwright_core::id::RunId;
 use planwright_core::plan::Bounds;
 use planwright_core::planning::Prompts;

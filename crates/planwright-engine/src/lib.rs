@@ -57,61 +57,34 @@
 
 pub mod access;
 mod agent;
-mod causes;
 pub mod chat;
-mod child;
-mod command;
-mod comments;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-mod consent;
-mod context;
-mod costs;
 pub mod crash;
 mod dispatch;
-mod edits;
 mod engine;
-mod functions;
-mod history;
+mod error_chain;
 mod journal;
-mod keeper;
-mod looks;
-mod masked_text;
+mod maintenance;
 pub mod memory;
-pub mod notices;
-mod observer;
-mod orchestrate;
-mod pins;
 mod plan_tools;
 mod planner;
-mod plans;
 pub mod port;
 mod redaction;
-mod remote;
-mod resume;
-mod revocation;
-mod run_handle;
-mod run_options;
-mod start;
-mod stats;
-mod supervision;
+mod reflection;
+mod review;
+mod run;
+mod supervisor;
 pub mod telemetry;
-mod undo;
+pub mod webhooks;
 
 pub use agent::{AgentSettings, Unmanned};
-pub use causes::with_causes;
-pub use command::CommandError;
-pub use comments::NewComment;
 pub use dispatch::{Limits, RunError, read_value, store_value};
-pub use edits::{Editing, Reapproval};
 pub use engine::{Engine, EngineBuilder, Environment};
-pub use functions::FunctionTools;
-pub use journal::{LoadError, load_review, load_run, plan_of_run, read_entries};
-pub use keeper::{Keeping, Notice, Tended};
-pub use looks::MayWait;
-pub use masked_text::MaskedText;
-pub use observer::{Observer, on_step_complete, on_step_start};
-pub use orchestrate::{CheckCriteriaError, Continuation};
+pub use error_chain::with_causes;
+pub use journal::load::{LoadError, load_review, load_run, plan_of_run, read_entries};
+pub use maintenance::{Keeping, Notice, Tended};
+pub use memory::FunctionTools;
 pub use plan_tools::{
     Consented, Consenter, NobodyToAsk, PLAN_TOOLS_SERVER, PlanMaker, PlanTool, PlanToolCall,
     PlanTools,
@@ -120,12 +93,19 @@ pub use planner::{
     CreateError, CreateOrder, Created, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink,
     RegenerateOrder, Regenerated, Replanned,
 };
-pub use plans::{Candidate, ReviewError};
-pub use redaction::{RedactedArtifacts, Redaction, TooManySecrets};
-pub use remote::{RunCommand, ShownText};
-pub use revocation::{Sweep, Swept};
-pub use run_handle::RunHandle;
-pub use run_options::{GivenApproval, RunOptions};
-pub use start::StartRunError;
-pub use supervision::{Standing, Stopped, Supervisor, SupervisorOptions, end_of_feed};
-pub use undo::{Undo, UndoCandidate, UndoRunError};
+pub use redaction::known_secrets::{RedactedArtifacts, Redaction, TooManySecrets};
+pub use redaction::masked_text::MaskedText;
+pub use reflection::{CheckCriteriaError, Continuation};
+pub use review::comments::NewComment;
+pub use review::edits::{Editing, Reapproval};
+pub use review::inbox::MayWait;
+pub use review::plans::{Candidate, ReviewError};
+pub use review::revocation::{Sweep, Swept};
+pub use run::command::CommandError;
+pub use run::handle::RunHandle;
+pub use run::observer::{Observer, on_step_complete, on_step_start};
+pub use run::options::{GivenApproval, RunOptions};
+pub use run::remote_command::{RunCommand, ShownText};
+pub use run::start::StartRunError;
+pub use run::undo::{Undo, UndoCandidate, UndoRunError};
+pub use supervisor::{Standing, Stopped, Supervisor, SupervisorOptions, end_of_feed};

@@ -4,7 +4,7 @@
 //! names follow OpenTelemetry's conventions for agents and MCP.
 
 use crate::port::{Call, CallError, Outcome};
-use crate::redaction::Redaction;
+use crate::redaction::known_secrets::Redaction;
 use planwright_core::run::Run;
 use planwright_core::trace::{TraceId, TraceParent};
 use std::sync::OnceLock;

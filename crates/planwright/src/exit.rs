@@ -1,6 +1,6 @@
 //! How the program ends: one code per kind of ending, and the one place where errors get theirs.
 
-use crate::printer::line;
+use crate::terminal::printer::line;
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_adapters::vault::UnlockError;
 use planwright_core::plan::Finding;

@@ -2,7 +2,7 @@
 
 use planwright_core::id::PlanId;
 use planwright_core::secret::Redactor;
-use planwright_engine::notices::Notice;
+use planwright_engine::webhooks::Notice;
 use serde_json::{Map, Value, json};
 
 /// How a notice is written.

@@ -3,7 +3,7 @@
 use super::body::Format;
 use crate::reach::{Refused, check_target};
 use planwright_core::secret::SecretName;
-use planwright_engine::notices::KINDS;
+use planwright_engine::webhooks::KINDS;
 use reqwest::Url;
 
 /// One endpoint.

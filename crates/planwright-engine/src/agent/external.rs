@@ -5,8 +5,8 @@
 use super::hands::{Hands, Made};
 use super::messages::offered;
 use super::unwanted;
-use crate::child::ChildAnswer;
 use crate::port::{BoxFuture, DelegateError, Delegation, Gateway, ProgressSink};
+use crate::run::child::ChildAnswer;
 use planwright_core::model::{OfferedTool, WantedCall};
 use planwright_core::run::{Answer, StepError, StoredValue};
 use serde_json::{Map, Value, json};

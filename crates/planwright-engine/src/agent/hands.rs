@@ -2,11 +2,11 @@
 //! pinned, guarded, approved, resumed and undone like any other call.
 
 use super::{AgentOrder, unwanted};
-use crate::child::{ChildOrder, WANTED_STEP, WantedTerms, Wish};
 use crate::crash;
 use crate::dispatch::{Request, call_digest, read_value, store_value};
 use crate::engine::Engine;
-use crate::pins::since_pinned;
+use crate::review::pins::since_pinned;
+use crate::run::child::{ChildOrder, WANTED_STEP, WantedTerms, Wish};
 use planwright_core::id::RunId;
 use planwright_core::model::{ModelUse, WantedCall};
 use planwright_core::plan::{Document, Plan, Step, Subplan, literal};

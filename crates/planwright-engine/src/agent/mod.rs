@@ -13,9 +13,9 @@ pub(crate) use messages::Briefing;
 pub use needs::Unmanned;
 pub(crate) use worker::{Worker, model_failed};
 
-use crate::child::Wish;
 use crate::dispatch::Request;
 use crate::port::TextSink;
+use crate::run::child::Wish;
 use planwright_core::id::{AttemptNo, PlanId, StepId};
 use planwright_core::plan::{Step, StepIx};
 use planwright_core::policy::LateChoice;

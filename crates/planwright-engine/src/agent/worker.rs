@@ -4,8 +4,8 @@
 use super::hands::{Hands, Made};
 use super::messages::{data, failure, offered, refusal};
 use super::unwanted;
-use crate::child::ChildAnswer;
 use crate::port::{ModelAnswer, ModelError, ModelRequest};
+use crate::run::child::ChildAnswer;
 use planwright_core::model::{Message, ModelRole, ModelUse, WantedCall};
 use planwright_core::planning::{CHAT, EXECUTOR};
 use planwright_core::run::{AgentTurn, Answer, Asked, Question, Reply, StepError, StoredValue};

@@ -5,9 +5,9 @@
 use super::spending::Spending;
 use crate::dispatch::read_value;
 use crate::engine::Engine;
-use crate::journal::{LoadError, load_review, read_entries};
-use crate::pins::CHILD_SERVER;
+use crate::journal::load::{LoadError, load_review, read_entries};
 use crate::plan_tools::{PLAN_TOOLS_SERVER, PlanTool, plans_by_trace, trace_of_call, trace_of_run};
+use crate::review::pins::CHILD_SERVER;
 use planwright_core::id::{PlanId, RunId, StepId, split_instance};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::model::ModelUse;

@@ -5,8 +5,8 @@ use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
 use super::subplan::{Child, expected};
 use crate::agent::{AgentOrder, Briefing, Hands, Worker, delegate};
-use crate::child::Wish;
 use crate::crash;
+use crate::run::child::Wish;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
 use planwright_core::plan::{Expectation, StepIx};
@@ -213,7 +213,7 @@ impl RunLoop {
             .as_deref()
             .and_then(|agent| agent.executor.clone());
         let progress = self.observers.sink(self.run.id(), self.run.step_id(step));
-        let progress = super::masking::mask_progress(&self.env.redaction, progress);
+        let progress = crate::redaction::masking::mask_progress(&self.env.redaction, progress);
         let hands = Hands {
             engine: self.engine.clone(),
             order: Arc::new(order),

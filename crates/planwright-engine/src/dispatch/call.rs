@@ -1,11 +1,11 @@
 //! One call in flight: made, watched, and its value put where it belongs.
 
 use super::limiter::Permit;
-use super::masking::{mask_outcome, mask_progress};
 use super::values::{store_value, too_deep};
 use crate::crash;
 use crate::engine::Environment;
 use crate::port::{Artifacts, BoxFuture, Call, CallError, Outcome, Tools};
+use crate::redaction::masking::{mask_outcome, mask_progress};
 use crate::telemetry;
 use futures::FutureExt as _;
 use planwright_core::id::AttemptNo;

@@ -2,7 +2,7 @@
 
 use super::run_loop::RunLoop;
 use super::values::store_value;
-use crate::pins::since_pinned;
+use crate::review::pins::since_pinned;
 use planwright_core::digest::Digest;
 use planwright_core::plan::StepIx;
 use planwright_core::policy::{Subject, late_arguments};

@@ -5,7 +5,6 @@ mod call;
 mod facts;
 mod flow;
 mod limiter;
-mod masking;
 mod run_loop;
 mod schedule;
 mod sealed;
@@ -15,7 +14,6 @@ mod values;
 
 pub(crate) use limiter::Limiter;
 pub use limiter::Limits;
-pub(crate) use masking::mask_event;
 pub use run_loop::RunError;
 pub(crate) use run_loop::{Ended, First, Request, RunLoop, Setup, Verdict};
 pub(crate) use schedule::call_digest;

@@ -7,18 +7,18 @@
 
 use super::agent::PreparedAgent;
 use super::call::{self, Finished};
-use super::masking::mask_event;
 use super::schedule::Prepared;
 use super::subplan::{Child, PreparedChild};
 use super::think::PreparedThought;
 use super::values::LargeValues;
 use crate::crash;
 use crate::engine::{Engine, Environment};
-use crate::observer::Observers;
-use crate::orchestrate::Looking;
 use crate::port::{Append, AppendError, BoxFuture, Lease, LeaseRule, MessageId, StreamStatus};
+use crate::redaction::masking::mask_event;
+use crate::reflection::Looking;
+use crate::run::observer::Observers;
+use crate::run::undo::Mirror;
 use crate::telemetry;
-use crate::undo::Mirror;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};

@@ -3,9 +3,9 @@
 use super::call::Finished;
 use super::run_loop::{RunError, RunLoop};
 use super::schedule::call_digest;
-use crate::child::{ChildAnswer, ChildOrder, Wish};
 use crate::crash;
-use crate::pins::child_tool;
+use crate::review::pins::child_tool;
+use crate::run::child::{ChildAnswer, ChildOrder, Wish};
 use planwright_core::digest::Digest;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::{Cause, Entry};

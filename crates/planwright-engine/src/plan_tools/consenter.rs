@@ -1,8 +1,8 @@
 //! What the plan tools need from whoever offers them.
 
-use crate::plans::Candidate;
 use crate::port::BoxFuture;
-use crate::run_options::GivenApproval;
+use crate::review::plans::Candidate;
+use crate::run::options::GivenApproval;
 use planwright_core::principal::Principal;
 use planwright_core::review::Review;
 use planwright_core::run::Run;

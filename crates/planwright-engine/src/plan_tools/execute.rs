@@ -3,11 +3,11 @@
 use super::consenter::Consented;
 use super::outcome::{executed, pending};
 use super::{PlanToolCall, PlanTools, Problem};
-use crate::plans::Candidate;
-use crate::remote::RunCommand;
-use crate::run_handle::RunHandle;
-use crate::run_options::{GivenApproval, RunOptions};
-use crate::start::StartRunError;
+use crate::review::plans::Candidate;
+use crate::run::handle::RunHandle;
+use crate::run::options::{GivenApproval, RunOptions};
+use crate::run::remote_command::RunCommand;
+use crate::run::start::StartRunError;
 use planwright_core::plan::Finding;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::run::Run;

@@ -1,9 +1,9 @@
 //! What an earlier attempt at the same call began.
 
 use super::{PlanTools, Problem};
-use crate::child::WANTED_STEP;
-use crate::journal::load_run;
+use crate::journal::load::load_run;
 use crate::port::{Store, StoreError};
+use crate::run::child::WANTED_STEP;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{StreamName, decode};

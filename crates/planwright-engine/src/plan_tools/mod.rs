@@ -15,7 +15,7 @@ pub use definition::{PLAN_TOOLS_SERVER, PlanTool};
 pub(crate) use found::{plans_by_trace, trace_of_call, trace_of_run};
 
 use crate::engine::Engine;
-use crate::observer::{Observer, Observers};
+use crate::run::observer::{Observer, Observers};
 use outcome::{created, failed};
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;

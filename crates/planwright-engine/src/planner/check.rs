@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::planner::error::CreateError;
-use crate::plans::ReviewError;
+use crate::review::plans::ReviewError;
 use planwright_core::model::ModelRole;
 use planwright_core::plan::{Code, Document, Finding, Step, validate_with};
 use planwright_core::planning::{Fault, PromptBudget};

@@ -4,7 +4,7 @@ use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
 use crate::engine::Engine;
-use crate::journal::LoadError;
+use crate::journal::load::LoadError;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{

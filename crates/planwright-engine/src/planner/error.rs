@@ -1,8 +1,8 @@
 //! Why there is no plan.
 
-use crate::journal::LoadError;
-use crate::plans::ReviewError;
+use crate::journal::load::LoadError;
 use crate::port::{ArtifactError, ModelError};
+use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
 use planwright_core::planning::{FillPromptError, Planning};
 use planwright_core::review::Refusal;

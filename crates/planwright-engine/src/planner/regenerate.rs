@@ -3,8 +3,8 @@
 use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
-use crate::edits::Editing;
 use crate::engine::Engine;
+use crate::review::edits::Editing;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
 use planwright_core::planning::{

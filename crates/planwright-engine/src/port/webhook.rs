@@ -1,7 +1,7 @@
 //! Telling the outside what happened.
 
 use super::BoxFuture;
-use crate::notices::Notice;
+use crate::webhooks::Notice;
 use std::fmt;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::run_figures::RunFigures;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use planwright_engine::Engine;
-use planwright_engine::notices::CourierWatch;
+use planwright_engine::webhooks::CourierWatch;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

@@ -2,9 +2,9 @@
 //! is journaled, guarded and resumed like everything else.
 
 use crate::exit::Failure;
-use crate::plan_source::{load, parse_id, pick_run};
-use crate::printer::line;
-use crate::wire_up::{App, user};
+use crate::terminal::printer::line;
+use crate::workspace::app::{App, user};
+use crate::workspace::plan_source::{load, parse_id, pick_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};

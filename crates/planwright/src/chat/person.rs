@@ -1,11 +1,11 @@
 //! Asking the person who chats, right there. Only a clear yes is a yes; everything else is a no.
 
-use crate::consent::{Answer, Question, ask, consent};
-use crate::execution::{Interrupts, ask_input, ask_people, listening};
+use crate::command::execution::{Interrupts, ask_input, ask_people, listening};
 use crate::exit::Failure;
-use crate::late::LateChoices;
-use crate::waiting::call_lines;
-use crate::wire_up::{App, user};
+use crate::terminal::approval_prompt::{Answer, Question, ask, consent};
+use crate::terminal::late_bound::LateChoices;
+use crate::terminal::pending_calls::call_lines;
+use crate::workspace::app::{App, user};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
@@ -108,7 +108,7 @@ impl Person {
         ));
         let question = "Did it happen? [yes, no, again = call it again, empty = later]";
         let answer = listening(interrupts, move || {
-            crate::consent::read_answer(printer, question)
+            crate::terminal::approval_prompt::read_answer(printer, question)
         })
         .await?;
         let resolution = match answer.as_deref().map(str::trim) {

@@ -2,7 +2,7 @@
 //! stderr; or JSON lines on stdout.
 
 use crate::exit::Failure;
-use crate::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
+use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
 use planwright_core::plan::{printable, visible};
 use planwright_engine::{MaskedText, Redaction};
 use serde_json::{Value, json};
@@ -128,7 +128,9 @@ impl Screen {
                 "event": "result", "tool": tool, "ok": error.is_none(), "durationMs": millis, "error": error,
             }));
         }
-        let time = self.printer.err(DIM, &crate::printer::duration(took));
+        let time = self
+            .printer
+            .err(DIM, &crate::terminal::printer::duration(took));
         match error {
             None => self.printer.talk(&format!(
                 "{} {}  {time}",

@@ -7,7 +7,7 @@ use crate::command::{
     approve, create, delete, list, reject, resume, run as run_plan, servers, show, stats, tools,
 };
 use crate::exit::{Exit, Failure};
-use crate::printer::line;
+use crate::terminal::printer::line;
 use clap::{Parser, Subcommand};
 use planwright_core::model::Cost;
 use serde_json::{Value, json};

@@ -1,16 +1,16 @@
 //! `approve`: agrees to a plan, or to one step of its run, as it was shown.
 
-use crate::changes;
 use crate::command::resume::existing;
 use crate::command::revoke::{self, GIVEN, RevocationFlags};
 use crate::exit::{Exit, Failure};
-use crate::late::LateFlags;
-use crate::plan_source::{load, parse_id};
-use crate::projections::project;
-use crate::servers::Need;
-use crate::target::{StepTarget, how_to_go_on, step_target};
-use crate::variables::VariableFlags;
-use crate::wire_up::{App, Setting, user};
+use crate::terminal::diff;
+use crate::terminal::late_bound::LateFlags;
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::run_selector::{StepTarget, how_to_go_on, step_target};
+use crate::workspace::servers::Need;
+use crate::workspace::variables::VariableFlags;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::principal::{Assurance, PrincipalKind};
@@ -100,10 +100,10 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     let shown = args
         .shown
         .read("approve", id, (review.current().number, digest))?;
-    if let Some(since) = changes::since_agreed(app, review, &candidate).await?
+    if let Some(since) = diff::since_agreed(app, review, &candidate).await?
         && !app.printer().json
     {
-        changes::tell_since(app.printer(), &since);
+        diff::tell_since(app.printer(), &since);
     }
     let judged = app.engine.judge(&candidate.plan);
     let (printer, late, by) = (app.printer(), args.late.read()?, user());

@@ -2,9 +2,9 @@
 
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::projections::project;
-use crate::wire_up::{App, Setting, user};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
 use planwright_core::id::PlanId;
 use planwright_core::policy::Span;
 use serde_json::json;

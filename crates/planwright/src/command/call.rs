@@ -2,7 +2,7 @@
 //! it.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::Printer;
+use crate::terminal::printer::Printer;
 use planwright_adapters::executor::{CallGatewayError, GATEWAY, STEP_TOKEN, call_gateway};
 use serde_json::{Value, json};
 

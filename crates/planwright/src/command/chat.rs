@@ -3,8 +3,8 @@
 
 use crate::chat::{ChatOptions, Session};
 use crate::exit::{Exit, Failure};
-use crate::printer::line;
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::printer::line;
+use crate::workspace::app::{Access, App, Setting};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use std::collections::BTreeSet;
 

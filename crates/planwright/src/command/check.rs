@@ -1,11 +1,11 @@
 //! `check`: whether the success criteria of a plan hold after it ran.
 
+use crate::command::reflection::criteria;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::reflection::criteria;
-use crate::spinner::Spinner;
-use crate::target::{Target, run_target};
-use crate::wire_up::{App, Setting};
+use crate::terminal::spinner::Spinner;
+use crate::workspace::app::{App, Setting};
+use crate::workspace::run_selector::{Target, run_target};
 use planwright_core::id::RunId;
 use planwright_core::run::Run;
 use planwright_engine::CheckCriteriaError;

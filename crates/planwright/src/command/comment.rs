@@ -2,8 +2,8 @@
 
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::wire_up::{App, Setting, user};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
 use planwright_core::id::PlanId;
 use planwright_core::review::Review;
 use planwright_engine::NewComment;

@@ -1,9 +1,9 @@
 //! `comments`: what was said about a plan, thread by thread.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::printer::{BOLD, DIM, Printer, block, line};
-use crate::wire_up::{Access, Setting};
+use crate::terminal::printer::{BOLD, DIM, Printer, block, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
 use planwright_core::review::Review;
 use planwright_server::wire::ThreadLine;
 

@@ -1,8 +1,8 @@
 //! `completions`: the script that teaches a shell our commands.
 
-use crate::args::Cli;
+use crate::command::args::Cli;
 use crate::exit::{Exit, Failure};
-use crate::printer::Printer;
+use crate::terminal::printer::Printer;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 

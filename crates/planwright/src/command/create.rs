@@ -2,11 +2,11 @@
 
 use crate::command::show;
 use crate::exit::{Exit, Failure};
-use crate::planning::{PlannerFlags, Watching, interruptible, took};
-use crate::printer::{BOLD, block};
-use crate::projections::project;
-use crate::standing::standing;
-use crate::wire_up::{Access, App, Setting, user};
+use crate::terminal::plan_status::standing;
+use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, took};
+use crate::terminal::printer::{BOLD, block};
+use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::projections::project;
 use planwright_core::model::Message;
 use planwright_core::plan::Finding;
 use planwright_core::planning::Prompt;

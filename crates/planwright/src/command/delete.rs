@@ -1,12 +1,12 @@
 //! `delete`: takes a plan out of every list. Its journal stays.
 
 use crate::command::resume::existing;
-use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::printer::line;
-use crate::projections::project;
-use crate::wire_up::{Setting, user};
+use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::printer::line;
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
 use planwright_core::review::Refusal;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 //! recovery, audit.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, Printer};
+use crate::terminal::printer::{BOLD, DIM, Printer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Stage {
         let note = std::fs::read_to_string(self.workspace.join("notes.txt")).unwrap_or_default();
         self.printer.talk(&format!(
             "\nnotes.txt, written by the plan:\n{}",
-            crate::printer::block(&note)
+            crate::terminal::printer::block(&note)
         ));
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! `diff`: what differs between two versions of a plan, or a version and a file.
 
-use crate::changes;
-use crate::editor::read_edited;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::printer::BOLD;
-use crate::wire_up::{Access, Setting};
+use crate::terminal::diff;
+use crate::terminal::editor::read_edited;
+use crate::terminal::printer::BOLD;
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
 use planwright_core::plan::PlanDiff;
 use planwright_core::review::{Refusal, Review};
 use planwright_server::wire::DiffResult;
@@ -63,7 +63,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         BOLD,
         &format!("{}: version {} → {other}", result.id, result.from),
     ));
-    changes::print(printer, &result.diff)?;
+    diff::print(printer, &result.diff)?;
     if result.diff.is_empty() {
         printer.talk("no difference");
     } else if !result.executable {

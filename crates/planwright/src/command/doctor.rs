@@ -1,11 +1,11 @@
 //! `doctor`: whether everything a plan needs is in order.
 
-use crate::config::{self, Config};
+use crate::config::file::{self, Config};
+use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
-use crate::passphrase::Unlock;
-use crate::printer::{GREEN, Printer, RED, YELLOW, line};
-use crate::servers::Servers;
-use crate::wire_up::{Access, App, Setting, Workspace};
+use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::workspace::app::{Access, App, Setting, Workspace};
+use crate::workspace::servers::Servers;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
 use planwright_core::review::ReviewState;
@@ -163,11 +163,11 @@ fn free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
 fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Config> {
     match Config::read(&workspace.root) {
         Ok(config) => {
-            let there = workspace.root.join(config::FILE).exists();
+            let there = workspace.root.join(file::FILE).exists();
             let message = if there {
-                config::FILE.to_owned()
+                file::FILE.to_owned()
             } else {
-                format!("no {}: the defaults", config::FILE)
+                format!("no {}: the defaults", file::FILE)
             };
             diagnosis.note("config", Verdict::Ok, message, None);
             Some(config)
@@ -342,7 +342,7 @@ async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> 
         if review.state() == ReviewState::Deleted {
             continue;
         }
-        if crate::standing::standing(app, &review)
+        if crate::terminal::plan_status::standing(app, &review)
             .await?
             .note
             .is_some()

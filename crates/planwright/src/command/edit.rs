@@ -1,17 +1,17 @@
 //! `edit`: changes a plan: by single changes, by a file, or in an editor. Every change is a new
 //! version.
 
-use crate::changes;
 use crate::command::resume::existing;
-use crate::consent::{Answer, ask};
-use crate::editor::{Sheet, read_edited};
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::printer::line;
-use crate::projections::{markdown, project};
-use crate::servers::Need;
-use crate::standing::standing;
-use crate::wire_up::{App, Setting, user};
+use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::diff;
+use crate::terminal::editor::{Sheet, read_edited};
+use crate::terminal::plan_status::standing;
+use crate::terminal::printer::line;
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::{markdown, project};
+use crate::workspace::servers::Need;
 use clap::ValueEnum;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::{Bounds, Document, Edit, EditError, PlanDiff, Step};
@@ -300,7 +300,7 @@ async fn in_editor(
     let sheet = Sheet::write(&app.setting.workspace.plans, &name, ending, &text)?;
     sheet.edit()?;
     let go_on = |failure: Failure| {
-        let path = crate::variables::quoted(&sheet.path.to_string_lossy());
+        let path = crate::workspace::variables::quoted(&sheet.path.to_string_lossy());
         let how = format!(
             "planwright edit {} --base {} --file {path} goes on with it",
             review.id(),
@@ -328,7 +328,7 @@ async fn finish(
     document.id.get_or_insert_with(|| review.id().clone());
     let diff = PlanDiff::between(&review.current().document, &document);
     if !printer.json {
-        changes::tell(printer, &diff);
+        diff::tell(printer, &diff);
     }
     app.start_servers(&document, Need::Look).await?;
     let checked = app.engine.tolerant_candidate(document.clone()).await?;

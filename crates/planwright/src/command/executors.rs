@@ -1,13 +1,13 @@
 //! `executors`: the programs that work on agent steps, and the user's word about those that a
 //! project brings.
 
-use crate::config::FILE;
-use crate::executor_table::{Described, trust_name};
+use crate::config::executors::{Described, trust_name};
+use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, GREEN, Printer, YELLOW, line};
-use crate::servers::Trust;
-use crate::trusting;
-use crate::wire_up::Setting;
+use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, YELLOW, line};
+use crate::terminal::trust_prompt;
+use crate::workspace::app::Setting;
+use crate::workspace::servers::Trust;
 use planwright_core::plan::nearest;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -115,10 +115,10 @@ fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
         printer.talk(&format!(
             "it is in your own {FILE}, so it is trusted already"
         ));
-        return trusting::trusted(printer, &executor.name, executor.digest);
+        return trust_prompt::trusted(printer, &executor.name, executor.digest);
     }
     show(printer, executor, &setting.workspace.root);
-    trusting::agree(
+    trust_prompt::agree(
         printer,
         args.yes,
         &format!("executors trust {}", executor.name),
@@ -129,7 +129,7 @@ fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
         executor.digest,
         &executor.line(),
     )?;
-    trusting::trusted(printer, &executor.name, executor.digest)
+    trust_prompt::trusted(printer, &executor.name, executor.digest)
 }
 
 fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
@@ -141,7 +141,7 @@ fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
                 .hint("remove it there"),
         );
     }
-    trusting::untrusted(setting.printer, &args.name, found)
+    trust_prompt::untrusted(setting.printer, &args.name, found)
 }
 
 fn find<'a>(executors: &'a [Described], name: &str) -> Result<&'a Described, Failure> {
@@ -184,7 +184,7 @@ fn show(printer: Printer, executor: &Described, workspace: &Path) {
     for name in &table.env {
         printer.talk(&format!("{}{}", label("variable"), line(name)));
     }
-    trusting::warn_of_own_files(printer, workspace, directory, &table.command);
+    trust_prompt::warn_of_own_files(printer, workspace, directory, &table.command);
     printer.talk(&format!("{}{}", label("digest"), executor.digest));
     printer.talk("  it is a program with your rights: what it does besides its calls, nobody sees");
 }

@@ -1,9 +1,9 @@
 //! `export`: a stored plan as a file.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::projections::markdown;
-use crate::wire_up::{Access, App, Setting};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::projections::markdown;
 use clap::ValueEnum;
 use planwright_adapters::files::atomic_write;
 use planwright_core::id::StepId;

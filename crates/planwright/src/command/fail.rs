@@ -2,7 +2,7 @@
 
 use crate::command::pause;
 use crate::exit::{Exit, Failure};
-use crate::wire_up::{Setting, user};
+use crate::workspace::app::{Setting, user};
 use planwright_engine::RunCommand;
 
 #[derive(Debug, clap::Args)]

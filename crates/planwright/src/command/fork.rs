@@ -1,13 +1,13 @@
 //! `fork`: a new run that takes over the results of another one, up to the steps that run again.
 
+use crate::command::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::command::resume::existing;
-use crate::consent::{Question, consent};
-use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id, pick_run};
-use crate::printer::line;
-use crate::servers::Need;
-use crate::wire_up::Setting;
+use crate::terminal::approval_prompt::{Question, consent};
+use crate::terminal::printer::line;
+use crate::workspace::app::Setting;
+use crate::workspace::plan_source::{load, parse_id, pick_run};
+use crate::workspace::servers::Need;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

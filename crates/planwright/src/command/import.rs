@@ -1,12 +1,12 @@
 //! `import`: stores plans from files.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_file::{FileForm, PlanFile};
-use crate::plan_source::{PlanSource, check};
-use crate::projections::project;
-use crate::servers::Need;
-use crate::standing::standing;
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::plan_status::standing;
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_file::{FileForm, PlanFile};
+use crate::workspace::plan_source::{PlanSource, check};
+use crate::workspace::projections::project;
+use crate::workspace::servers::Need;
 use planwright_server::wire::Imported;
 
 #[derive(Debug, clap::Args)]

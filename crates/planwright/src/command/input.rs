@@ -3,11 +3,11 @@
 use crate::command::approve::decided;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, block, line};
-use crate::questions::{as_values, ask_all, origin, waiting_for};
-use crate::target::{StepTarget, Target, run_target, step_target};
-use crate::variables::quoted;
-use crate::wire_up::{App, Setting, user};
+use crate::terminal::printer::{BOLD, block, line};
+use crate::terminal::prompts::{as_values, ask_all, origin, waiting_for};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::run_selector::{StepTarget, Target, run_target, step_target};
+use crate::workspace::variables::quoted;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::StepIx;
 use planwright_core::run::{Asked, Reply, Run};

@@ -1,10 +1,10 @@
 //! `list`: the plans, most recently changed first.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{DIM, line};
-use crate::standing::standing;
-use crate::tending::tend;
-use crate::wire_up::{Access, Setting};
+use crate::terminal::plan_status::standing;
+use crate::terminal::printer::{DIM, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::maintenance::tend;
 use planwright_core::review::ReviewState;
 use planwright_engine::chat::is_listed;
 use planwright_server::wire::PlanLine;

@@ -1,10 +1,10 @@
 //! `log`: the journal of a run, as it is or as it grows.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::printer::{DIM, Printer, line};
-use crate::target::run_for_reading;
-use crate::wire_up::{Access, Setting};
+use crate::terminal::printer::{DIM, Printer, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::run_selector::run_for_reading;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
 use planwright_engine::port::StoreError;

@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod archive;
+pub(crate) mod args;
 pub(crate) mod call;
 pub(crate) mod cancel;
 pub(crate) mod chat;
@@ -15,6 +16,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod edit;
+pub(crate) mod execution;
 pub(crate) mod executors;
 pub(crate) mod export;
 pub(crate) mod fail;
@@ -28,6 +30,7 @@ pub(crate) mod new;
 pub(crate) mod pause;
 pub(crate) mod policy;
 pub(crate) mod propose;
+pub(crate) mod reflection;
 pub(crate) mod regenerate;
 pub(crate) mod reject;
 pub(crate) mod replay;
@@ -54,13 +57,13 @@ pub(crate) mod versions;
 pub(crate) mod watch;
 pub(crate) mod webhooks;
 
-use crate::args::{Cli, Command};
+use crate::command::args::{Cli, Command};
 use crate::command::policy::PolicyCommand;
 use crate::exit::{Exit, Failure};
-use crate::printer::Printer;
-use crate::servers::Servers;
 use crate::telemetry;
-use crate::wire_up::Setting;
+use crate::terminal::printer::Printer;
+use crate::workspace::app::Setting;
+use crate::workspace::servers::Servers;
 
 /// Runs the command that was named.
 pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {

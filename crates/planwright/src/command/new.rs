@@ -1,7 +1,7 @@
 //! `new`: a plan to start from.
 
 use crate::exit::{Exit, Failure};
-use crate::wire_up::Setting;
+use crate::workspace::app::Setting;
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};

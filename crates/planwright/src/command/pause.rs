@@ -2,9 +2,9 @@
 
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::target::{Target, named_run};
-use crate::wire_up::{App, Setting, user};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::run_selector::{Target, named_run};
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
 use planwright_engine::RunCommand;

@@ -1,13 +1,13 @@
 //! `policy`: checks what the operator wrote, and says what it means for a plan.
 
-use crate::config::Config;
+use crate::config::file::Config;
 use crate::exit::{Exit, Failure};
-use crate::late::LateFlags;
-use crate::plan_source::{self, PlanSource};
-use crate::printer::{GREEN, Printer, RED, YELLOW, line};
-use crate::servers::Need;
-use crate::variables::VariableFlags;
-use crate::wire_up::{Access, App, Setting, Workspace};
+use crate::terminal::late_bound::LateFlags;
+use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::workspace::app::{Access, App, Setting, Workspace};
+use crate::workspace::plan_source::{self, PlanSource};
+use crate::workspace::servers::Need;
+use crate::workspace::variables::VariableFlags;
 use clap::Subcommand;
 use planwright_core::policy::JudgedPlan;
 use planwright_engine::Candidate;

@@ -2,11 +2,11 @@
 
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::projections::project;
-use crate::servers::Need;
-use crate::standing::standing;
-use crate::wire_up::{Setting, user};
+use crate::terminal::plan_status::standing;
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::servers::Need;
 use planwright_server::wire::Imported;
 use serde_json::Map;
 

@@ -1,13 +1,13 @@
 //! `regenerate`: a plan, or some of its steps, written again by a model. The result is the next
 //! version.
 
-use crate::changes;
 use crate::command::edit::stored;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::planning::{PlannerFlags, Watching, interruptible, took};
-use crate::wire_up::{Setting, user};
+use crate::terminal::diff;
+use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, took};
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
 use planwright_engine::RegenerateOrder;
 
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     drop(watching);
     let done = done?;
     if !app.printer().json {
-        changes::tell(app.printer(), &done.diff);
+        diff::tell(app.printer(), &done.diff);
     }
     app.printer().findings(&done.findings);
     stored(&app, &before, &done.review, done.diff).await?;

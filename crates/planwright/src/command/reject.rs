@@ -3,11 +3,11 @@
 use crate::command::approve::{ShownFlags, decided, shown_of_step};
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::projections::project;
-use crate::servers::Need;
-use crate::target::step_target;
-use crate::wire_up::{App, Setting, user};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::run_selector::step_target;
+use crate::workspace::servers::Need;
 use planwright_core::review::{Review, ReviewState};
 use planwright_engine::RunCommand;
 use serde_json::{Map, json};

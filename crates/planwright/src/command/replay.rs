@@ -1,8 +1,8 @@
 //! `replay`: folds a run again from its journal and compares where that leads.
 
 use crate::exit::{Exit, Failure};
-use crate::target::{Target, run_for_reading};
-use crate::wire_up::{Access, Setting};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::run_selector::{Target, run_for_reading};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,10 @@
 use crate::command::approve::ShownFlags;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::projections::project;
-use crate::servers::Need;
-use crate::wire_up::{Setting, user};
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::servers::Need;
 use serde_json::{Map, json};
 
 #[derive(Debug, clap::Args)]

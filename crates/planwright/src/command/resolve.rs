@@ -3,8 +3,8 @@
 use crate::command::approve::decided;
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::target::step_target;
-use crate::wire_up::{Setting, user};
+use crate::workspace::app::{Setting, user};
+use crate::workspace::run_selector::step_target;
 use planwright_core::json::parse_strict;
 use planwright_core::run::Resolution;
 use planwright_engine::{RunCommand, store_value};

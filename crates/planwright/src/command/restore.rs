@@ -1,12 +1,12 @@
 //! `restore`: makes the content of an earlier version the next one. Nothing in between is lost.
 
-use crate::changes;
 use crate::command::edit::{base, stored};
 use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::servers::Need;
-use crate::wire_up::{Setting, user};
+use crate::terminal::diff;
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::servers::Need;
 use planwright_core::review::Refusal;
 use planwright_engine::Editing;
 
@@ -37,7 +37,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     app.start_servers(&earlier.document, Need::Look).await?;
     let diff = review.diff(current, args.version)?;
     if !app.printer().json {
-        changes::tell(app.printer(), &diff);
+        diff::tell(app.printer(), &diff);
     }
     let reason = args
         .reason

@@ -1,12 +1,12 @@
 //! `resume`: goes on with the latest run that has not ended.
 
-use crate::execution::{Begin, Order, RunFlags, execute, report};
+use crate::command::execution::{Begin, Order, RunFlags, execute, report};
+use crate::command::reflection::{Agreement, agree};
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{load, parse_id};
-use crate::reflection::{Agreement, agree};
-use crate::servers::Need;
-use crate::target::{Target, named_run};
-use crate::wire_up::{Access, App, Setting};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::run_selector::{Target, named_run};
+use crate::workspace::servers::Need;
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
 use planwright_core::run::RunState;

@@ -1,10 +1,10 @@
 //! Approvals that count no more: taken back with `approve --revoke`, or lost with a token.
 
 use crate::exit::Failure;
-use crate::plan_source::load;
-use crate::printer::line;
-use crate::projections::project;
-use crate::wire_up::{App, user};
+use crate::terminal::printer::line;
+use crate::workspace::app::{App, user};
+use crate::workspace::plan_source::load;
+use crate::workspace::projections::project;
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
 use planwright_engine::{Sweep, Swept};

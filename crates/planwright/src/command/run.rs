@@ -1,14 +1,14 @@
 //! `run`: a plan from the store or a file, with consent.
 
+use crate::command::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::command::resume::existing;
-use crate::consent::{Question, consent};
-use crate::execution::{Begin, Order, RunFlags, execute, refuse_while_executing};
 use crate::exit::{Exit, Failure};
-use crate::plan_file::PlanFile;
-use crate::plan_source::{self, PlanSource};
-use crate::printer::{Printer, YELLOW, line};
-use crate::servers::Need;
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::approval_prompt::{Question, consent};
+use crate::terminal::printer::{Printer, YELLOW, line};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_file::PlanFile;
+use crate::workspace::plan_source::{self, PlanSource};
+use crate::workspace::servers::Need;
 use planwright_core::plan::{Finding, Plan};
 use planwright_core::review::Review;
 use planwright_core::run::preview;

@@ -2,8 +2,8 @@
 //! are.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, GREEN, RED, line};
-use crate::wire_up::Setting;
+use crate::terminal::printer::{BOLD, DIM, GREEN, RED, line};
+use crate::workspace::app::Setting;
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_core::secret::SecretName;
 use planwright_engine::port::Secrets as _;

@@ -1,15 +1,15 @@
 //! `serve`: the HTTP service over the plans of this workspace.
 
-use crate::config::FILE;
+use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
-use crate::projections::WorkspaceFiles;
-use crate::wire_up::{Access, App, Setting, user};
+use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::projections::WorkspaceFiles;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::policy::Role;
 use planwright_core::principal::PrincipalKind;
 use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
-use planwright_engine::notices::CourierWatch;
 use planwright_engine::port::{Answers, Tokens};
+use planwright_engine::webhooks::CourierWatch;
 use planwright_server::Service;
 use planwright_server::http::{
     AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve,

@@ -1,19 +1,19 @@
 //! `show`: a plan, where it stands, and its runs.
 
-use crate::changes;
+use crate::command::reflection::{criteria, looked_at};
 use crate::command::{comments, create};
-use crate::consent::{Agreed, constraints, risks, verdicts};
-use crate::dag;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::planning::spent;
-use crate::printer::{BOLD, YELLOW, block, line};
-use crate::reflection::{criteria, looked_at};
-use crate::servers::Need;
-use crate::standing::{Standing, standing};
-use crate::tending::tend;
-use crate::waiting::waiting_calls;
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::approval_prompt::{Agreed, constraints, risks, verdicts};
+use crate::terminal::dag;
+use crate::terminal::diff;
+use crate::terminal::pending_calls::waiting_calls;
+use crate::terminal::plan_status::{Standing, standing};
+use crate::terminal::planner_progress::spent;
+use crate::terminal::printer::{BOLD, YELLOW, block, line};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::maintenance::tend;
+use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::servers::Need;
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
@@ -40,7 +40,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .candidate(&review, &serde_json::Map::new())
         .await?;
     let runs = RunLine::all(&app.engine, &review).await?;
-    let since = changes::since_agreed(&app, &review, &candidate).await?;
+    let since = diff::since_agreed(&app, &review, &candidate).await?;
     if setting.printer.json {
         let details = PlanDetails::read(&app.engine, &review, &candidate, &standing.word).await?;
         setting.printer.document(&details)?;
@@ -240,15 +240,9 @@ async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
 fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
     let Some(since) = since else { return Ok(()) };
     let printer = app.printer();
-    printer.data(&format!(
-        "\n{}",
-        printer.out(BOLD, &changes::heading(since))
-    ))?;
-    changes::print(printer, &since.diff)?;
-    for text in changes::again(since)
-        .into_iter()
-        .chain(changes::agreed(since))
-    {
+    printer.data(&format!("\n{}", printer.out(BOLD, &diff::heading(since))))?;
+    diff::print(printer, &since.diff)?;
+    for text in diff::again(since).into_iter().chain(diff::agreed(since)) {
         printer.data(&text)?;
     }
     Ok(())

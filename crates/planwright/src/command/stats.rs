@@ -1,10 +1,10 @@
 //! `stats`: what happened over all plans and runs, as figures.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, Printer, duration, line};
-use crate::servers::Need;
-use crate::tending::tend;
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::printer::{BOLD, Printer, duration, line};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::maintenance::tend;
+use crate::workspace::servers::Need;
 use planwright_core::plan::Document;
 use planwright_core::policy::Span;
 use planwright_core::time::Timestamp;

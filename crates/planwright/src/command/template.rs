@@ -1,15 +1,17 @@
 //! `template`: plans with inputs, kept to be used again.
 
 use crate::command::resume::existing;
-use crate::dag;
 use crate::exit::{Exit, Failure};
-use crate::plan_source::{PlanSource, check, load, load_for_reading, parse_id, read_document};
-use crate::printer::{BOLD, line};
-use crate::projections::project;
-use crate::servers::Need;
-use crate::standing::standing;
-use crate::variables::{read_assignments, read_object};
-use crate::wire_up::{Access, App, Setting, user};
+use crate::terminal::dag;
+use crate::terminal::plan_status::standing;
+use crate::terminal::printer::{BOLD, line};
+use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::plan_source::{
+    PlanSource, check, load, load_for_reading, parse_id, read_document,
+};
+use crate::workspace::projections::project;
+use crate::workspace::servers::Need;
+use crate::workspace::variables::{read_assignments, read_object};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, FromTemplate};
 use planwright_core::review::{Review, ReviewState};

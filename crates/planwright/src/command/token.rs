@@ -2,8 +2,8 @@
 
 use crate::command::revoke;
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, line};
-use crate::wire_up::{Access, App, Setting, user};
+use crate::terminal::printer::{BOLD, DIM, line};
+use crate::workspace::app::{Access, App, Setting, user};
 use clap::ValueEnum;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::policy::{Role, Span};

@@ -1,8 +1,8 @@
 //! `tools`: what plans can call, and what is turned off.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, Printer, YELLOW, block, line};
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::printer::{BOLD, DIM, Printer, YELLOW, block, line};
+use crate::workspace::app::{Access, App, Setting};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use planwright_core::tool::{Catalog, KnownTool, ResolveToolError};
 use planwright_engine::port::Tools as _;

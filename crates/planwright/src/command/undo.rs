@@ -1,13 +1,13 @@
 //! `undo`: takes back what a run did, last step first, by calls that are shown before.
 
+use crate::command::execution::{Begin, Order, RunFlags, execute};
 use crate::command::resume::existing;
-use crate::consent::{Answer, ask};
-use crate::execution::{Begin, Order, RunFlags, execute};
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, YELLOW, line};
-use crate::servers::Need;
-use crate::target::{Target, run_target};
-use crate::wire_up::{App, Setting, user};
+use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::printer::{BOLD, YELLOW, line};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::run_selector::{Target, run_target};
+use crate::workspace::servers::Need;
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{Kept, Run, Shown, StepState};

@@ -1,11 +1,11 @@
 //! `validate`: everything that is wrong with a plan, at once.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_file;
-use crate::plan_source::{self, PlanSource, read_text, unreadable};
-use crate::servers::Need;
-use crate::variables::VariableFlags;
-use crate::wire_up::{Access, Setting};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_file;
+use crate::workspace::plan_source::{self, PlanSource, read_text, unreadable};
+use crate::workspace::servers::Need;
+use crate::workspace::variables::VariableFlags;
 use planwright_core::plan::{Validated, validate_with};
 use planwright_server::wire::ValidationResult;
 

@@ -1,9 +1,9 @@
 //! `verify`: that nothing which was recorded is lost or changed.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::printer::{GREEN, RED, line};
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::printer::{GREEN, RED, line};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_source::load_for_reading;
 use planwright_adapters::files::Projection;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;

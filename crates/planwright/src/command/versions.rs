@@ -1,9 +1,9 @@
 //! `versions`: every version of a plan, by whom and why.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::printer::{DIM, line};
-use crate::wire_up::{Access, Setting};
+use crate::terminal::printer::{DIM, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
 use planwright_server::wire::VersionLine;
 
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,9 @@
 //! `watch`: what happens to a plan, as it happens, also in other processes.
 
 use crate::exit::{Exit, Failure};
-use crate::plan_source::load_for_reading;
-use crate::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
-use crate::wire_up::{Access, Setting};
+use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
 use planwright_core::event::{EventName, PlanEvent, PlanEvents};
 use planwright_engine::port::{FeedOf, Position};
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! `webhooks`: who is told, what still waits, and trying again.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, GREEN, RED, YELLOW, line};
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::printer::{BOLD, DIM, GREEN, RED, YELLOW, line};
+use crate::workspace::app::{Access, App, Setting};
 use planwright_adapters::webhook::{Format, HttpWebhook};
 use planwright_core::plan::nearest;
-use planwright_engine::notices::{About, Courier, Notice};
 use planwright_engine::port::{DeliveryState, Outbox, Webhook};
+use planwright_engine::webhooks::{About, Courier, Notice};
 use serde::Serialize;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

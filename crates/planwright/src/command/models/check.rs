@@ -1,9 +1,9 @@
 //! `models check`: asks, and says how that went.
 
 use crate::exit::{Exit, Failure};
-use crate::no_model::NAME_ONE;
-use crate::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
-use crate::wire_up::Setting;
+use crate::terminal::no_model::NAME_ONE;
+use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
+use crate::workspace::app::Setting;
 use futures::future::join_all;
 use planwright_adapters::model::{Dialect, Models};
 use planwright_core::model::{AnswerSchema, Cost, Message, ModelRole, OfferedTool, TokenUsage};

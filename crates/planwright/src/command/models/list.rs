@@ -1,9 +1,9 @@
 //! `models list`: which models there are. None is asked.
 
 use crate::exit::{Exit, Failure};
-use crate::no_model::NAME_ONE;
-use crate::printer::{BOLD, DIM, GREEN, Printer, RED, line};
-use crate::wire_up::Setting;
+use crate::terminal::no_model::NAME_ONE;
+use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, line};
+use crate::workspace::app::Setting;
 use planwright_adapters::model::Models;
 use planwright_engine::Redaction;
 use planwright_engine::port::{KeyState, Model as _, ModelInfo};

@@ -5,7 +5,7 @@ mod list;
 mod trust;
 
 use crate::exit::{Exit, Failure};
-use crate::wire_up::Setting;
+use crate::workspace::app::Setting;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -1,13 +1,13 @@
 //! `models trust` and `models untrust`: the user's word about a provider that a project's file
 //! describes.
 
-use crate::config::FILE;
+use crate::config::file::FILE;
+use crate::config::models::trust_name;
 use crate::exit::{Exit, Failure};
-use crate::model_table::trust_name;
-use crate::printer::{BOLD, line};
-use crate::servers::Trust;
-use crate::trusting;
-use crate::wire_up::Setting;
+use crate::terminal::printer::{BOLD, line};
+use crate::terminal::trust_prompt;
+use crate::workspace::app::Setting;
+use crate::workspace::servers::Trust;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
@@ -47,13 +47,13 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
         .map_or_else(|| "none is sent".to_owned(), ToString::to_string);
     printer.talk(&format!("{}{}", label("key"), line(&key)));
     printer.talk("  it would see that key, and everything that models are asked in this workspace");
-    trusting::agree(printer, args.yes, &format!("models trust {name}"))?;
+    trust_prompt::agree(printer, args.yes, &format!("models trust {name}"))?;
     Trust::read(workspace).grant(&trust_name(name), *digest, &provider.base_url)?;
-    trusting::trusted(printer, name, *digest)
+    trust_prompt::trusted(printer, name, *digest)
 }
 
 pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
     let (printer, name) = (setting.printer, &args.name);
     let found = Trust::read(&setting.workspace.root).revoke(&trust_name(name))?;
-    trusting::untrusted(printer, name, found)
+    trust_prompt::untrusted(printer, name, found)
 }

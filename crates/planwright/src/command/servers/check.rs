@@ -2,8 +2,8 @@
 
 use super::find;
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, GREEN, Printer, RED, duration, line};
-use crate::wire_up::{Access, App, Setting};
+use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, duration, line};
+use crate::workspace::app::{Access, App, Setting};
 use futures::future::join_all;
 use planwright_adapters::mcp::{RefusedTool, ServerState, ServerStatus};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     }
     // Settings about tools that are not there protect nobody.
     let settings = app.tools.remote().check_settings();
-    settings.map_err(|error| Failure::usage(format!("{}: {error}", crate::config::FILE)))?;
+    settings.map_err(|error| Failure::usage(format!("{}: {error}", crate::config::file::FILE)))?;
     Ok(exit)
 }
 
@@ -61,7 +61,7 @@ fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
         for (reason, hint) in app
             .roster
             .effective()
-            .filter_map(crate::servers::Listed::obstacle)
+            .filter_map(crate::workspace::servers::Listed::obstacle)
         {
             let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
             app.printer().warn(&format!("{reason}{hint}"));

@@ -1,9 +1,9 @@
 //! `servers list`: what the files say, without starting anything.
 
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, DIM, GREEN, YELLOW, line};
-use crate::servers::{Listed, Standing, Verdict};
-use crate::wire_up::Setting;
+use crate::terminal::printer::{BOLD, DIM, GREEN, YELLOW, line};
+use crate::workspace::app::Setting;
+use crate::workspace::servers::{Listed, Standing, Verdict};
 use serde_json::{Value, json};
 
 pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {

@@ -5,8 +5,8 @@ mod list;
 mod trust;
 
 use crate::exit::{Exit, Failure};
-use crate::servers::{Listed, Roster};
-use crate::wire_up::Setting;
+use crate::workspace::app::Setting;
+use crate::workspace::servers::{Listed, Roster};
 use planwright_core::plan::nearest;
 
 #[derive(Debug, clap::Subcommand)]
@@ -37,7 +37,7 @@ fn find<'a>(roster: &'a Roster, name: &str) -> Result<&'a Listed, Failure> {
     roster.find(name).ok_or_else(|| {
         let failure = Failure::usage(format!(
             "no file names a server `{}`",
-            crate::printer::line(name)
+            crate::terminal::printer::line(name)
         ));
         match nearest(
             name,

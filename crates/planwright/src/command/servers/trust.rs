@@ -2,10 +2,10 @@
 
 use super::find;
 use crate::exit::{Exit, Failure};
-use crate::printer::{BOLD, Printer, line};
-use crate::servers::{Launch, Listed, Source, Verdict};
-use crate::trusting;
-use crate::wire_up::Setting;
+use crate::terminal::printer::{BOLD, Printer, line};
+use crate::terminal::trust_prompt;
+use crate::workspace::app::Setting;
+use crate::workspace::servers::{Launch, Listed, Source, Verdict};
 use serde_json::json;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
     let server = find(&roster, &args.name)?;
     if is_own(server) {
         printer.talk("it is in your own planwright.toml, so it is trusted already");
-        return trusting::trusted(printer, &server.name, server.digest);
+        return trust_prompt::trusted(printer, &server.name, server.digest);
     }
     server.launch.check().map_err(|problem| {
         Failure::usage(format!(
@@ -38,11 +38,11 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
         ))
     })?;
     show(printer, server, &setting.workspace.root);
-    trusting::agree(printer, args.yes, &format!("servers trust {}", server.name))?;
+    trust_prompt::agree(printer, args.yes, &format!("servers trust {}", server.name))?;
     roster
         .trust
         .grant(&server.name, server.digest, &server.launch.line())?;
-    trusting::trusted(printer, &server.name, server.digest)
+    trust_prompt::trusted(printer, &server.name, server.digest)
 }
 
 pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
@@ -55,7 +55,7 @@ pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Fai
                 .hint("remove it there, or set `enabled = false`"),
         );
     }
-    trusting::untrusted(printer, &args.name, found)
+    trust_prompt::untrusted(printer, &args.name, found)
 }
 
 /// Whether it is trusted because the user wrote it down.
@@ -99,6 +99,6 @@ fn show(printer: Printer, server: &Listed, workspace: &Path) {
         printer.talk(&format!("{}{}", label("header"), line(name)));
     }
     let directory = Path::new(cwd.as_deref().unwrap_or("."));
-    trusting::warn_of_own_files(printer, workspace, directory, command.iter().chain(args));
+    trust_prompt::warn_of_own_files(printer, workspace, directory, command.iter().chain(args));
     printer.talk(&format!("{}{}", label("digest"), server.digest));
 }

@@ -2,8 +2,8 @@
 
 use super::at_length;
 use crate::exit::{Exit, Failure};
-use crate::printer::line;
-use crate::wire_up::{Access, Setting};
+use crate::terminal::printer::line;
+use crate::workspace::app::{Access, Setting};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use super::plain_files::PlainFiles;
 use super::{at_length, options};
-use crate::consent::{Answer, ask};
 use crate::exit::{Exit, Failure};
-use crate::printer::line;
-use crate::wire_up::Setting;
+use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::printer::line;
+use crate::workspace::app::Setting;
 use planwright_adapters::sqlite::{IdleStore, Protection, Rewritten, is_encrypted};
 use planwright_adapters::vault::Cost;
 use serde_json::json;

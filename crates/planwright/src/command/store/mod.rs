@@ -8,8 +8,8 @@ mod rekey;
 mod restore;
 
 use crate::exit::{Exit, Failure};
-use crate::printer::Printer;
-use crate::wire_up::Setting;
+use crate::terminal::printer::Printer;
+use crate::workspace::app::Setting;
 use indicatif::{ProgressBar, ProgressStyle};
 use planwright_adapters::sqlite::{Options, Progress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;

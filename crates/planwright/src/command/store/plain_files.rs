@@ -1,6 +1,6 @@
 //! The files in `.plans` that hold plain text: written from the journal, and not needed by it.
 
-use crate::wire_up::Workspace;
+use crate::workspace::app::Workspace;
 use planwright_core::id::PlanId;
 use std::io;
 use std::path::{Path, PathBuf};

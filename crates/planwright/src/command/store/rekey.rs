@@ -1,9 +1,9 @@
 //! `store rekey`: another passphrase, or another key under it.
 
 use super::{at_length, options};
+use crate::config::passphrase::ask_new;
 use crate::exit::{Exit, Failure};
-use crate::passphrase::ask_new;
-use crate::wire_up::Setting;
+use crate::workspace::app::Setting;
 use planwright_adapters::sqlite::{IdleStore, Protection};
 use planwright_adapters::vault::{Cost, Passphrase};
 use serde_json::json;

@@ -3,8 +3,8 @@
 use super::{at_length, options};
 use crate::command::revoke;
 use crate::exit::{Exit, Failure};
-use crate::printer::line;
-use crate::wire_up::{Access, App, Setting, Workspace, user};
+use crate::terminal::printer::line;
+use crate::workspace::app::{Access, App, Setting, Workspace, user};
 use planwright_adapters::sqlite::{Options, Restore, Restored, read_manifest, restore};
 use planwright_engine::memory::SystemClock;
 use planwright_engine::port::Clock as _;

@@ -1,0 +1,127 @@
+//! Reading every journal for figures: page by page, one stream at a time.
+
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review, read_entries};
+use crate::port::StreamInfo;
+use planwright_core::journal::StreamName;
+use planwright_core::plan::{Document, Plan};
+use planwright_core::review::{Review, ReviewEvent, ReviewState};
+use planwright_core::run::RunEvent;
+use planwright_core::stats::{Figures, ReviewTally, RunTally};
+use planwright_core::time::Timestamp;
+use planwright_core::tool::ResolveToolError;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+impl Engine {
+    /// Figures over everything that happened since then, or ever. Predictions use only what had
+    /// happened before.
+    pub async fn stats(&self, since: Option<Timestamp>) -> Result<Figures, LoadError> {
+        let mut figures = Figures::default();
+        let mut plans = self.env.store.plans().await?;
+        plans.sort_by_key(|info| info.created_at);
+        for info in plans {
+            if let Err(error) = self.count_plan(&info, since, &mut figures).await {
+                tracing::warn!(plan = %info.status.plan, %error, "not counted");
+                figures.unreadable += 1;
+            }
+        }
+        Ok(figures)
+    }
+
+    async fn count_plan(
+        &self,
+        info: &StreamInfo,
+        since: Option<Timestamp>,
+        figures: &mut Figures,
+    ) -> Result<(), LoadError> {
+        let plan = &info.status.plan;
+        let mut tally = ReviewTally::since(since);
+        read_entries::<ReviewEvent>(&*self.env.store, &info.stream, |_, entry| {
+            tally.note(&entry);
+            Ok(())
+        })
+        .await?;
+        let (review, _) = load_review(&*self.env.store, plan).await?;
+        let word = self.status(&review).await?;
+        figures.add_review(
+            &tally,
+            if review.is_archived() {
+                "archived"
+            } else {
+                word.as_str()
+            },
+        );
+        if review.state() != ReviewState::Deleted {
+            for gap in self.missing(&review.current().document) {
+                figures.add_gap(&gap);
+            }
+        }
+        for run in self.env.store.runs(plan).await? {
+            if since.is_none_or(|since| run.updated_at >= since) {
+                self.count_run(&run, &review, figures).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn count_run(
+        &self,
+        info: &StreamInfo,
+        review: &Review,
+        figures: &mut Figures,
+    ) -> Result<(), LoadError> {
+        let StreamName::Run(_) = &info.stream else {
+            return Ok(());
+        };
+        let mut tally = RunTally::default();
+        let (mut predicted, mut is_call) = (None, false);
+        read_entries::<RunEvent>(&*self.env.store, &info.stream, |_, entry| {
+            if let RunEvent::RunStarted {
+                version,
+                undoes: None,
+                parent,
+                ..
+            } = &entry.event
+            {
+                is_call = parent.as_ref().is_some_and(|parent| parent.call.is_some());
+                predicted = if is_call {
+                    None
+                } else {
+                    self.prediction(review, *version, figures)
+                };
+            }
+            tally.note(&entry);
+            if tally.is_full() {
+                figures.add_calls(&mut tally);
+            }
+            Ok(())
+        })
+        .await?;
+        // A call that an executor made is a call of its tool, and no run of the plan.
+        match is_call {
+            true => figures.add_call_run(tally),
+            false => figures.add_run(tally, &info.status.status, predicted),
+        }
+        Ok(())
+    }
+
+    fn prediction(&self, review: &Review, version: u32, figures: &Figures) -> Option<Duration> {
+        let document = &review.version(version)?.document;
+        let plan = Plan::compile((**document).clone(), &self.env.bounds).ok()?;
+        figures.predict(&plan)
+    }
+
+    /// The tools that a plan asks for and nobody offers at this moment.
+    fn missing(&self, document: &Document) -> BTreeSet<String> {
+        let catalog = self.catalog();
+        let named = document
+            .steps
+            .iter()
+            .filter_map(|step| step.tool.as_deref());
+        let all = named.chain(document.tools_required.iter().map(String::as_str));
+        let missing = all
+            .filter(|name| matches!(catalog.resolve(name), Err(ResolveToolError::Unknown { .. })));
+        missing.map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,375 @@
+//! What time does to plans and runs: nothing happens by itself, so somebody has to look and write
+//! it down.
+//!
+//! Whoever looks (a service on a timer, a command that lists plans) notes what is due. Looking
+//! twice, or in two processes at once, notes it once: every entry is decided by the core from the
+//! journal, and appended under the head it was decided from.
+
+mod runs;
+mod words;
+
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review};
+use crate::port::{AppendError, StreamInfo};
+use crate::review::plans::ReviewError;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::principal::{Principal, PrincipalKind};
+use planwright_core::review::{Command, Review, ReviewEvent, ReviewState};
+use planwright_core::time::Timestamp;
+use std::fmt;
+use std::time::Duration;
+
+/// How long things are waited for and kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// A proposed or approved plan that nobody touched for so many days expires; 0: never.
+    pub stale_after_days: u32,
+    /// A run that nobody has executed for so long is stalled.
+    pub stalled_after: Duration,
+    /// A plan that has been over for so many days is put away; 0: never.
+    pub archive_after_days: u32,
+    /// A plan that has been in the archive for so many days is deleted; 0: never.
+    pub delete_after_days: u32,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self {
+            stale_after_days: 30,
+            stalled_after: Duration::from_mins(30),
+            archive_after_days: 0,
+            delete_after_days: 0,
+        }
+    }
+}
+
+/// Something that was due and has been noted, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    PlanExpired {
+        plan: PlanId,
+        after_days: u32,
+    },
+    ApprovalExpired {
+        plan: PlanId,
+    },
+    RunStalled {
+        plan: PlanId,
+        run: RunId,
+        since: Timestamp,
+        completed: usize,
+        steps: usize,
+    },
+    /// Nobody approved the step in time, so it failed.
+    StepExpired {
+        plan: PlanId,
+        run: RunId,
+        step: String,
+    },
+    PlanArchived {
+        plan: PlanId,
+    },
+    PlanDeleted {
+        plan: PlanId,
+    },
+}
+
+impl Notice {
+    pub fn plan(&self) -> &PlanId {
+        match self {
+            Self::PlanExpired { plan, .. }
+            | Self::ApprovalExpired { plan }
+            | Self::RunStalled { plan, .. }
+            | Self::StepExpired { plan, .. }
+            | Self::PlanArchived { plan }
+            | Self::PlanDeleted { plan } => plan,
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PlanExpired { plan, after_days } => {
+                write!(
+                    f,
+                    "plan `{plan}` expired: nobody touched it for {after_days} days"
+                )
+            }
+            Self::ApprovalExpired { plan } => {
+                write!(
+                    f,
+                    "the approval of plan `{plan}` expired: it was not used in time"
+                )
+            }
+            Self::RunStalled {
+                plan,
+                run,
+                since,
+                completed,
+                steps,
+            } => write!(
+                f,
+                "plan `{plan}` is stalled: nobody has executed {run} since {since}, {completed}/{steps} steps completed"
+            ),
+            Self::StepExpired { plan, run, step } => {
+                write!(
+                    f,
+                    "step `{step}` of plan `{plan}` ({run}) expired: nobody approved it in time"
+                )
+            }
+            Self::PlanArchived { plan } => write!(f, "plan `{plan}` was archived"),
+            Self::PlanDeleted { plan } => write!(f, "plan `{plan}` was deleted from the archive"),
+        }
+    }
+}
+
+/// What was noted, and when something will be due again as far as can be told now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tended {
+    pub notices: Vec<Notice>,
+    pub next_at: Option<Timestamp>,
+}
+
+impl Tended {
+    fn wait_for(&mut self, at: Timestamp) {
+        self.next_at = Some(self.next_at.map_or(at, |next| next.min(at)));
+    }
+}
+
+/// The words of plans that can be over. Whether one is, the core knows.
+const OVER: [&str; 5] = [
+    "opened",
+    "rejected",
+    "needs_review",
+    "changes_requested",
+    "expired",
+];
+
+/// The rule that puts plans away and deletes them.
+fn retention() -> Principal {
+    Principal {
+        kind: PrincipalKind::Policy,
+        name: "retention".to_owned(),
+    }
+}
+
+fn not_noted(plan: &PlanId, error: &ReviewError) {
+    tracing::warn!(%plan, %error, "what is due could not be noted");
+}
+
+fn days(days: u32) -> Duration {
+    Duration::from_hours(24).saturating_mul(days)
+}
+
+impl Engine {
+    /// Notes everything that is due. What cannot be read or written is left for the next time; one
+    /// damaged plan does not keep the others from being looked at. Only plans and runs that
+    /// something can be due for are looked at.
+    pub async fn tend(&self) -> Result<Tended, LoadError> {
+        let mut tended = Tended::default();
+        self.correct_words().await?;
+        self.tend_runs(&mut tended).await?;
+        self.tend_waiting(&mut tended).await?;
+        self.put_away(&mut tended).await?;
+        Ok(tended)
+    }
+
+    /// Plans that wait for somebody, and approvals that wait for being used, are not waited for
+    /// without end.
+    async fn tend_waiting(&self, tended: &mut Tended) -> Result<(), LoadError> {
+        for info in self
+            .env
+            .store
+            .plans_in(&["proposed", "approved"], None)
+            .await?
+        {
+            if let Err(error) = self.expire_waiting(&info, tended).await {
+                not_noted(&info.status.plan, &error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn expire_waiting(
+        &self,
+        info: &StreamInfo,
+        tended: &mut Tended,
+    ) -> Result<(), ReviewError> {
+        let (plan, now) = (&info.status.plan, self.env.clock.now());
+        let approved = info.status.status == ReviewState::Approved.as_str();
+        if approved && self.expire_approvals(plan, tended).await? {
+            return Ok(());
+        }
+        if due(
+            info.updated_at,
+            self.env.keeping.stale_after_days,
+            now,
+            tended,
+        ) {
+            self.expire(plan, tended).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts away what has been over for long, and deletes what has been in the archive for long.
+    async fn put_away(&self, tended: &mut Tended) -> Result<(), LoadError> {
+        let Keeping {
+            archive_after_days,
+            delete_after_days,
+            ..
+        } = self.env.keeping;
+        for plan in self.untouched(&OVER, archive_after_days).await? {
+            if let Err(error) = self.archive_ended(&plan, tended).await {
+                not_noted(&plan, &error);
+            }
+        }
+        for plan in self.untouched(&["archived"], delete_after_days).await? {
+            if let Err(error) = self.delete_archived(&plan, tended).await {
+                not_noted(&plan, &error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn untouched(&self, words: &[&str], after_days: u32) -> Result<Vec<PlanId>, LoadError> {
+        if after_days == 0 {
+            return Ok(Vec::new());
+        }
+        self.untouched_since(words, self.env.clock.now().minus(days(after_days)))
+            .await
+    }
+
+    /// The plans that may be over and that nothing happened to since then, neither to them nor to
+    /// their runs.
+    pub async fn may_be_over_since(&self, since: Timestamp) -> Result<Vec<PlanId>, LoadError> {
+        self.correct_words().await?;
+        self.untouched_since(&OVER, since).await
+    }
+
+    async fn untouched_since(
+        &self,
+        words: &[&str],
+        since: Timestamp,
+    ) -> Result<Vec<PlanId>, LoadError> {
+        let mut plans = Vec::new();
+        for info in self.env.store.plans_in(words, Some(since)).await? {
+            let plan = info.status.plan;
+            match self.env.store.runs(&plan).await {
+                Ok(runs) if runs.iter().all(|run| run.updated_at <= since) => plans.push(plan),
+                Ok(_) => {}
+                Err(error) => not_noted(&plan, &LoadError::from(error).into()),
+            }
+        }
+        Ok(plans)
+    }
+
+    async fn expire(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
+        let after_days = self.env.keeping.stale_after_days;
+        let noted = self
+            .note_due(plan, |latest_run| Command::Expire {
+                after_days,
+                latest_run,
+            })
+            .await?;
+        if noted.is_some() {
+            tended.notices.push(Notice::PlanExpired {
+                plan: plan.clone(),
+                after_days,
+            });
+        }
+        Ok(())
+    }
+
+    async fn expire_approvals(
+        &self,
+        plan: &PlanId,
+        tended: &mut Tended,
+    ) -> Result<bool, ReviewError> {
+        let (review, _) = load_review(&*self.env.store, plan).await?;
+        match review.approval_expires_at() {
+            Some(at) if at > self.env.clock.now() => tended.wait_for(at),
+            Some(_) => {
+                let noted = self.note_due(plan, |_| Command::ExpireApprovals).await?;
+                if noted.is_some() {
+                    tended
+                        .notices
+                        .push(Notice::ApprovalExpired { plan: plan.clone() });
+                }
+                return Ok(noted.is_some());
+            }
+            None => {}
+        }
+        Ok(false)
+    }
+
+    async fn archive_ended(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
+        let (review, _) = load_review(&*self.env.store, plan).await?;
+        if !self.status(&review).await?.is_over() || review.current().document.is_template() {
+            return Ok(());
+        }
+        let by = retention();
+        let noted = self
+            .note_due(plan, |latest_run| Command::Archive { by, latest_run })
+            .await?;
+        if noted.is_some() {
+            tended
+                .notices
+                .push(Notice::PlanArchived { plan: plan.clone() });
+        }
+        Ok(())
+    }
+
+    async fn delete_archived(&self, plan: &PlanId, tended: &mut Tended) -> Result<(), ReviewError> {
+        let (review, _) = load_review(&*self.env.store, plan).await?;
+        let executing = self.status(&review).await?.is_executing();
+        if executing || !review.is_archived() {
+            return Ok(());
+        }
+        let by = retention();
+        let noted = self
+            .note_due(plan, |_| Command::Delete { by, executing })
+            .await?;
+        if noted.is_some() {
+            tended
+                .notices
+                .push(Notice::PlanDeleted { plan: plan.clone() });
+        }
+        Ok(())
+    }
+
+    /// Decides on the journal as it is now, and writes. Somebody who was faster noted it already.
+    async fn note_due(
+        &self,
+        plan: &PlanId,
+        command: impl FnOnce(Option<String>) -> Command,
+    ) -> Result<Option<Review>, ReviewError> {
+        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let latest_run = self.latest_status(&review).await?;
+        let now = self.env.clock.now();
+        let events: Vec<ReviewEvent> = review.decide(&command(latest_run), now)?;
+        if events.is_empty() {
+            return Ok(None);
+        }
+        match self
+            .append_review(plan, Some(review), head, (now, events))
+            .await
+        {
+            Ok(review) => Ok(Some(review)),
+            Err(ReviewError::Append(AppendError::Conflict { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether `days` have passed since then; if not, says when they will have. Never, for no days.
+fn due(since: Timestamp, after_days: u32, now: Timestamp, tended: &mut Tended) -> bool {
+    if after_days == 0 {
+        return false;
+    }
+    let at = since.plus(days(after_days));
+    if at > now {
+        tended.wait_for(at);
+    }
+    at <= now
+}

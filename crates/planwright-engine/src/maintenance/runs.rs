@@ -1,0 +1,188 @@
+//! What time does to runs that nobody executes.
+
+use super::{Notice, Tended, not_noted};
+use crate::engine::Engine;
+use crate::journal::load::LoadError;
+use crate::port::{AcquireError, StreamInfo};
+use crate::review::plans::ReviewError;
+use crate::run::undo::load_any_run;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::StreamName;
+use planwright_core::review::ReviewState;
+use planwright_core::run::{Command as RunCommand, RunEvent, RunState};
+
+impl Engine {
+    /// Runs without an owner stall, and what nobody approved in time fails.
+    pub(super) async fn tend_runs(&self, tended: &mut Tended) -> Result<(), LoadError> {
+        let words: &[&str] = match self.env.policy.approval.step_expires_after {
+            Some(_) => &["executing", "waiting"],
+            None => &["executing"],
+        };
+        for info in self.env.store.runs_in(words).await? {
+            if let Err(error) = self.tend_run(&info, tended).await {
+                not_noted(&info.status.plan, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is noted about the runs of plans that were deleted.
+    async fn was_deleted(&self, plan: &PlanId) -> Result<bool, ReviewError> {
+        let stream = StreamName::Plan(plan.clone());
+        let info = self
+            .env
+            .store
+            .info(&stream)
+            .await
+            .map_err(LoadError::from)?;
+        Ok(info.is_none_or(|info| info.status.status == ReviewState::Deleted.as_str()))
+    }
+
+    async fn tend_run(&self, info: &StreamInfo, tended: &mut Tended) -> Result<(), ReviewError> {
+        let StreamName::Run(run) = &info.stream else {
+            return Ok(());
+        };
+        let now = self.env.clock.now();
+        match info.status.status.as_str() {
+            "executing" => {
+                let at = info.updated_at.plus(self.env.keeping.stalled_after);
+                if self.active.get(run).is_some() {
+                    return Ok(());
+                }
+                if at > now {
+                    tended.wait_for(at);
+                    return Ok(());
+                }
+                self.note_stalled(run, info, tended).await
+            }
+            "waiting" => {
+                let Some(span) = self.env.policy.approval.step_expires_after else {
+                    return Ok(());
+                };
+                let at = info.updated_at.plus(span.as_duration());
+                if at > now {
+                    tended.wait_for(at);
+                    return Ok(());
+                }
+                self.note_expired_steps(run, info, tended).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Nobody owns the run, and nothing was written for too long.
+    async fn note_stalled(
+        &self,
+        run: &RunId,
+        info: &StreamInfo,
+        tended: &mut Tended,
+    ) -> Result<(), ReviewError> {
+        let owned = self
+            .env
+            .store
+            .lease(run)
+            .await
+            .map_err(LoadError::from)?
+            .is_some();
+        if owned || self.was_deleted(&info.status.plan).await? {
+            return Ok(());
+        }
+        let (stalled, _) = load_any_run(&self.env, run).await?;
+        let commands = match stalled.state() {
+            RunState::Running => vec![RunCommand::Stall {
+                since: info.updated_at,
+            }],
+            // It was ending anyway, and ends now.
+            RunState::Stopping { .. } | RunState::Cancelling => {
+                vec![RunCommand::Recover, RunCommand::Settle]
+            }
+            RunState::Paused
+            | RunState::Stalled { .. }
+            | RunState::Completed
+            | RunState::Failed { .. }
+            | RunState::GivenUp
+            | RunState::Adjusted { .. }
+            | RunState::Cancelled => return Ok(()),
+        };
+        let noted = self.write_due(run, &commands).await?;
+        if noted
+            .iter()
+            .any(|event| matches!(event, RunEvent::RunStalled { .. }))
+        {
+            tended.notices.push(Notice::RunStalled {
+                plan: info.status.plan.clone(),
+                run: run.clone(),
+                since: info.updated_at,
+                completed: stalled.completed_steps(),
+                steps: stalled.plan().indices().len(),
+            });
+        }
+        Ok(())
+    }
+
+    async fn note_expired_steps(
+        &self,
+        run: &RunId,
+        info: &StreamInfo,
+        tended: &mut Tended,
+    ) -> Result<(), ReviewError> {
+        if self.was_deleted(&info.status.plan).await? {
+            return Ok(());
+        }
+        let noted = self
+            .write_due(run, &[RunCommand::Tick, RunCommand::Settle])
+            .await?;
+        for event in noted {
+            if let RunEvent::StepFailed { step, .. } = event {
+                let (plan, run, step) = (info.status.plan.clone(), run.clone(), step.to_string());
+                tended.notices.push(Notice::StepExpired { plan, run, step });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what these commands come to into a run that nobody executes.
+    async fn write_due(
+        &self,
+        run: &RunId,
+        commands: &[RunCommand],
+    ) -> Result<Vec<RunEvent>, ReviewError> {
+        let (current, _) = load_any_run(&self.env, run).await?;
+        let now = self.env.clock.now();
+        // Taking a run over leaves a trace; nothing is taken for nothing.
+        if !commands.iter().any(|command| {
+            matches!(command, RunCommand::Recover | RunCommand::Settle)
+                && matches!(
+                    current.state(),
+                    RunState::Stopping { .. } | RunState::Cancelling
+                )
+                || current
+                    .decide(command, now)
+                    .is_ok_and(|events| !events.is_empty())
+        }) {
+            return Ok(Vec::new());
+        }
+        let lease = match self
+            .env
+            .store
+            .acquire(run, &self.env.owner, self.env.lease_ttl)
+            .await
+        {
+            Ok(lease) => lease,
+            Err(AcquireError::Held { .. } | AcquireError::NoSuchRun(_)) => return Ok(Vec::new()),
+            Err(AcquireError::Store(error)) => return Err(LoadError::from(error).into()),
+        };
+        match self.write_commands(run, &lease, commands).await {
+            Ok(events) => Ok(events),
+            Err(error) => {
+                self.env
+                    .store
+                    .release(&lease)
+                    .await
+                    .map_err(LoadError::from)?;
+                tracing::debug!(%run, %error, "nothing was noted");
+                Ok(Vec::new())
+            }
+        }
+    }
+}

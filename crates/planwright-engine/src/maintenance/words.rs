@@ -1,0 +1,73 @@
+//! The words that are kept beside the journals of plans, made right where an earlier release wrote
+//! others.
+
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review};
+use crate::port::{Append, AppendError, LeaseRule, StreamInfo, StreamStatus};
+use std::sync::atomic::Ordering;
+
+/// Words that are written in one commit.
+const AT_ONCE: usize = 200;
+
+impl Engine {
+    /// Plans whose run had begun used to be kept as `proposed`, like those that wait for a person,
+    /// and would be read by whoever looks for these. They are looked through once: whoever writes
+    /// to a plan keeps its word right.
+    pub(super) async fn correct_words(&self) -> Result<(), LoadError> {
+        if self.active.words_corrected.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (mut appends, mut done) = (Vec::new(), true);
+        for info in self.env.store.plans_in(&["proposed"], None).await? {
+            match self.corrected(info).await {
+                Ok(append) => appends.extend(append),
+                Err(error) => tracing::warn!(%error, "where a plan stands could not be looked up"),
+            }
+            if appends.len() >= AT_ONCE {
+                done &= self.write_words(std::mem::take(&mut appends)).await?;
+            }
+        }
+        done &= self.write_words(appends).await?;
+        self.active.words_corrected.store(done, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The append that makes a plan's word right; none if it is.
+    async fn corrected(&self, info: StreamInfo) -> Result<Option<Append>, LoadError> {
+        let StreamInfo { stream, status, .. } = info;
+        if self.env.store.runs(&status.plan).await?.is_empty() {
+            return Ok(None);
+        }
+        let (review, head) = load_review(&*self.env.store, &status.plan).await?;
+        if review.word() == status.status {
+            return Ok(None);
+        }
+        let status = StreamStatus {
+            status: review.word().to_owned(),
+            ..status
+        };
+        let (expected, records, answers) = (head, Vec::new(), Vec::new());
+        let lease = LeaseRule::None;
+        Ok(Some(Append {
+            stream,
+            expected,
+            records,
+            lease,
+            status: Some(status),
+            answers,
+        }))
+    }
+
+    /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left
+    /// for the next time.
+    async fn write_words(&self, appends: Vec<Append>) -> Result<bool, LoadError> {
+        match self.env.store.append(appends).await {
+            Ok(()) => Ok(true),
+            Err(AppendError::Store(error)) => Err(error.into()),
+            Err(error) => {
+                tracing::debug!(%error, "the words of some plans are corrected later");
+                Ok(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Keeping secrets out of everything that is stored or shown.
+
+pub(crate) mod known_secrets;
+pub(crate) mod masked_text;
+pub(crate) mod masking;

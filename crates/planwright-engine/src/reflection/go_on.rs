@@ -1,0 +1,302 @@
+//! Going on after an adjustment: what has to be agreed to, who may, and the run that takes over
+//! what was done.
+
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review, load_run, plan_of_run};
+use crate::review::plans::{Candidate, ReviewError};
+use crate::run::handle::RunHandle;
+use crate::run::options::{GivenApproval, RunOptions};
+use crate::run::start::StartRunError;
+use planwright_core::id::{RunId, StepId};
+use planwright_core::plan::{Action, PlanDiff};
+use planwright_core::policy::{Adjusting, LateChoice, Verdict};
+use planwright_core::principal::Assurance;
+use planwright_core::review::{BuildsOn, Review, already_agreed};
+use planwright_core::run::{
+    Fork, Reflection, Run, RunEvent, RunState, Shown, StepState, continued,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a run begins with besides its plan.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) fork: Fork,
+    /// What is taken over from the run it comes from.
+    pub(crate) taken_over: Vec<RunEvent>,
+    /// The bounds of the work that goes on.
+    pub(crate) reflection: Option<Reflection>,
+    /// Steps that people agreed to before, and what they said about their arguments.
+    pub(crate) agreed: BTreeSet<String>,
+    pub(crate) late: BTreeMap<String, Vec<LateChoice>>,
+}
+
+/// How the work of an adjusted run would go on.
+#[derive(Debug)]
+pub struct Continuation {
+    pub review: Review,
+    pub candidate: Candidate,
+    /// What was agreed to for the run that was adjusted.
+    pub since: BuildsOn,
+    pub diff: PlanDiff,
+    /// The steps that are just as they were agreed to. None if a tool or the policy changed since,
+    /// or if whoever agreed has lost their access.
+    pub agreed: Vec<StepId>,
+    /// The steps that were tried before and run again as they are.
+    pub again: Vec<StepId>,
+    /// Those of the agreed steps that wait for nothing that changed or is tried again.
+    untouched: Vec<StepId>,
+    /// Policy alone may agree to the change.
+    pub by_policy: bool,
+}
+
+impl Engine {
+    /// How the work of this run goes on, if it was adjusted and nothing went on from it yet.
+    pub async fn continuation(
+        &self,
+        source: &RunId,
+    ) -> Result<Option<Continuation>, StartRunError> {
+        let plan = plan_of_run(&*self.env.store, source).await?;
+        let (review, _) = load_review(&*self.env.store, &plan).await?;
+        let (run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        self.continuation_of(&run, review).await
+    }
+
+    async fn continuation_of(
+        &self,
+        run: &Run,
+        review: Review,
+    ) -> Result<Option<Continuation>, StartRunError> {
+        let is_latest = review
+            .runs()
+            .last()
+            .is_some_and(|opened| opened.run == *run.id());
+        if !matches!(run.state(), RunState::Adjusted { .. }) || !is_latest {
+            return Ok(None);
+        }
+        let candidate = self.runnable(&review, &run.start().variables).await?;
+        let since = BuildsOn {
+            version: run.start().version,
+            digest: run.start().digest,
+        };
+        let before = review
+            .version(since.version)
+            .unwrap_or_else(|| review.current());
+        let diff = PlanDiff::between(&before.document, &review.current().document);
+        let is_other = |step: &StepId| {
+            diff.steps
+                .iter()
+                .any(|change| change.executable && change.id == *step)
+        };
+        let again: Vec<StepId> = again(run, &candidate)
+            .into_iter()
+            .filter(|step| !is_other(step))
+            .collect();
+        let unchanged = match self.rests_on_lost_approval(run, &review).await? {
+            true => Vec::new(),
+            false => self.unchanged_since(run, &candidate).await?,
+        };
+        let agreed: Vec<StepId> = unchanged
+            .into_iter()
+            .filter(|step| !again.contains(step))
+            .collect();
+        let untouched = untouched(&candidate, &agreed);
+        let by_policy = self.may_policy_agree(&candidate, &untouched);
+        Ok(Some(Continuation {
+            review,
+            candidate,
+            since,
+            diff,
+            agreed,
+            again,
+            untouched,
+            by_policy,
+        }))
+    }
+
+    /// The steps that are as they were when the run was agreed to. None if a tool or the policy
+    /// changed since.
+    async fn unchanged_since(
+        &self,
+        run: &Run,
+        candidate: &Candidate,
+    ) -> Result<Vec<StepId>, StartRunError> {
+        let document = (**run.plan().document()).clone();
+        Ok(match self.tolerant_candidate(document).await {
+            Ok(earlier) if earlier.digest == run.start().digest => already_agreed(
+                (&earlier.plan, &self.judge(&earlier.plan)),
+                (&candidate.plan, &self.judge(&candidate.plan)),
+            ),
+            Ok(_) | Err(ReviewError::Invalid(_)) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        })
+    }
+
+    /// Whether everything that nobody agreed to yet only reads, and policy allows it. A step that
+    /// waits for something that changed counts as one of those: whoever agreed to it agreed to what
+    /// was to come before it.
+    fn may_policy_agree(&self, candidate: &Candidate, agreed: &[StepId]) -> bool {
+        if self.env.policy.adjust != Adjusting::Auto {
+            return false;
+        }
+        let (plan, catalog) = (&candidate.plan, self.catalog());
+        let judged = self.judge(plan);
+        plan.indices()
+            .filter(|&ix| !agreed.contains(plan.step_id(ix)))
+            .all(|ix| {
+                let step = plan.step(ix);
+                let reads = match step.action() {
+                    Some(Action::Tool { name, .. }) => {
+                        catalog.resolve(name).is_ok_and(|tool| tool.is_read_only())
+                    }
+                    Some(
+                        Action::Think(_) | Action::Agent(_) | Action::Input(_) | Action::Plan(_),
+                    )
+                    | None => false,
+                };
+                let judged = &judged.steps[ix.index()];
+                let allowed = judged.judgement.verdict == Verdict::Allow && step.undo.is_none();
+                // Leaving a step out can make a success of a failure, so that is for people.
+                let is_plain = !step.skip && !step.is_given_secrets();
+                reads && allowed && is_plain && judged.judgement.undecided.is_empty()
+            })
+    }
+
+    /// The approval that policy gives to the change, if it may.
+    pub fn approval_by_policy(&self, continuation: &Continuation) -> Option<GivenApproval> {
+        continuation.by_policy.then(|| {
+            let shown = Shown::Digest(continuation.candidate.digest);
+            GivenApproval::new(shown, self.env.policy.principal(), Assurance::Policy)
+        })
+    }
+
+    /// Begins the run in which the work of an adjusted run goes on. It takes over what was done,
+    /// and its budgets are what was left. Needs an approval like any run: one that is there, one
+    /// that comes with the order, or policy's where that is enough.
+    pub async fn go_on(
+        &self,
+        source: &RunId,
+        mut options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let plan = plan_of_run(&*self.env.store, source).await?;
+        let (review, head) = load_review(&*self.env.store, &plan).await?;
+        let (run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        let status = run.status();
+        let nothing = || StartRunError::Ended {
+            run: source.clone(),
+            status,
+        };
+        let reflection = run.continuation().ok_or_else(nothing)?;
+        let continuation = self
+            .continuation_of(&run, review.clone())
+            .await?
+            .ok_or_else(nothing)?;
+        options.variables = run.start().variables.clone();
+        options.max_concurrency = Some(run.start().max_concurrency);
+        options.guards = run.start().guards;
+        options.trace = options.trace.or_else(|| run.start().trace);
+        let now = self.env.clock.now();
+        let is_approved = review
+            .usable_approvals(&continuation.candidate.digest, now)
+            .is_some();
+        if options.approval.is_none() && !is_approved {
+            options.approval = self.approval_by_policy(&continuation);
+        }
+        let candidate = continuation.candidate;
+        let taken_over = continued(&run, &candidate.plan);
+        let again = continuation
+            .again
+            .iter()
+            .cloned()
+            .chain(changed(&continuation.diff));
+        let (agreed, late) = agreed_before(&run, &continuation.untouched);
+        let origin = Origin {
+            fork: Fork {
+                run: source.clone(),
+                from: again.collect::<BTreeSet<_>>().into_iter().collect(),
+            },
+            taken_over,
+            reflection: Some(reflection),
+            agreed,
+            late,
+        };
+        self.open(review, head, candidate, options, Some(origin))
+            .await
+    }
+
+    /// The latest run of a plan, if the plan was adjusted after it and nothing went on from it yet.
+    pub async fn adjusted_run(&self, review: &Review) -> Result<Option<RunId>, LoadError> {
+        let Some(opened) = review.runs().last() else {
+            return Ok(None);
+        };
+        let stream = planwright_core::journal::StreamName::Run(opened.run.clone());
+        let info = self.env.store.info(&stream).await?;
+        Ok(info
+            .filter(|info| info.status.status == "adjusted")
+            .map(|_| opened.run.clone()))
+    }
+}
+
+/// Steps that did not succeed and are in the plan as they were: they are tried again.
+fn again(run: &Run, candidate: &Candidate) -> Vec<StepId> {
+    let plan = &candidate.plan;
+    let tried = |id: &StepId| {
+        let ix = run.plan().find(id.as_str())?;
+        let failed = matches!(
+            run.step(ix),
+            StepState::Failed { .. } | StepState::Denied { .. }
+        );
+        let called = run.step(ix).tally().attempts > 0 && run.step(ix).value().is_none();
+        (failed || called).then_some(())
+    };
+    plan.indices()
+        .filter(|&ix| !plan.step(ix).skip)
+        .map(|ix| plan.step_id(ix).clone())
+        .filter(|id| tried(id).is_some())
+        .collect()
+}
+
+/// The agreed steps that depend, directly or through others, only on agreed steps.
+fn untouched(candidate: &Candidate, agreed: &[StepId]) -> Vec<StepId> {
+    let (plan, agreed) = (&candidate.plan, agreed.iter().collect::<BTreeSet<_>>());
+    let (mut touched, mut left) = (BTreeSet::new(), Vec::new());
+    for &ix in plan.graph().order() {
+        let below = plan
+            .graph()
+            .dependencies(ix)
+            .iter()
+            .any(|dependency| touched.contains(dependency));
+        if below || !agreed.contains(plan.step_id(ix)) {
+            touched.insert(ix);
+        } else {
+            left.push(plan.step_id(ix).clone());
+        }
+    }
+    left
+}
+
+/// Steps that are new or other than they were.
+fn changed(diff: &PlanDiff) -> impl Iterator<Item = StepId> + '_ {
+    diff.steps.iter().map(|change| change.id.clone())
+}
+
+/// What people agreed to for the earlier run and still holds.
+fn agreed_before(
+    run: &Run,
+    unchanged: &[StepId],
+) -> (BTreeSet<String>, BTreeMap<String, Vec<LateChoice>>) {
+    let Some(consent) = run.start().consent.as_deref() else {
+        return Default::default();
+    };
+    let steps = unchanged.iter().map(ToString::to_string);
+    let agreed: BTreeSet<String> = steps
+        .filter(|step| consent.is_a_persons_for(step))
+        .collect();
+    let late = consent
+        .late
+        .iter()
+        .filter(|(step, _)| agreed.contains(*step));
+    let late = late
+        .map(|(step, choices)| (step.clone(), choices.clone()))
+        .collect();
+    (agreed, late)
+}

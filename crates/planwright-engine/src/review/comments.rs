@@ -1,0 +1,158 @@
+//! Comments on plans, requests for changes, and putting plans away.
+
+use crate::engine::Engine;
+use crate::journal::load::load_review;
+use crate::review::plans::ReviewError;
+use planwright_core::id::{CommentId, PlanId};
+use planwright_core::journal::StreamName;
+use planwright_core::policy::Action;
+use planwright_core::principal::Principal;
+use planwright_core::review::{Command, CommentCommand, Refusal, Review};
+use planwright_core::run::Shown;
+use serde_json::Map;
+
+/// What somebody wants to say about a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewComment {
+    /// The step it is about; the plan as a whole when absent.
+    pub on: Option<String>,
+    /// The comment it answers.
+    pub reply_to: Option<String>,
+    pub text: String,
+}
+
+impl Engine {
+    /// Says something about a plan. Returns the comment's id.
+    pub async fn comment(
+        &self,
+        plan: &PlanId,
+        new: NewComment,
+        by: &Principal,
+    ) -> Result<(CommentId, Review), ReviewError> {
+        let comment = CommentId::mint(self.env.ids.entropy());
+        let NewComment { on, reply_to, text } = new;
+        let text = self.env.redaction.redactor().text(&text).into_owned();
+        let command = CommentCommand::Add {
+            comment: comment.clone(),
+            on,
+            reply_to,
+            by: by.clone(),
+            text,
+        };
+        let review = self.comment_command(plan, command, by).await?;
+        Ok((comment, review))
+    }
+
+    /// Says that nothing is left to discuss in the thread of this comment.
+    pub async fn resolve_comment(
+        &self,
+        plan: &PlanId,
+        comment: &str,
+        by: &Principal,
+    ) -> Result<Review, ReviewError> {
+        let command = CommentCommand::Resolve {
+            comment: comment.to_owned(),
+            by: by.clone(),
+        };
+        self.comment_command(plan, command, by).await
+    }
+
+    /// Says that something is left to discuss after all.
+    pub async fn reopen_comment(
+        &self,
+        plan: &PlanId,
+        comment: &str,
+        by: &Principal,
+    ) -> Result<Review, ReviewError> {
+        let command = CommentCommand::Reopen {
+            comment: comment.to_owned(),
+            by: by.clone(),
+        };
+        self.comment_command(plan, command, by).await
+    }
+
+    async fn comment_command(
+        &self,
+        plan: &PlanId,
+        command: CommentCommand,
+        by: &Principal,
+    ) -> Result<Review, ReviewError> {
+        self.permit(by, Action::Comment)?;
+        let (review, head) = load_review(&*self.env.store, plan).await?;
+        self.review(review, head, &Command::Comment(command)).await
+    }
+
+    /// Asks the author to change something. It voids what was approved, and is no rejection: it
+    /// counts for no round.
+    pub async fn request_changes(
+        &self,
+        plan: &PlanId,
+        shown: Shown,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Review, ReviewError> {
+        if !self.env.policy.roles.may(by, Action::Approve) {
+            return Err(
+                Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
+            );
+        }
+        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let digest = self.candidate(&review, &Map::new()).await?.digest;
+        let (by, reason) = (
+            by.clone(),
+            self.env.redaction.redactor().text(reason).into_owned(),
+        );
+        self.review(
+            review,
+            head,
+            &Command::RequestChanges {
+                shown,
+                digest,
+                by,
+                reason,
+            },
+        )
+        .await
+    }
+
+    /// Puts a plan away that is over. It is kept, and left out of lists.
+    pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
+        self.permit(by, Action::Delete)?;
+        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let latest_run = self.latest_status(&review).await?;
+        self.review(
+            review,
+            head,
+            &Command::Archive {
+                by: by.clone(),
+                latest_run,
+            },
+        )
+        .await
+    }
+
+    /// Takes a plan out of the archive.
+    pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
+        self.permit(by, Action::Delete)?;
+        let (review, head) = load_review(&*self.env.store, plan).await?;
+        self.review(review, head, &Command::Unarchive { by: by.clone() })
+            .await
+    }
+
+    /// The status of a plan's latest run.
+    pub(crate) async fn latest_status(
+        &self,
+        review: &Review,
+    ) -> Result<Option<String>, ReviewError> {
+        let Some(opened) = review.runs().last() else {
+            return Ok(None);
+        };
+        let info = self
+            .env
+            .store
+            .info(&StreamName::Run(opened.run.clone()))
+            .await;
+        let info = info.map_err(crate::journal::load::LoadError::from)?;
+        Ok(info.map(|info| info.status.status))
+    }
+}

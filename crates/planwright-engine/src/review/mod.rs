@@ -1,0 +1,10 @@
+//! The life of a plan: proposing, editing, discussing, approving, and finding what waits for people.
+
+pub(crate) mod comments;
+pub(crate) mod edits;
+pub(crate) mod inbox;
+pub(crate) mod pins;
+pub(crate) mod plans;
+pub(crate) mod policy_approval;
+pub(crate) mod revocation;
+pub(crate) mod stored_context;

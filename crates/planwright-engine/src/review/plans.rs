@@ -1,0 +1,471 @@
+//! Proposing, approving, rejecting and deleting plans, and looking at them.
+
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review, load_run};
+use crate::port::{Append, AppendError, ArtifactError, LeaseRule, StreamStatus};
+use crate::run::options::GivenApproval;
+use planwright_core::digest::Digest;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Cause, Head, StreamName, encode};
+use planwright_core::plan::{
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
+    validate_with,
+};
+use planwright_core::planning::Planning;
+use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
+use planwright_core::review::{
+    Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState,
+};
+use planwright_core::run::{Run, Shown};
+use planwright_core::time::Timestamp;
+use planwright_core::trace::TraceId;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the plan is not valid")]
+    Invalid(Vec<Finding>),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("the edited plan has the id `{found}`, the plan is `{plan}`")]
+    OtherPlan { plan: PlanId, found: PlanId },
+    #[error("Required tools not available: {}", .0.join(", "))]
+    MissingTools(Vec<String>),
+    #[error(transparent)]
+    Denied(#[from] MatchedRule),
+    #[error("{0}")]
+    BadChoice(String),
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// A plan as it would run now: its variables applied, its digest taken over today's tools.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub plan: Arc<Plan>,
+    pub digest: Digest,
+    /// Warnings, and errors that the caller has decided to tolerate.
+    pub findings: Vec<Finding>,
+}
+
+impl Engine {
+    /// Stores a document as a new plan or as the next version of a known one. The same content
+    /// again changes nothing. Findings that more knowledge can mend (a tool that is not there yet)
+    /// do not stand in the way of proposing. A document without an id gets one from its content, so
+    /// that the same file is the same plan.
+    pub async fn propose(
+        &self,
+        document: Document,
+        by: &Principal,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.take_in(document, by, false, None).await
+    }
+
+    /// Stores a document that came with an order, as a proposal or as a draft.
+    pub async fn take_in(
+        &self,
+        document: Document,
+        by: &Principal,
+        draft: bool,
+        trace: Option<TraceId>,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.take_in_planned(document, by, draft, trace, None).await
+    }
+
+    /// As [`Engine::take_in`], with how the document came about.
+    pub(crate) async fn take_in_planned(
+        &self,
+        mut document: Document,
+        by: &Principal,
+        draft: bool,
+        trace: Option<TraceId>,
+        planning: Option<Box<Planning>>,
+    ) -> Result<(Review, Vec<Finding>), ReviewError> {
+        self.permit(by, Action::Propose)?;
+        self.settle_context(&mut document).await?;
+        let Candidate {
+            plan,
+            digest,
+            findings,
+        } = self.tolerant_candidate(document).await?;
+        let (document, by, now) = (
+            Arc::clone(plan.document()),
+            by.clone(),
+            self.env.clock.now(),
+        );
+        let (id, review, head, events) = match load_review(&*self.env.store, plan.id()).await {
+            Ok((review, head)) => {
+                let command = match draft {
+                    true => Command::Draft {
+                        document,
+                        digest,
+                        by,
+                    },
+                    false => Command::Propose {
+                        document,
+                        digest,
+                        by,
+                    },
+                };
+                let events = review.decide(&command, now)?;
+                (review.id().clone(), Some(review), head, events)
+            }
+            Err(LoadError::NoSuchPlan(id)) => {
+                let first = match draft {
+                    true => Review::draft_first(document, digest, by),
+                    false => Review::propose_first(document, digest, by),
+                };
+                (id, None, Head::EMPTY, vec![first])
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let events = events
+            .into_iter()
+            .map(|event| event.traced(trace).planned(planning.clone()))
+            .collect();
+        let review = self.append_review(&id, review, head, (now, events)).await?;
+        Ok((review, findings))
+    }
+
+    /// Agrees to what was shown. Tools the plan needs must be there: nobody approves what cannot
+    /// run.
+    pub async fn approve(
+        &self,
+        id: &PlanId,
+        variables: &Map<String, Value>,
+        shown: Shown,
+        by: &Principal,
+        assurance: Assurance,
+    ) -> Result<Review, ReviewError> {
+        let given = GivenApproval {
+            shown,
+            by: by.clone(),
+            assurance,
+            late: BTreeMap::new(),
+        };
+        self.approve_on_terms(id, variables, &given).await
+    }
+
+    /// Agrees to what was shown, and says what holds for arguments that are only known later.
+    pub async fn approve_on_terms(
+        &self,
+        id: &PlanId,
+        variables: &Map<String, Value>,
+        given: &GivenApproval,
+    ) -> Result<Review, ReviewError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = self.without_lost_approvals(review, head).await?;
+        let candidate = self.candidate(&review, variables).await?;
+        let missing = candidate.plan.missing_tools(&self.catalog());
+        if !missing.is_empty() {
+            return Err(ReviewError::MissingTools(missing));
+        }
+        let command = self.approval(&candidate, given).await?;
+        self.review(review, head, &command).await
+    }
+
+    /// The command that records an approval: what the policy says of the plan, its tools pinned.
+    pub(crate) async fn approval(
+        &self,
+        candidate: &Candidate,
+        given: &GivenApproval,
+    ) -> Result<Command, ReviewError> {
+        self.approval_of_change(candidate, given, None).await
+    }
+
+    /// The same, where people agreed to some steps before: policy may agree to the rest.
+    pub(crate) async fn approval_of_change(
+        &self,
+        candidate: &Candidate,
+        given: &GivenApproval,
+        agreed: Option<&BTreeSet<String>>,
+    ) -> Result<Command, ReviewError> {
+        let is_new =
+            |step: &&JudgedStep| agreed.is_none_or(|agreed| !agreed.contains(step.step.as_str()));
+        let judged = self.judge(&candidate.plan);
+        if let Some(denied) = judged.denied() {
+            return Err(denied.into());
+        }
+        judged
+            .check_choices(&candidate.plan, &given.late)
+            .map_err(ReviewError::BadChoice)?;
+        let policy = &self.env.policy;
+        let offer = Offer {
+            policy: Arc::clone(policy),
+            asks_about: judged
+                .asked()
+                .find(is_new)
+                .map(|step| step.step.to_string()),
+            pins: self.pins(&candidate.plan).await?,
+            late: judged.late_choices(&given.late, &policy.late_bound),
+            // Policy agrees to the change alone; a run of everything is another matter.
+            only_to_go_on: agreed.is_some() && given.by.kind == PrincipalKind::Policy,
+        };
+        let GivenApproval {
+            shown,
+            by,
+            assurance,
+            late: _,
+        } = given.clone();
+        Ok(Command::Approve {
+            shown,
+            digest: candidate.digest,
+            by,
+            assurance,
+            offer: Box::new(offer),
+        })
+    }
+
+    /// What the policy says about every step of a plan, on what is known before it runs.
+    pub fn judge(&self, plan: &Plan) -> JudgedPlan {
+        self.env.policy.judge_plan(plan, &self.catalog())
+    }
+
+    /// Refuses what the policy does not let this principal do.
+    pub(crate) fn permit(&self, by: &Principal, action: Action) -> Result<(), Refusal> {
+        if self.env.policy.roles.may(by, action) {
+            return Ok(());
+        }
+        Err(planwright_core::run::Refusal::MayNot {
+            by: by.clone(),
+            action,
+        }
+        .into())
+    }
+
+    pub async fn reject(
+        &self,
+        id: &PlanId,
+        shown: Shown,
+        by: &Principal,
+        reason: &str,
+    ) -> Result<Review, ReviewError> {
+        if !self.env.policy.roles.may(by, Action::Approve) {
+            return Err(
+                Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
+            );
+        }
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let candidate = self.candidate(&review, &Map::new()).await?;
+        let command = Command::Reject {
+            shown,
+            digest: candidate.digest,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        };
+        self.review(review, head, &command).await
+    }
+
+    pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
+        self.permit(by, Action::Delete)?;
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let executing = self.status(&review).await?.is_executing();
+        self.review(
+            review,
+            head,
+            &Command::Delete {
+                by: by.clone(),
+                executing,
+            },
+        )
+        .await
+    }
+
+    /// The current version as it would run now. Structural errors are refused; the rest is for the
+    /// caller to judge.
+    pub async fn candidate(
+        &self,
+        review: &Review,
+        variables: &Map<String, Value>,
+    ) -> Result<Candidate, ReviewError> {
+        self.tolerant_candidate(review.current().document.with_variables(variables))
+            .await
+    }
+
+    /// Compiles and checks a document against today's tools and the plans it runs as they are
+    /// today.
+    pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
+        let plans = self.known_plans(&document).await?;
+        let catalog = self.catalog();
+        let Validated { plan, findings } =
+            validate_with(document, &catalog, &plans, &self.env.bounds);
+        match plan {
+            Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
+                let digest = plan.digest(&catalog, &self.env.policy_version);
+                let mut findings = findings;
+                findings.extend(self.unmanned_findings(&plan));
+                Ok(Candidate {
+                    plan: Arc::new(plan),
+                    digest,
+                    findings,
+                })
+            }
+            Some(_) | None => Err(ReviewError::Invalid(findings)),
+        }
+    }
+
+    /// The stored plans that a document runs, directly or through others. Those that are not there,
+    /// or that somebody rejected, are left out.
+    pub async fn known_plans(&self, document: &Document) -> Result<KnownPlans, ReviewError> {
+        let mut known = KnownPlans::default();
+        let mut left: BTreeSet<PlanId> = document.subplan_ids().into_iter().cloned().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(id) = left.pop_first() {
+            if !seen.insert(id.clone()) {
+                continue;
+            }
+            if seen.len() > KnownPlans::MAX_PLANS {
+                let limit = KnownPlans::MAX_PLANS;
+                let message = format!(
+                    "the plan runs more than {limit} other plans, directly or through others"
+                );
+                return Err(ReviewError::Invalid(vec![Finding::new(
+                    Code::PlanCycle,
+                    "/steps",
+                    message,
+                )]));
+            }
+            let review = match load_review(&*self.env.store, &id).await {
+                Ok((review, _)) => review,
+                Err(LoadError::NoSuchPlan(_)) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            match review.state() {
+                _ if review.is_archived() => continue,
+                // Nobody touched an expired one; that says nothing against it.
+                ReviewState::Proposed | ReviewState::Approved | ReviewState::Expired => {}
+                ReviewState::Draft
+                | ReviewState::Rejected
+                | ReviewState::NeedsReview
+                | ReviewState::ChangesRequested
+                | ReviewState::Deleted => continue,
+            }
+            let (version, document) = (
+                review.current().number,
+                Arc::clone(&review.current().document),
+            );
+            left.extend(document.subplan_ids().into_iter().cloned());
+            known.insert(id, KnownPlan { version, document });
+        }
+        Ok(known)
+    }
+
+    /// The sub-plans of a document, compiled, as they are today.
+    pub(crate) async fn subplans(&self, document: &Document) -> Result<Subplans, ReviewError> {
+        if document.subplan_ids().is_empty() {
+            return Ok(Subplans::default());
+        }
+        let plans = self.known_plans(document).await?;
+        let validated = validate_with(document.clone(), &self.catalog(), &plans, &self.env.bounds);
+        Ok(validated
+            .plan
+            .map(|plan| plan.subplans().clone())
+            .unwrap_or_default())
+    }
+
+    /// Where a plan stands, over its review and its latest run.
+    pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
+        let Some(opened) = review.runs().last() else {
+            return Ok(review.status(None));
+        };
+        let info = self
+            .env
+            .store
+            .info(&StreamName::Run(opened.run.clone()))
+            .await?;
+        Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
+    }
+
+    pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
+        load_review(&*self.env.store, id).await
+    }
+
+    pub async fn load_run(&self, id: &RunId, review: &Review) -> Result<(Run, Head), LoadError> {
+        load_run(&*self.env.store, id, review, &self.env.bounds).await
+    }
+
+    pub(crate) async fn review(
+        &self,
+        review: Review,
+        head: Head,
+        command: &Command,
+    ) -> Result<Review, ReviewError> {
+        let now = self.env.clock.now();
+        let events = review.decide(command, now)?;
+        let id = review.id().clone();
+        self.append_review(&id, Some(review), head, (now, events))
+            .await
+    }
+
+    pub(crate) async fn append_review(
+        &self,
+        id: &PlanId,
+        review: Option<Review>,
+        head: Head,
+        events: (Timestamp, Vec<ReviewEvent>),
+    ) -> Result<Review, ReviewError> {
+        let (append, review) = self.review_append(id, review, head, events)?;
+        if !append.records.is_empty() {
+            self.env.store.append(vec![append]).await?;
+        }
+        Ok(review)
+    }
+
+    /// The append that makes `events` durable, and the review after it. They are dated when they
+    /// were decided: an approval that was valid then must not have expired by the time it is
+    /// written down.
+    pub(crate) fn review_append(
+        &self,
+        id: &PlanId,
+        review: Option<Review>,
+        head: Head,
+        (at, events): (Timestamp, Vec<ReviewEvent>),
+    ) -> Result<(Append, Review), ReviewError> {
+        let stream = StreamName::Plan(id.clone());
+        let corrupt = |error: planwright_core::run::Corrupt| LoadError::Damaged {
+            stream: StreamName::Plan(id.clone()),
+            reason: error.to_string(),
+        };
+        let (mut review, mut last, mut records) = (review, head, Vec::new());
+        for event in events {
+            let record = encode(last, &stream, at, 0, Cause::Command, &event);
+            last = record.head();
+            let entry = planwright_core::journal::Entry {
+                seq: record.seq,
+                at,
+                epoch: 0,
+                cause: Cause::Command,
+                event,
+            };
+            match &mut review {
+                Some(review) => review.apply(&entry).map_err(corrupt)?,
+                None => review = Some(Review::open(id.clone(), &entry).map_err(corrupt)?),
+            }
+            records.push(record);
+        }
+        let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
+        let status = StreamStatus {
+            plan: id.clone(),
+            status: review.word().to_owned(),
+            label: review.current().document.title.clone().unwrap_or_default(),
+        };
+        let append = Append {
+            stream,
+            expected: head,
+            records,
+            lease: LeaseRule::None,
+            status: Some(status),
+            answers: Vec::new(),
+        };
+        Ok((append, review))
+    }
+}

@@ -1,0 +1,36 @@
+//! The consent that policy gives by itself.
+
+use crate::engine::Engine;
+use crate::review::plans::Candidate;
+use crate::run::options::GivenApproval;
+use planwright_core::principal::Assurance;
+use planwright_core::review::{Review, ReviewState};
+use planwright_core::run::Shown;
+
+impl Engine {
+    /// Policy's yes to a plan in which nothing has to be asked about; none is needed if somebody's
+    /// is there to be used. A plan that was rejected too often is a person's to decide, whatever
+    /// the policy says.
+    pub fn consent_of_policy(
+        &self,
+        review: &Review,
+        candidate: &Candidate,
+    ) -> Option<GivenApproval> {
+        let approved = review
+            .usable_approvals(&candidate.digest, self.env.clock.now())
+            .is_some();
+        let decidable = matches!(
+            review.state(),
+            ReviewState::Proposed | ReviewState::Approved
+        );
+        if approved || !decidable || !self.judge(&candidate.plan).is_allowed() {
+            return None;
+        }
+        let by = self.env.policy.principal();
+        Some(GivenApproval::new(
+            Shown::Digest(candidate.digest),
+            by,
+            Assurance::Policy,
+        ))
+    }
+}

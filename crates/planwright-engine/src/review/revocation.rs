@@ -1,0 +1,351 @@
+//! Approvals that count no more: taken back by whoever gave them, or lost with the access of
+//! whoever gave them.
+//!
+//! Whether access was taken away is the core's to say, from the tokens that are kept. It is asked
+//! when a token is revoked, for all plans, and again when a plan is approved or a run would begin:
+//! nothing hangs on the first look.
+
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review};
+use crate::port::{AppendError, StoreError, Token};
+use crate::review::plans::ReviewError;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Head, StreamName, decode};
+use planwright_core::policy::Action;
+use planwright_core::principal::{Assurance, Principal, PrincipalKind};
+use planwright_core::review::{
+    Access, Approval, Command, Refusal, Review, ReviewEvent, ReviewState, Revocation, access_holds,
+};
+use planwright_core::run::{Run, RunEvent};
+use planwright_core::time::Timestamp;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How often a plan that others write to at the same moment is looked at again.
+const MAX_TRIES: usize = 10;
+
+/// The reason that is kept where a look at the tokens was enough.
+const NO_ACCESS: &str = "their access was revoked";
+
+/// A look at all plans for approvals that were lost.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// Whose; everybody's when absent.
+    pub of: Option<Principal>,
+    pub by: Principal,
+    pub reason: String,
+}
+
+/// What a sweep came to.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// The plans whose approvals were revoked, as they are now.
+    pub plans: Vec<Review>,
+    /// Runs that go on and were agreed to by somebody who has lost their access.
+    pub running: Vec<(PlanId, RunId)>,
+    /// Plans that could not be looked at or written to, and why.
+    pub failed: Vec<(PlanId, String)>,
+}
+
+impl Sweep {
+    /// After a token was revoked.
+    pub fn of(of: Principal, by: Principal) -> Self {
+        Self {
+            of: Some(of),
+            by,
+            reason: NO_ACCESS.to_owned(),
+        }
+    }
+
+    /// After a store was restored from a backup, which revokes all tokens.
+    pub fn after_restore() -> Self {
+        let reason = "the store was restored from a backup, and all tokens were revoked".to_owned();
+        Self {
+            of: None,
+            by: rule("restore"),
+            reason,
+        }
+    }
+}
+
+/// A rule that takes consent away by itself.
+fn rule(name: &str) -> Principal {
+    Principal {
+        kind: PrincipalKind::Policy,
+        name: name.to_owned(),
+    }
+}
+
+/// Whether the token this was given with was taken away from its giver.
+fn is_lost(approval: &Approval, tokens: &[Token]) -> bool {
+    let lets_approve =
+        |token: &&Token| token.principal == approval.by && token.role.includes(Action::Approve);
+    let access = |token: &Token| Access {
+        created_at: token.created_at,
+        expires_at: token.expires_at,
+        revoked_at: token.revoked_at,
+    };
+    let tokens: Vec<Access> = tokens.iter().filter(lets_approve).map(access).collect();
+    approval.assurance == Assurance::Token && !access_holds(&tokens, approval.at)
+}
+
+impl Engine {
+    /// Voids what somebody agreed to and nobody used: their own wish, or that of somebody who
+    /// administers.
+    pub async fn revoke_approval(
+        &self,
+        id: &PlanId,
+        of: &Principal,
+        by: &Principal,
+        reason: Option<String>,
+    ) -> Result<Review, ReviewError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        let revocation = self.revocation(of, by, None, reason);
+        let now = self.env.clock.now();
+        let events = review.decide(&revocation, now)?;
+        if events.is_empty() {
+            return Err(Refusal::NothingToRevoke(of.clone()).into());
+        }
+        self.append_review(id, Some(review), head, (now, events))
+            .await
+    }
+
+    /// Revokes the approvals that were lost with a token, in every plan. A plan that cannot be
+    /// looked at does not keep the others from it; no run of it can begin before its tokens are
+    /// looked at.
+    pub async fn sweep_approvals(&self, sweep: &Sweep) -> Result<Swept, LoadError> {
+        let mut swept = Swept::default();
+        let Some(tokens) = self.all_tokens().await? else {
+            return Ok(swept);
+        };
+        for info in self.env.store.plans().await? {
+            if info.status.status == ReviewState::Deleted.as_str() {
+                continue;
+            }
+            let plan = info.status.plan;
+            if let Err(error) = self.sweep_plan(&plan, &tokens, sweep, &mut swept).await {
+                swept.failed.push((plan, error.to_string()));
+            }
+        }
+        Ok(swept)
+    }
+
+    async fn sweep_plan(
+        &self,
+        plan: &PlanId,
+        tokens: &[Token],
+        sweep: &Sweep,
+        swept: &mut Swept,
+    ) -> Result<(), ReviewError> {
+        let mut left = MAX_TRIES;
+        loop {
+            let (review, head) = load_review(&*self.env.store, plan).await?;
+            if let Some(run) = self.running_without(&review, tokens, sweep).await? {
+                let known = (plan.clone(), run);
+                if !swept.running.contains(&known) {
+                    swept.running.push(known);
+                }
+            }
+            let now = self.env.clock.now();
+            let events = self.revocations(&review, tokens, sweep, now)?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            left -= 1;
+            match self
+                .append_review(plan, Some(review), head, (now, events))
+                .await
+            {
+                Ok(review) => {
+                    swept.plans.push(review);
+                    return Ok(());
+                }
+                // Somebody wrote to the plan just now: perhaps a run has begun.
+                Err(ReviewError::Append(AppendError::Conflict { .. })) if left > 0 => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The review without approvals that were lost and not swept yet. They are revoked in the
+    /// journal first: what is decided next is decided from there.
+    pub(crate) async fn without_lost_approvals(
+        &self,
+        review: Review,
+        head: Head,
+    ) -> Result<(Review, Head), ReviewError> {
+        let now = self.env.clock.now();
+        if review
+            .revocable(Some(Assurance::Token), now)
+            .next()
+            .is_none()
+        {
+            return Ok((review, head));
+        }
+        let Some(tokens) = self.all_tokens().await.map_err(LoadError::from)? else {
+            return Ok((review, head));
+        };
+        let sweep = Sweep {
+            of: None,
+            by: rule("access"),
+            reason: NO_ACCESS.to_owned(),
+        };
+        let events = self.revocations(&review, &tokens, &sweep, now)?;
+        if events.is_empty() {
+            return Ok((review, head));
+        }
+        let id = review.id().clone();
+        let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
+        let head = append
+            .records
+            .last()
+            .map_or(head, planwright_core::journal::Record::head);
+        self.env.store.append(vec![append]).await?;
+        Ok((review, head))
+    }
+
+    /// What is to be written into this plan. Whoever lost one approval of it loses all they gave
+    /// with a token and nobody used, also one they gave since: rather asked once too often.
+    fn revocations(
+        &self,
+        review: &Review,
+        tokens: &[Token],
+        sweep: &Sweep,
+        now: Timestamp,
+    ) -> Result<Vec<ReviewEvent>, Refusal> {
+        let mut whose: Vec<&Principal> = Vec::new();
+        for approval in review.revocable(Some(Assurance::Token), now) {
+            let is_meant = sweep.of.as_ref().is_none_or(|of| approval.by == *of);
+            if is_meant && is_lost(approval, tokens) && !whose.contains(&&approval.by) {
+                whose.push(&approval.by);
+            }
+        }
+        let mut events = Vec::new();
+        for of in whose {
+            let reason = Some(sweep.reason.clone());
+            let command = self.revocation(of, &sweep.by, Some(Assurance::Token), reason);
+            events.extend(review.decide(&command, now)?);
+        }
+        Ok(events)
+    }
+
+    /// The plan's latest run, if it goes on and was agreed to by somebody who has lost their
+    /// access.
+    async fn running_without(
+        &self,
+        review: &Review,
+        tokens: &[Token],
+        sweep: &Sweep,
+    ) -> Result<Option<RunId>, LoadError> {
+        let Some(opened) = review.runs().last() else {
+            return Ok(None);
+        };
+        let is_theirs = |approval: &&Approval| {
+            let is_meant = sweep.of.as_ref().is_none_or(|of| approval.by == *of);
+            is_meant && approval.spent_by.contains(&opened.run) && is_lost(approval, tokens)
+        };
+        if !review
+            .approvals()
+            .iter()
+            .any(|approval| is_theirs(&approval))
+        {
+            return Ok(None);
+        }
+        let info = self
+            .env
+            .store
+            .info(&StreamName::Run(opened.run.clone()))
+            .await?;
+        let status = info.map(|info| info.status.status).unwrap_or_default();
+        let goes_on = matches!(
+            status.as_str(),
+            "executing" | "waiting" | "paused" | "stalled"
+        );
+        Ok(goes_on.then(|| opened.run.clone()))
+    }
+
+    /// Whether what was agreed to for this run, or for one whose work it goes on with, was agreed
+    /// to by somebody who has lost their access.
+    pub(crate) async fn rests_on_lost_approval(
+        &self,
+        run: &Run,
+        review: &Review,
+    ) -> Result<bool, LoadError> {
+        let with_token = |approval: &&Approval| approval.assurance == Assurance::Token;
+        let given: Vec<&Approval> = review.approvals().iter().filter(with_token).collect();
+        if given.is_empty() {
+            return Ok(false);
+        }
+        let Some(tokens) = self.all_tokens().await? else {
+            return Ok(false);
+        };
+        let lost = given
+            .into_iter()
+            .filter(|approval| is_lost(approval, &tokens));
+        let lost: BTreeSet<&RunId> = lost.flat_map(|approval| &approval.spent_by).collect();
+        let (mut id, mut before) = (
+            run.id().clone(),
+            run.start()
+                .forked_from
+                .as_ref()
+                .map(|fork| fork.run.clone()),
+        );
+        for _ in 0..=review.runs().len() {
+            if lost.contains(&id) {
+                return Ok(true);
+            }
+            let Some(earlier) = before else {
+                return Ok(false);
+            };
+            before = self.forked_from(&earlier).await?;
+            id = earlier;
+        }
+        // Runs that go on from each other in a circle are no consent.
+        Ok(true)
+    }
+
+    /// The run whose work this one goes on with.
+    async fn forked_from(&self, run: &RunId) -> Result<Option<RunId>, LoadError> {
+        let stream = StreamName::Run(run.clone());
+        let first = self.env.store.read(&stream, 0, 1).await?;
+        let Some(first) = first.first() else {
+            return Err(LoadError::NoSuchRun(run.clone()));
+        };
+        let entry = decode::<RunEvent>(first).map_err(|error| LoadError::Damaged {
+            stream: stream.clone(),
+            reason: error.to_string(),
+        })?;
+        Ok(match entry.event {
+            RunEvent::RunStarted {
+                forked_from: Some(fork),
+                ..
+            } => Some(fork.run),
+            _ => None,
+        })
+    }
+
+    fn revocation(
+        &self,
+        of: &Principal,
+        by: &Principal,
+        given: Option<Assurance>,
+        reason: Option<String>,
+    ) -> Command {
+        let (of, by, policy) = (of.clone(), by.clone(), Arc::clone(&self.env.policy));
+        Command::RevokeApprovals(Box::new(Revocation {
+            of,
+            by,
+            given,
+            reason,
+            policy,
+        }))
+    }
+
+    /// Every token there is; nothing where there is no service that could know any.
+    async fn all_tokens(&self) -> Result<Option<Vec<Token>>, StoreError> {
+        match &self.env.tokens {
+            Some(tokens) => tokens.list().await.map(Some),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The runs of sub-plans. A child run has a journal of its own and an id that follows from its
+//! place in the parent: whoever makes the step again finds the run it began and goes on with it,
+//! instead of beginning another.
+
+use crate::dispatch::{First, read_value, store_value};
+use crate::engine::Engine;
+use crate::port::{AcquireError, BoxFuture, Lease};
+use crate::run::handle::RunHandle;
+use crate::run::options::RunOptions;
+use crate::run::remote_command::RunCommand;
+use crate::run::start::StartRunError;
+use crate::run::undo::load_any_run;
+use planwright_core::id::RunId;
+use planwright_core::journal::{Head, StreamName};
+use planwright_core::plan::{Plan, Subplan};
+use planwright_core::policy::LateChoice;
+use planwright_core::principal::Principal;
+use planwright_core::review::Pin;
+use planwright_core::run::{
+    Answer, Consent, Parent, Run, RunEvent, RunState, StepError, StepState, StoredValue,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The one step of a run that makes a call an executor wanted.
+pub(crate) const WANTED_STEP: &str = "call";
+
+/// How long to wait before asking again for a child run that somebody else holds.
+const HELD_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a child run is started with.
+#[derive(Debug)]
+pub(crate) struct ChildOrder {
+    pub(crate) parent: Parent,
+    pub(crate) subplan: Subplan,
+    /// Checked against the inputs of the sub-plan.
+    pub(crate) variables: Map<String, Value>,
+    pub(crate) by: Principal,
+    pub(crate) guards: bool,
+    pub(crate) linger: bool,
+    /// What was agreed to for the parent; absent in runs from before it was written down.
+    pub(crate) consent: Option<Box<Consent>>,
+    /// The run is one call that an executor wanted, and no run of another plan.
+    pub(crate) wanted: Option<WantedTerms>,
+}
+
+/// What holds for a call that an executor wanted.
+#[derive(Debug)]
+pub(crate) struct WantedTerms {
+    /// What the approvers said about the calls of its step.
+    pub(crate) late: Vec<LateChoice>,
+    /// The tool as it is now, if it is outside the scope and so was not pinned with the plan.
+    pub(crate) pin: Option<(String, Pin)>,
+}
+
+/// What the parent wants of its child. When the parent lets go of it, the child is left where it
+/// is.
+#[derive(Debug, Clone)]
+pub(crate) enum Wish {
+    GoOn,
+    Pause(Principal),
+    Cancel(Principal),
+}
+
+/// What came of a child run, and its value if that is too large for the journal.
+pub(crate) type ChildAnswer = (Answer, Option<Arc<Value>>);
+
+/// A child run that ended or waits, and whether the parent wanted it cancelled; or why there is
+/// none.
+pub(crate) type Attended = Result<(Box<Run>, bool), Answer>;
+
+impl Engine {
+    /// Executes a child run until it ends or only a person can move it on, and says what its step
+    /// came to.
+    pub(crate) fn run_child(
+        &self,
+        order: ChildOrder,
+        wishes: watch::Receiver<Wish>,
+    ) -> BoxFuture<'static, ChildAnswer> {
+        let (engine, attended) = (self.clone(), self.attend_child(order, wishes));
+        Box::pin(async move {
+            match attended.await {
+                Ok((run, on_request)) => engine.answer_of(&run, on_request).await,
+                Err(answer) => (answer, None),
+            }
+        })
+    }
+
+    /// Executes a child run until it ends or only a person can move it on. Boxed, because a child
+    /// has children.
+    pub(crate) fn attend_child(
+        &self,
+        order: ChildOrder,
+        mut wishes: watch::Receiver<Wish>,
+    ) -> BoxFuture<'static, Attended> {
+        let engine = self.clone();
+        Box::pin(async move {
+            let id = order.parent.child();
+            let mut handle = tokio::select! {
+                biased;
+                begun = engine.begin_child(&id, &order) => match begun {
+                    Ok(Begun::Executing(handle)) => handle,
+                    Ok(Begun::Ended(run)) => return Ok((run, false)),
+                    Err(answer) => return Err(answer),
+                },
+                () = let_go(wishes.clone()) => return Err(Answer::NotMade),
+            };
+            let obeyed = engine.obey(&id, &mut wishes);
+            let waited = tokio::select! {
+                biased;
+                ended = handle.wait() => Some(ended),
+                () = obeyed => None,
+            };
+            match waited {
+                Some(Ok(run)) => {
+                    let on_request = matches!(*wishes.borrow(), Wish::Cancel(_));
+                    Ok((Box::new(run), on_request))
+                }
+                Some(Err(error)) => Err(Answer::Lost {
+                    reason: format!("{id} stopped: {error}"),
+                }),
+                None => {
+                    handle.abort();
+                    Err(Answer::Lost {
+                        reason: format!("{id} was let go of"),
+                    })
+                }
+            }
+        })
+    }
+
+    /// Passes on what the parent wants, until it wants nothing any more.
+    async fn obey(&self, id: &RunId, wishes: &mut watch::Receiver<Wish>) {
+        loop {
+            let wish = wishes.borrow_and_update().clone();
+            let command = match wish {
+                Wish::GoOn => None,
+                Wish::Pause(by) => Some(RunCommand::Pause { by }),
+                Wish::Cancel(by) => Some(RunCommand::Cancel { by }),
+            };
+            if let Some(command) = command
+                && let Err(refusal) = Box::pin(self.command(id, command)).await
+            {
+                tracing::debug!(run = %id, %refusal, "the child did not obey");
+            }
+            if wishes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Begins the child run, or goes on with the one that was begun.
+    async fn begin_child(&self, id: &RunId, order: &ChildOrder) -> Result<Begun, Answer> {
+        let stream = StreamName::Run(id.clone());
+        let lost = |error: &dyn std::error::Error| Answer::Lost {
+            reason: error.to_string(),
+        };
+        let head = self
+            .env
+            .store
+            .head(&stream)
+            .await
+            .map_err(|error| lost(&error))?;
+        if head == Head::EMPTY {
+            return self.open_child(id, order).await.map(Begun::Executing);
+        }
+        let (run, _) = load_any_run(&self.env, id)
+            .await
+            .map_err(|error| lost(&error))?;
+        if run.start().parent.as_ref() != Some(&order.parent) {
+            let message = format!("{id} is the run of something else");
+            return Err(Answer::Failed(StepError::new("plan_unavailable", message)));
+        }
+        if run.state().is_terminal() {
+            return Ok(Begun::Ended(Box::new(run)));
+        }
+        let lease = self.acquire_child(id).await?;
+        // Only what is read under the lease is current.
+        let (mut run, head) = load_any_run(&self.env, id)
+            .await
+            .map_err(|error| lost(&error))?;
+        if run.state().is_terminal() {
+            self.env
+                .store
+                .release(&lease)
+                .await
+                .map_err(|error| lost(&error))?;
+            return Ok(Begun::Ended(Box::new(run)));
+        }
+        run.know_subplans(order.subplan.plan.subplans().clone());
+        let first = First::going_on(&run, &order.by);
+        Ok(Begun::Executing(self.execute(
+            run,
+            head,
+            lease,
+            options(order),
+            first,
+            None,
+        )))
+    }
+
+    /// Takes the child over. Somebody may be writing a command to it at this moment, or its last
+    /// owner may have to be given up first.
+    async fn acquire_child(&self, id: &RunId) -> Result<Lease, Answer> {
+        let patience = self.env.lease_ttl * 2;
+        let since = tokio::time::Instant::now();
+        loop {
+            match self
+                .env
+                .store
+                .acquire(id, &self.env.owner, self.env.lease_ttl)
+                .await
+            {
+                Ok(lease) => return Ok(lease),
+                Err(AcquireError::Held { .. }) if since.elapsed() < patience => {
+                    tokio::time::sleep(HELD_PAUSE).await;
+                }
+                Err(error) => {
+                    return Err(Answer::Lost {
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+    }
+
+    async fn open_child(&self, id: &RunId, order: &ChildOrder) -> Result<RunHandle, Answer> {
+        let unavailable =
+            |message: String| Answer::Failed(StepError::new("plan_unavailable", message));
+        let document = order
+            .subplan
+            .plan
+            .document()
+            .with_variables(&order.variables);
+        let mut plan = Plan::compile(document, &self.env.bounds).map_err(|findings| {
+            unavailable(
+                findings
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            )
+        })?;
+        plan.know_subplans(order.subplan.plan.subplans().clone());
+        let plan = Arc::new(plan);
+        let consent = order.consent.as_deref().map(|consent| {
+            if let Some(wanted) = &order.wanted {
+                return Box::new(wanted.consent(consent));
+            }
+            let late = self
+                .judge(&plan)
+                .late_choices(&BTreeMap::new(), &self.env.policy.late_bound);
+            Box::new(consent.for_child(late))
+        });
+        let started = RunEvent::RunStarted {
+            plan: plan.id().clone(),
+            version: order.subplan.version,
+            digest: plan.digest(&self.catalog(), &self.env.policy_version),
+            variables: order.variables.clone(),
+            max_concurrency: plan.document().limits.max_concurrency(),
+            guards: order.guards,
+            by: order.by.clone(),
+            forked_from: None,
+            consent,
+            undoes: None,
+            parent: Some(Box::new(order.parent.clone())),
+            document: order.wanted.is_some().then(|| Arc::clone(plan.document())),
+            trace: None,
+            reflection: None,
+        };
+        let opened = self
+            .open_run(id, &plan, started, Vec::new(), None, options(order))
+            .await;
+        opened.map_err(|error: StartRunError| Answer::Lost {
+            reason: error.to_string(),
+        })
+    }
+
+    /// What the step that ran this child came to. `on_request` says that the parent wanted it
+    /// cancelled.
+    async fn answer_of(&self, run: &Run, on_request: bool) -> ChildAnswer {
+        let failed =
+            |message: String| (Answer::Failed(StepError::new("plan_failed", message)), None);
+        let (id, plan) = (run.id(), run.plan().id());
+        match run.state() {
+            RunState::Completed => match self.results(run).await {
+                Ok(answer) => answer,
+                Err(error) => (Answer::Failed(error), None),
+            },
+            RunState::Failed { failed: step } => {
+                let report = run.step_report(*step, run.updated_at());
+                let why = report.error.map_or_else(
+                    || report.status.to_owned(),
+                    |error| format!("{}: {}", error.code, error.message),
+                );
+                failed(format!(
+                    "plan `{plan}` failed ({id}) in step `{}`: {why}",
+                    report.id
+                ))
+            }
+            RunState::Adjusted { version } => failed(format!(
+                "the plan `{plan}` was adjusted to version {version} while it ran ({id})"
+            )),
+            RunState::GivenUp => failed(format!("the run of plan `{plan}` was given up ({id})")),
+            RunState::Cancelled if on_request => (Answer::NotMade, None),
+            RunState::Cancelled => failed(format!("the run of plan `{plan}` was cancelled ({id})")),
+            RunState::Running
+            | RunState::Paused
+            | RunState::Stalled { .. }
+            | RunState::Stopping { .. }
+            | RunState::Cancelling => (Answer::Parked { run: id.clone() }, None),
+        }
+    }
+
+    /// The values of a child's steps, by result name, else by step id.
+    async fn results(&self, run: &Run) -> Result<ChildAnswer, StepError> {
+        let plan = run.plan();
+        let (limit, mut bytes) = (self.env.bounds.max_resolved_bytes as u64, 0);
+        let mut results = Map::new();
+        for &ix in plan.graph().order() {
+            let Some(value) = run.step(ix).value() else {
+                continue;
+            };
+            if let StoredValue::Artifact(artifact) = value {
+                bytes += artifact.bytes;
+            }
+            if bytes > limit {
+                let message = format!(
+                    "the values of plan `{}` are larger than {limit} bytes",
+                    plan.id()
+                );
+                return Err(StepError::new("value_too_large", message));
+            }
+            let read = read_value(&*self.env.artifacts, value).await;
+            let value =
+                read.map_err(|error| StepError::new("artifact_damaged", error.to_string()))?;
+            let name = plan
+                .step(ix)
+                .result
+                .clone()
+                .unwrap_or_else(|| plan.step_id(ix).to_string());
+            results.insert(name, value);
+        }
+        let value = Value::Object(results);
+        if !StoredValue::can_keep(&value) {
+            return Err(StepError::new(
+                "value_too_deep",
+                "the values of the sub-plan nest too deep",
+            ));
+        }
+        // The child has its values safe, so a failure to store them again costs nothing.
+        match store_value(&*self.env.artifacts, value).await {
+            Ok((stored @ StoredValue::Artifact(_), value)) => {
+                Ok((Answer::Succeeded(stored), Some(value)))
+            }
+            Ok((stored @ StoredValue::Inline(_), _)) => Ok((Answer::Succeeded(stored), None)),
+            Err(error) => Ok((
+                Answer::Lost {
+                    reason: format!("the result could not be stored: {error}"),
+                },
+                None,
+            )),
+        }
+    }
+
+    /// Cancels the child runs of a run that ended before them: nobody will go on with those.
+    pub(crate) fn cancel_children<'a>(&'a self, run: &'a Run) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for ix in run.indices() {
+                let (StepState::Cancelled { tally, .. } | StepState::Failed { tally, .. }) =
+                    run.step(ix)
+                else {
+                    continue;
+                };
+                if tally.attempts == 0 {
+                    continue;
+                }
+                let own = run
+                    .definition(ix)
+                    .plan
+                    .is_some()
+                    .then(|| run.child_place(ix).child());
+                for child in own.into_iter().chain(run.calls_of_agent(ix).cloned()) {
+                    self.cancel_child(run, &child).await;
+                }
+            }
+        })
+    }
+
+    async fn cancel_child(&self, run: &Run, child: &RunId) {
+        if let Ok(Some(info)) = self.env.store.info(&StreamName::Run(child.clone())).await
+            && !matches!(
+                info.status.status.as_str(),
+                "completed" | "failed" | "cancelled" | "adjusted"
+            )
+        {
+            let by = run.start().by.clone();
+            if let Err(refusal) = self.command(child, RunCommand::Cancel { by }).await {
+                tracing::warn!(run = %child, %refusal, "a child run could not be cancelled");
+            }
+        }
+    }
+}
+
+impl WantedTerms {
+    /// The consent of the plan's approvers, as it is about this one call.
+    fn consent(&self, given: &Consent) -> Consent {
+        let late = BTreeMap::from_iter([(WANTED_STEP.to_owned(), self.late.clone())]);
+        let pins = given
+            .pins
+            .clone()
+            .into_iter()
+            .chain(self.pin.clone())
+            .collect();
+        Consent {
+            late,
+            pins,
+            ..given.clone()
+        }
+    }
+}
+
+/// Ends when the parent is gone.
+async fn let_go(mut wishes: watch::Receiver<Wish>) {
+    while wishes.changed().await.is_ok() {}
+}
+
+enum Begun {
+    Executing(RunHandle),
+    Ended(Box<Run>),
+}
+
+fn options(order: &ChildOrder) -> RunOptions {
+    let mut options = RunOptions::new(order.by.clone());
+    options.guards = order.guards;
+    options.linger = order.linger;
+    options
+}

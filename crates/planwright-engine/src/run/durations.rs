@@ -1,0 +1,51 @@
+//! How long tools took before: the estimate behind the order in which ready steps start.
+
+use crate::journal::load::read_entries;
+use crate::port::Store;
+use planwright_core::id::RunId;
+use planwright_core::journal::StreamName;
+use planwright_core::run::RunEvent;
+use planwright_core::time::Timestamp;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Longer runs are not read again only to guess better.
+const MAX_ENTRIES: u64 = 10_000;
+
+/// The mean time of each tool's calls in an earlier run. An estimate only: whatever goes wrong,
+/// nothing is known.
+pub(crate) async fn tool_times(store: &dyn Store, run: &RunId) -> BTreeMap<String, Duration> {
+    let stream = StreamName::Run(run.clone());
+    let mut started: BTreeMap<String, (String, Timestamp)> = BTreeMap::new();
+    let mut totals: BTreeMap<String, (Duration, u32)> = BTreeMap::new();
+    match store.head(&stream).await {
+        Ok(head) if head.seq <= MAX_ENTRIES => {}
+        Ok(_) | Err(_) => return BTreeMap::new(),
+    }
+    let read = read_entries::<RunEvent>(store, &stream, |_, entry| {
+        match entry.event {
+            RunEvent::AttemptStarted { step, tool, .. } => {
+                started.insert(step.to_string(), (tool.to_string(), entry.at));
+            }
+            RunEvent::AttemptSucceeded { step, .. } => {
+                if let Some((tool, at)) = started.remove(step.as_str()) {
+                    let (total, count) = totals.entry(tool).or_default();
+                    *total += entry.at.since(at);
+                    *count += 1;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    match read.await {
+        Ok(_) => totals
+            .into_iter()
+            .map(|(tool, (total, count))| (tool, total / count.max(1)))
+            .collect(),
+        Err(error) => {
+            tracing::debug!(%run, %error, "no estimate from this run");
+            BTreeMap::new()
+        }
+    }
+}

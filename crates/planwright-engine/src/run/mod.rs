@@ -1,0 +1,12 @@
+//! The life of a run: starting, commanding, resuming, sub-plans and undo.
+
+pub(crate) mod child;
+pub(crate) mod command;
+pub(crate) mod durations;
+pub(crate) mod handle;
+pub(crate) mod observer;
+pub(crate) mod options;
+pub(crate) mod remote_command;
+pub(crate) mod resume;
+pub(crate) mod start;
+pub(crate) mod undo;

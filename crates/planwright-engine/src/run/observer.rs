@@ -1,0 +1,153 @@
+//! Watching a run. An observer sees what is already durable and can change nothing.
+
+use crate::port::{Progress, ProgressSink, TextSink};
+use crate::redaction::known_secrets::Redaction;
+use planwright_core::id::{RunId, StepId};
+use planwright_core::journal::Entry;
+use planwright_core::run::{Look, Run, RunEvent, StepReport};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Told about every entry of a run after it is durable. It must not block: the run waits for it.
+pub trait Observer: Send + Sync {
+    /// `run` is the state after the whole commit that contains the entry.
+    fn entry(&self, run: &Run, entry: &Entry<RunEvent>);
+
+    /// A commit of a run took this long.
+    fn committed(&self, _took: Duration) {}
+
+    /// This process executes the run from here on: it was started or taken over.
+    fn executing(&self, _run: &Run) {}
+
+    /// This process executes the run no more: it ended, waits for a person, or cannot go on.
+    fn left(&self, _run: &RunId) {}
+
+    /// A model is asked about the run before it ends, which can take its time.
+    fn looking(&self, _run: &Run, _look: Look) {}
+
+    /// How far a call is, as its tool says: untrusted, not journaled, and gone when the call is
+    /// over.
+    fn progress(&self, _step: &StepId, _progress: &Progress) {}
+
+    /// The same, for those who watch more than one run.
+    fn progress_of(&self, _run: &RunId, step: &StepId, progress: &Progress) {
+        self.progress(step, progress);
+    }
+
+    /// A piece of what the model of a step says, as it comes: untrusted, not journaled, and whole
+    /// only in the entries.
+    fn said(&self, _run: &RunId, _step: &StepId, _piece: &str) {}
+}
+
+impl<F: Fn(&Run, &Entry<RunEvent>) + Send + Sync> Observer for F {
+    fn entry(&self, run: &Run, entry: &Entry<RunEvent>) {
+        self(run, entry);
+    }
+}
+
+/// Calls `call` whenever an attempt at a step begins.
+pub fn on_step_start(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
+    Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
+        if let RunEvent::AttemptStarted { step, .. } = &entry.event
+            && let Some(ix) = run.find(step.as_str())
+        {
+            call(&run.step_report(ix, entry.at));
+        }
+    })
+}
+
+/// Calls `call` whenever a step has ended by itself: completed, failed, denied or skipped.
+pub fn on_step_complete(call: impl Fn(&StepReport) + Send + Sync + 'static) -> Arc<dyn Observer> {
+    Arc::new(move |run: &Run, entry: &Entry<RunEvent>| {
+        let (RunEvent::AttemptSucceeded { step, .. }
+        | RunEvent::AttemptFailed {
+            step,
+            retry_at: None,
+            ..
+        }
+        | RunEvent::AttemptCancelled { step, .. }
+        | RunEvent::StepFailed { step, .. }
+        | RunEvent::StepSkipped { step, .. }
+        | RunEvent::LoopClosed { step, .. }
+        | RunEvent::InputGiven {
+            step,
+            attempt: None,
+            ..
+        }
+        | RunEvent::ApprovalDenied { step, .. }) = &entry.event
+        else {
+            return;
+        };
+        if let Some(ix) = run.find(step.as_str()) {
+            call(&run.step_report(ix, entry.at));
+        }
+    })
+}
+
+/// All observers of one run.
+#[derive(Clone, Default)]
+pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Observers({})", self.0.len())
+    }
+}
+
+impl Observers {
+    /// Takes the progress of one step's call to all observers.
+    pub(crate) fn sink(&self, run: &RunId, step: &StepId) -> ProgressSink {
+        if self.0.is_empty() {
+            return ProgressSink::default();
+        }
+        let (observers, run, step) = (self.clone(), run.clone(), step.clone());
+        ProgressSink::new(move |progress| {
+            observers.each(&run, |observer| {
+                observer.progress_of(&run, &step, &progress);
+            });
+        })
+    }
+
+    /// Takes what the model of a step says to all observers.
+    pub(crate) fn said(&self, run: &RunId, step: &StepId, redaction: &Redaction) -> TextSink {
+        if self.0.is_empty() {
+            return TextSink::default();
+        }
+        let (observers, run, step, redaction) =
+            (self.clone(), run.clone(), step.clone(), redaction.clone());
+        TextSink::new(move |piece| {
+            let piece = redaction.redactor().text(piece);
+            observers.each(&run, |observer| observer.said(&run, &step, &piece));
+        })
+    }
+
+    pub(crate) fn tell(&self, run: &Run, entries: &[Entry<RunEvent>], took: Duration) {
+        self.each(run.id(), |observer| {
+            observer.committed(took);
+            entries.iter().for_each(|entry| observer.entry(run, entry));
+        });
+    }
+
+    pub(crate) fn executing(&self, run: &Run) {
+        self.each(run.id(), |observer| observer.executing(run));
+    }
+
+    pub(crate) fn looking(&self, run: &Run, look: Look) {
+        self.each(run.id(), |observer| observer.looking(run, look));
+    }
+
+    pub(crate) fn left(&self, run: &RunId) {
+        self.each(run, |observer| observer.left(run));
+    }
+
+    /// A failing observer never changes an outcome: its panic ends here.
+    fn each(&self, run: &RunId, tell: impl Fn(&dyn Observer)) {
+        for observer in &self.0 {
+            if catch_unwind(AssertUnwindSafe(|| tell(&**observer))).is_err() {
+                tracing::warn!(%run, "an observer panicked");
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Going on with runs that have not ended.
+
+use crate::chat::is_conversation;
+use crate::dispatch::{First, Request, Verdict};
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review, load_run};
+use crate::port::Lease;
+use crate::run::handle::RunHandle;
+use crate::run::options::RunOptions;
+use crate::run::start::{Difference, StartRunError};
+use crate::run::undo::{Mirror, load_any_run};
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::{Head, StreamName};
+use planwright_core::plan::Subplans;
+use planwright_core::policy::Action;
+use planwright_core::review::Review;
+use planwright_core::run::{Command, Run, RunState, StepState};
+use tokio::sync::oneshot;
+
+/// A run that was taken over, and everything that executing it needs.
+struct Taken {
+    run: Run,
+    head: Head,
+    lease: Lease,
+    mirror: Option<Mirror>,
+}
+
+/// What came of looking at a run that may be able to go on.
+pub(crate) enum Continued {
+    Executing(RunHandle),
+    /// It has ended, or only a person can move it on.
+    Nothing,
+}
+
+impl Engine {
+    /// Goes on with the latest run of a plan that has not ended.
+    pub async fn resume(
+        &self,
+        id: &PlanId,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let (review, _) = load_review(&*self.env.store, id).await?;
+        let opened = review
+            .runs()
+            .last()
+            .ok_or_else(|| StartRunError::NothingToResume(id.clone()))?;
+        self.resume_of(&opened.run, &review, options).await
+    }
+
+    /// Goes on with a run that has not ended.
+    pub async fn resume_run(
+        &self,
+        id: &RunId,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let plan = crate::journal::load::plan_of_run(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.env.store, &plan).await?;
+        self.resume_of(id, &review, options).await
+    }
+
+    async fn resume_of(
+        &self,
+        id: &RunId,
+        review: &Review,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let (run, _) = load_run(&*self.env.store, id, review, &self.env.bounds).await?;
+        // What was adjusted goes on in another run.
+        if let RunState::Adjusted { .. } = run.state() {
+            return self.go_on(id, options).await;
+        }
+        if run.state().is_terminal() {
+            return Err(StartRunError::Ended {
+                run: id.clone(),
+                status: run.status(),
+            });
+        }
+        self.permit(&options.by, Action::Run)?;
+        let Taken {
+            run,
+            head,
+            lease,
+            mirror,
+        } = self.take_over(run, review).await?;
+        let first = First::going_on(&run, &options.by);
+        Ok(self.execute(run, head, lease, options, first, mirror))
+    }
+
+    /// Goes on with a run for whoever ordered it, if it can go on without a person. A pause is
+    /// never lifted here.
+    pub(crate) async fn carry_on(&self, id: &RunId) -> Result<Continued, StartRunError> {
+        let info = self
+            .env
+            .store
+            .info(&StreamName::Run(id.clone()))
+            .await
+            .map_err(LoadError::from)?;
+        let Some(info) = info else {
+            return Err(LoadError::NoSuchRun(id.clone()).into());
+        };
+        match info.status.status.as_str() {
+            "executing" => {}
+            "waiting" if self.waits_for_moving_children(id).await? => {}
+            "adjusted" => return self.carry_on_adjusted(id).await,
+            _ => return Ok(Continued::Nothing),
+        }
+        let executing = self.execute_again(id, First::Nothing).await?;
+        Ok(executing.map_or(Continued::Nothing, Continued::Executing))
+    }
+
+    /// Gives a decision to a run that waits for it and goes on with the run: what was decided and
+    /// what follows from it are one commit. `None` if the run does not go on by itself; then
+    /// nothing was done.
+    pub(crate) async fn carry_on_with(
+        &self,
+        id: &RunId,
+        decision: Command,
+    ) -> Result<Option<(RunHandle, oneshot::Receiver<Verdict>)>, StartRunError> {
+        let (reply, verdict) = oneshot::channel();
+        let handle = self
+            .execute_again(id, First::Decide(Request::here(decision, reply)))
+            .await?;
+        Ok(handle.map(|handle| (handle, verdict)))
+    }
+
+    /// Executes a run that nobody executes, unless only a person can say that it goes on.
+    async fn execute_again(
+        &self,
+        id: &RunId,
+        first: First,
+    ) -> Result<Option<RunHandle>, StartRunError> {
+        let plan = crate::journal::load::plan_of_run(&*self.env.store, id).await?;
+        let (review, _) = load_review(&*self.env.store, &plan).await?;
+        let (run, _) = load_run(&*self.env.store, id, &review, &self.env.bounds).await?;
+        if !can_go_on(&run) {
+            return Ok(None);
+        }
+        let options = RunOptions::new(run.start().by.clone());
+        let Taken {
+            run,
+            head,
+            lease,
+            mirror,
+        } = self.take_over(run, &review).await?;
+        // Somebody may have paused or ended it just now.
+        if !can_go_on(&run) {
+            self.env
+                .store
+                .release(&lease)
+                .await
+                .map_err(LoadError::from)?;
+            return Ok(None);
+        }
+        Ok(Some(self.execute(run, head, lease, options, first, mirror)))
+    }
+
+    /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to
+    /// it.
+    async fn carry_on_adjusted(&self, id: &RunId) -> Result<Continued, StartRunError> {
+        let Some(continuation) = self.continuation(id).await? else {
+            return Ok(Continued::Nothing);
+        };
+        let (digest, now) = (continuation.candidate.digest, self.env.clock.now());
+        let agreed = continuation.review.usable_approvals(&digest, now).is_some();
+        if !agreed && !continuation.by_policy {
+            return Ok(Continued::Nothing);
+        }
+        let (run, _) = load_any_run(&self.env, id).await?;
+        let options = RunOptions::new(run.start().by.clone());
+        Ok(Continued::Executing(self.go_on(id, options).await?))
+    }
+
+    /// Whether a child that a parked run waits for has ended or can go on.
+    async fn waits_for_moving_children(&self, id: &RunId) -> Result<bool, StartRunError> {
+        let (run, _) = load_any_run(&self.env, id).await?;
+        for ix in run.waiting() {
+            let StepState::AwaitingPlan { run: child, .. } = run.step(ix) else {
+                continue;
+            };
+            let child = self
+                .env
+                .store
+                .info(&StreamName::Run(child.clone()))
+                .await
+                .map_err(LoadError::from)?;
+            let stands = child
+                .is_some_and(|info| matches!(info.status.status.as_str(), "waiting" | "paused"));
+            if !stands {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes a run over that nobody executes, as its journal has it now.
+    async fn take_over(&self, run: Run, review: &Review) -> Result<Taken, StartRunError> {
+        let id = run.id().clone();
+        if let Some(parent) = &run.start().parent {
+            return Err(StartRunError::ChildRun {
+                run: id,
+                parent: parent.clone(),
+            });
+        }
+        let (began, current) = (run.start().version, review.current().number);
+        // An undo does what was derived from a run, whatever became of the plan.
+        if began != current && run.start().undoes.is_none() {
+            return Err(StartRunError::Edited {
+                run: began,
+                current,
+            });
+        }
+        if let Some(unmanned) = self.unmanned_rest(&run) {
+            return Err(unmanned.into());
+        }
+        let subplans = self.refuse_changed_tools(run).await?;
+        let lease = self
+            .env
+            .store
+            .acquire(&id, &self.env.owner, self.env.lease_ttl)
+            .await?;
+        // Only what is read under the lease is current.
+        let (mut run, head) = load_run(&*self.env.store, &id, review, &self.env.bounds).await?;
+        run.know_subplans(subplans);
+        let mirror = Mirror::of(&self.env, &run).await?;
+        Ok(Taken {
+            run,
+            head,
+            lease,
+            mirror,
+        })
+    }
+
+    /// Returns the sub-plans of the run, which are those that were approved.
+    async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
+        let subplans = self.subplans(run.plan().document()).await?;
+        run.know_subplans(subplans.clone());
+        let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
+        let approved = run.start().digest;
+        if current == approved {
+            return Ok(subplans);
+        }
+        let difference = match run.start().consent.as_deref() {
+            Some(consent) => self.changed_tools(&consent.pins).await,
+            None => String::new(),
+        };
+        Err(StartRunError::ToolsChanged {
+            approved,
+            current,
+            difference: Difference(difference),
+        })
+    }
+}
+
+/// Whether nobody stopped the run, and it did not stand still for so long that a person has to say.
+fn can_go_on(run: &Run) -> bool {
+    match run.state() {
+        // Whoever talks with a person at a terminal goes on with it there.
+        RunState::Running => !is_conversation(run.plan().document()),
+        RunState::Stopping { .. } | RunState::Cancelling => true,
+        RunState::Paused
+        | RunState::Stalled { .. }
+        | RunState::Completed
+        | RunState::Failed { .. }
+        | RunState::GivenUp
+        | RunState::Adjusted { .. }
+        | RunState::Cancelled => false,
+    }
+}

@@ -1,0 +1,596 @@
+//! Starting, resuming and forking runs.
+
+use crate::agent::Unmanned;
+use crate::dispatch::{Ended, First, RunLoop, Setup};
+use crate::engine::Engine;
+use crate::journal::load::{LoadError, load_review, load_run};
+use crate::port::{
+    AcquireError, Append, AppendError, ArtifactError, Lease, LeaseRule, StreamStatus,
+};
+use crate::reflection::Origin;
+use crate::review::plans::{Candidate, ReviewError};
+use crate::run::durations;
+use crate::run::handle::RunHandle;
+use crate::run::options::RunOptions;
+use crate::run::undo::{Mirror, UNDOING};
+use crate::telemetry;
+use planwright_core::digest::Digest;
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
+use planwright_core::plan::{Document, Finding, OnFailure, Plan, StepIx};
+use planwright_core::policy::{Action, MatchedRule};
+use planwright_core::principal::Assurance;
+use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
+use planwright_core::run::{
+    Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
+    priorities, reusable_results,
+};
+use planwright_core::time::Timestamp;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tracing::Instrument as _;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartRunError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("the plan is not valid")]
+    Invalid(Vec<Finding>),
+    #[error("Required tools not available: {}", .0.join(", "))]
+    MissingTools(Vec<String>),
+    #[error("this version cannot execute {}", .0.join(", "))]
+    Unsupported(Vec<String>),
+    #[error(transparent)]
+    Unmanned(#[from] Unmanned),
+    #[error(transparent)]
+    Refused(#[from] ReviewRefusal),
+    #[error(
+        "the plan was edited since: the run executes version {run}, the plan is at version {current}"
+    )]
+    Edited { run: u32, current: u32 },
+    #[error(
+        "a tool, a sub-plan or the policy changed since the run began: approved was {approved}, now it would be {current}{difference}"
+    )]
+    ToolsChanged {
+        approved: Digest,
+        current: Digest,
+        difference: Difference,
+    },
+    #[error(
+        "the approval covers {approved}, but {current} would run: the plan, its variables, a tool or the policy changed{difference}"
+    )]
+    Changed {
+        approved: Digest,
+        current: Digest,
+        difference: Difference,
+    },
+    #[error(transparent)]
+    Denied(#[from] MatchedRule),
+    #[error("{0}")]
+    BadChoice(String),
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    #[error("plan `{0}` has no run that could be resumed")]
+    NothingToResume(PlanId),
+    #[error("plan `{plan}` is already executing as {run}")]
+    AlreadyExecuting { plan: PlanId, run: RunId },
+    #[error("run {run} has already ended ({status})")]
+    Ended { run: RunId, status: &'static str },
+    #[error("{run} of plan `{plan}` is being taken back")]
+    BeingUndone { plan: PlanId, run: RunId },
+    #[error("{run} is the work of step `{}` of {}: that one is resumed", .parent.step, .parent.run)]
+    ChildRun { run: RunId, parent: Parent },
+    #[error("there is no step `{0}`")]
+    UnknownStep(String),
+    #[error("the service is stopping and starts nothing any more")]
+    Stopping,
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// What changed about which tool; empty when no tool did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference(pub String);
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " ({})", self.0)
+        }
+    }
+}
+
+impl From<ReviewError> for StartRunError {
+    fn from(error: ReviewError) -> Self {
+        match error {
+            ReviewError::Load(error) => Self::Load(error),
+            ReviewError::Refused(refusal) => Self::Refused(refusal),
+            ReviewError::Invalid(findings) => Self::Invalid(findings),
+            ReviewError::Edit(error) => Self::BadChoice(error.to_string()),
+            ReviewError::OtherPlan { .. } => Self::BadChoice(error.to_string()),
+            ReviewError::MissingTools(missing) => Self::MissingTools(missing),
+            ReviewError::Denied(denied) => Self::Denied(denied),
+            ReviewError::BadChoice(choice) => Self::BadChoice(choice),
+            ReviewError::Artifact(error) => Self::Artifact(error),
+            ReviewError::Append(error) => Self::Append(error),
+        }
+    }
+}
+
+/// Two appends to one stream as one: the second follows the first.
+fn joined(mut first: Append, second: Append) -> Append {
+    first.records.extend(second.records);
+    Append {
+        expected: first.expected,
+        records: first.records,
+        ..second
+    }
+}
+
+/// How a plan itself wants its runs to be looked at: when a step failed for good.
+fn wished(document: &Document) -> Option<Reflection> {
+    let limits = &document.limits;
+    (limits.on_failure == Some(OnFailure::Reflect)).then(|| Reflection {
+        max_cycles: limits
+            .max_cycles
+            .unwrap_or(Reflection::DEFAULT_MAX_CYCLES)
+            .min(Reflection::MAX_CYCLES),
+        max_replans: limits.max_replans.unwrap_or(0).min(Reflection::MAX_CYCLES),
+        failures_only: true,
+        ..Reflection::default()
+    })
+}
+
+impl Engine {
+    /// Begins a run of a plan's current version and spends its approval.
+    pub async fn start(
+        &self,
+        id: &PlanId,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let (review, head) = load_review(&*self.env.store, id).await?;
+        self.refuse_while_executing(&review).await?;
+        let candidate = self.runnable(&review, &options.variables).await?;
+        self.open(review, head, candidate, options, None).await
+    }
+
+    /// Proposes, approves and starts a document in one call, for programs that are their user's own
+    /// hand. The approval is recorded as `options.by`'s, given by a program; agents are refused
+    /// here as everywhere.
+    pub async fn run_document(
+        &self,
+        document: Document,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let (review, _) = self.propose(document, &options.by).await?;
+        let shown = Shown::Version(review.current().number);
+        let id = review.id().clone();
+        self.approve(
+            &id,
+            &options.variables,
+            shown,
+            &options.by,
+            Assurance::Program,
+        )
+        .await?;
+        self.start(&id, options).await
+    }
+
+    /// Begins a run that takes over the results of another one, except those of `from` and all that
+    /// follow from them.
+    pub async fn fork(
+        &self,
+        source: &RunId,
+        from: &[StepId],
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let plan = crate::journal::load::plan_of_run(&*self.env.store, source).await?;
+        let (review, head) = load_review(&*self.env.store, &plan).await?;
+        self.refuse_while_executing(&review).await?;
+        let (source_run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
+        let candidate = self.runnable(&review, &options.variables).await?;
+        let first: Vec<StepIx> = from
+            .iter()
+            .map(|step| {
+                let found = candidate.plan.find(step.as_str());
+                found.ok_or_else(|| StartRunError::UnknownStep(step.to_string()))
+            })
+            .collect::<Result<_, _>>()?;
+        let reused = reusable_results(&source_run, &candidate.plan, &first);
+        let taken_over = reused.into_iter().map(|ReusedResult { step, value }| {
+            let step = candidate.plan.step_id(step).clone();
+            RunEvent::ResultReused { step, value }
+        });
+        let origin = Origin {
+            fork: Fork {
+                run: source.clone(),
+                from: from.to_vec(),
+            },
+            taken_over: taken_over.collect(),
+            reflection: None,
+            agreed: BTreeSet::new(),
+            late: BTreeMap::new(),
+        };
+        self.open(review, head, candidate, options, Some(origin))
+            .await
+    }
+
+    /// What would run, or every reason why it cannot.
+    pub async fn runnable(
+        &self,
+        review: &Review,
+        variables: &Map<String, Value>,
+    ) -> Result<Candidate, StartRunError> {
+        let candidate = self.candidate(review, variables).await?;
+        let missing = candidate.plan.missing_tools(&self.catalog());
+        if !missing.is_empty() {
+            return Err(StartRunError::MissingTools(missing));
+        }
+        if candidate.findings.iter().any(Finding::is_error) {
+            return Err(StartRunError::Invalid(candidate.findings));
+        }
+        let unsupported: Vec<String> = candidate
+            .plan
+            .unsupported()
+            .into_iter()
+            .map(|(ix, what)| format!("`{what}` (step `{}`)", candidate.plan.step_id(ix)))
+            .collect();
+        if !unsupported.is_empty() {
+            return Err(StartRunError::Unsupported(unsupported));
+        }
+        if let Some(unmanned) = self.unmanned(&candidate.plan) {
+            return Err(unmanned.into());
+        }
+        Ok(candidate)
+    }
+
+    async fn refuse_while_executing(&self, review: &Review) -> Result<(), StartRunError> {
+        let Some(opened) = review.runs().last() else {
+            return Ok(());
+        };
+        if self.status(review).await?.is_executing() {
+            return Err(StartRunError::AlreadyExecuting {
+                plan: review.id().clone(),
+                run: opened.run.clone(),
+            });
+        }
+        let runs = self
+            .env
+            .store
+            .runs(review.id())
+            .await
+            .map_err(LoadError::from)?;
+        let undoing = runs.into_iter().find(|info| info.status.label == UNDOING);
+        match undoing.map(|info| info.stream) {
+            Some(StreamName::Run(run)) => Err(StartRunError::BeingUndone {
+                plan: review.id().clone(),
+                run,
+            }),
+            Some(StreamName::Plan(_)) | None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn open(
+        &self,
+        review: Review,
+        head: Head,
+        candidate: Candidate,
+        options: RunOptions,
+        origin: Option<Origin>,
+    ) -> Result<RunHandle, StartRunError> {
+        self.permit(&options.by, Action::Run)?;
+        if let Some(denied) = self.judge(&candidate.plan).denied() {
+            return Err(denied.into());
+        }
+        let (review, head) = self.without_lost_approvals(review, head).await?;
+        let run_id = RunId::mint(self.env.ids.entropy());
+        let given = match &options.approval {
+            Some(given) => {
+                let agreed = origin.as_ref().map(|origin| &origin.agreed);
+                Some(self.approval_of_change(&candidate, given, agreed).await?)
+            }
+            None => None,
+        };
+        let Candidate { plan, digest, .. } = candidate;
+        let version = review.current().number;
+        let previous = review.runs().last().map(|opened| opened.run.clone());
+        // One instant for all that is decided here: what is valid when it is checked is valid when
+        // it is spent.
+        let now = self.env.clock.now();
+        let (approved, review, head) = self.approve_with(review, head, given.as_ref(), now)?;
+        let command = ReviewCommand::OpenRun {
+            run: run_id.clone(),
+            digest,
+        };
+        let events = match review.decide(&command, now) {
+            Ok(events) => events,
+            Err(refusal) => {
+                // One of several who have to agree has agreed all the same.
+                if let (ReviewRefusal::NotEnough { .. }, Some(approved)) = (&refusal, approved) {
+                    self.env.store.append(vec![approved]).await?;
+                }
+                return Err(self.explained(&review, refusal).await);
+            }
+        };
+        let spent = review.usable_approvals(&digest, now).unwrap_or_default();
+        let mut consent = Consent::of(&spent, review.current(), &self.env.policy);
+        if let Some(origin) = origin.as_ref().filter(|_| !consent.is_a_persons()) {
+            consent.agreed.clone_from(&origin.agreed);
+            consent.late.extend(origin.late.clone());
+        }
+        let (opened, _) = self.review_append(plan.id(), Some(review), head, (now, events))?;
+        let plan_append = match approved {
+            Some(approved) => joined(approved, opened),
+            None => opened,
+        };
+
+        let (fork, taken_over, reflection) = match origin {
+            Some(Origin {
+                fork,
+                taken_over,
+                reflection,
+                ..
+            }) => (Some(fork), taken_over, reflection),
+            None => (None, Vec::new(), None),
+        };
+        let reflection = reflection
+            .or_else(|| options.reflection.clone())
+            .or_else(|| wished(plan.document()));
+        let started = RunEvent::RunStarted {
+            plan: plan.id().clone(),
+            version,
+            digest,
+            variables: options.variables.clone(),
+            max_concurrency: options
+                .max_concurrency
+                .unwrap_or_else(|| plan.document().limits.max_concurrency()),
+            guards: options.guards,
+            by: options.by.clone(),
+            forked_from: fork.map(Box::new),
+            consent: Some(Box::new(consent)),
+            undoes: None,
+            parent: None,
+            document: None,
+            trace: options.trace.map(Box::new),
+            reflection: reflection.map(Box::new),
+        };
+        let priority = self.priority(&plan, previous.as_ref()).await;
+        let first = self.first_entries(&run_id, &plan, priority, started, taken_over);
+        // Boxed: a run in its first moment is large, and many futures hold this one.
+        Box::pin(self.begin(first, vec![plan_append], None, options)).await
+    }
+
+    /// Opens a run that no approval in the plan's own journal is spent for. `with` is written in
+    /// the same commit.
+    pub(crate) async fn open_run(
+        &self,
+        id: &RunId,
+        plan: &Arc<Plan>,
+        started: RunEvent,
+        with: Vec<Append>,
+        mirror: Option<Mirror>,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let priority = self.priority(plan, None).await;
+        let first = self.first_entries(id, plan, priority, started, Vec::new());
+        Box::pin(self.begin(first, with, mirror, options)).await
+    }
+
+    /// Makes the first entries of a run durable, together with what belongs to them, and executes
+    /// it.
+    async fn begin(
+        &self,
+        (run, opened): (Run, Append),
+        mut with: Vec<Append>,
+        mirror: Option<Mirror>,
+        options: RunOptions,
+    ) -> Result<RunHandle, StartRunError> {
+        let head = opened
+            .records
+            .last()
+            .map_or(Head::EMPTY, planwright_core::journal::Record::head);
+        with.push(opened);
+        self.env.store.append(with).await?;
+        let expires_at = self.env.clock.now().plus(self.env.lease_ttl);
+        let lease = Lease {
+            run: run.id().clone(),
+            owner: self.env.owner.clone(),
+            epoch: 1,
+            expires_at,
+        };
+        if options.queued {
+            self.env
+                .store
+                .release(&lease)
+                .await
+                .map_err(LoadError::from)?;
+            return Ok(RunHandle::of_queued(run));
+        }
+        Ok(self.execute(run, head, lease, options, First::Nothing, mirror))
+    }
+
+    /// The append that records the consent given with the order to run, the review after it, and
+    /// where that ends.
+    fn approve_with(
+        &self,
+        review: Review,
+        head: Head,
+        approval: Option<&ReviewCommand>,
+        now: Timestamp,
+    ) -> Result<(Option<Append>, Review, Head), StartRunError> {
+        let Some(approval) = approval else {
+            return Ok((None, review, head));
+        };
+        let events = review.decide(approval, now)?;
+        let id = review.id().clone();
+        let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
+        let head = append
+            .records
+            .last()
+            .map_or(head, planwright_core::journal::Record::head);
+        Ok((Some(append), review, head))
+    }
+
+    /// Why there is an approval of this version that does not let it run, if there is one.
+    pub async fn void_approval(&self, review: &Review, digest: Digest) -> Option<StartRunError> {
+        let run = RunId::mint(0);
+        let refusal = review
+            .decide(
+                &ReviewCommand::OpenRun { run, digest },
+                self.env.clock.now(),
+            )
+            .err()?;
+        let void = matches!(
+            refusal,
+            ReviewRefusal::Changed { .. }
+                | ReviewRefusal::Expired { .. }
+                | ReviewRefusal::Revoked { .. }
+                | ReviewRefusal::NotEnough { .. }
+        );
+        if void {
+            Some(self.explained(review, refusal).await)
+        } else {
+            None
+        }
+    }
+
+    /// A refusal with what changed since the approval, where that is the reason.
+    async fn explained(&self, review: &Review, refusal: ReviewRefusal) -> StartRunError {
+        let ReviewRefusal::Changed { approved, current } = refusal else {
+            return refusal.into();
+        };
+        let covering = review
+            .approvals()
+            .iter()
+            .rev()
+            .find(|approval| approval.digest == approved);
+        let difference = match covering {
+            Some(approval) => self.changed_tools(&approval.terms.pins).await,
+            None => String::new(),
+        };
+        StartRunError::Changed {
+            approved,
+            current,
+            difference: Difference(difference),
+        }
+    }
+
+    async fn priority(&self, plan: &Plan, previous: Option<&RunId>) -> Arc<[u64]> {
+        let times = match previous {
+            Some(run) => durations::tool_times(&*self.env.store, run).await,
+            None => BTreeMap::new(),
+        };
+        priorities(plan, estimates_by_tool(plan, &times))
+    }
+
+    fn first_entries(
+        &self,
+        id: &RunId,
+        plan: &Arc<Plan>,
+        priority: Arc<[u64]>,
+        started: RunEvent,
+        taken_over: Vec<RunEvent>,
+    ) -> (Run, Append) {
+        let stream = StreamName::Run(id.clone());
+        let (mut head, mut records, mut run) = (Head::EMPTY, Vec::new(), None::<Run>);
+        for event in std::iter::once(started).chain(taken_over) {
+            let at = self.env.clock.now();
+            let record = encode(head, &stream, at, 1, Cause::Command, &event);
+            let entry = Entry {
+                seq: record.seq,
+                at,
+                epoch: 1,
+                cause: Cause::Command,
+                event,
+            };
+            match &mut run {
+                Some(run) => run
+                    .apply(&entry)
+                    .expect("reused results come in dependency order"),
+                None => {
+                    let opened =
+                        Run::open(id.clone(), Arc::clone(plan), Arc::clone(&priority), &entry);
+                    run = Some(opened.expect("the first entry starts the run"));
+                }
+            }
+            head = record.head();
+            records.push(record);
+        }
+        let run = run.expect("there is always a first entry");
+        let append = Append {
+            stream,
+            expected: Head::EMPTY,
+            records,
+            lease: LeaseRule::Open {
+                owner: self.env.owner.clone(),
+                ttl: self.env.lease_ttl,
+            },
+            status: Some(StreamStatus {
+                plan: plan.id().clone(),
+                status: run.status().to_owned(),
+                label: String::new(),
+            }),
+            answers: Vec::new(),
+        };
+        (run, append)
+    }
+
+    pub(crate) fn execute(
+        &self,
+        run: Run,
+        head: Head,
+        lease: Lease,
+        options: RunOptions,
+        first: First,
+        mirror: Option<Mirror>,
+    ) -> RunHandle {
+        let (sender, inbox) = mpsc::channel(64);
+        let run_id = run.id().clone();
+        self.active.insert(run_id.clone(), sender.clone());
+        self.start_postman();
+        let span = telemetry::run_span(&run);
+        let observers = self.active.watching(options.observers);
+        observers.executing(&run);
+        let run_loop = RunLoop::new(Setup {
+            engine: self.clone(),
+            run,
+            head,
+            lease,
+            linger: options.linger,
+            observers: observers.clone(),
+            inbox,
+            mirror,
+        });
+        let (engine, id) = (self.clone(), run_id.clone());
+        let task = tokio::spawn(async move {
+            let ended = Box::pin(run_loop.run(first).instrument(span.clone())).await;
+            engine.active.remove(&id);
+            match &ended {
+                Ok(Ended { run }) => telemetry::run_left(&span, run),
+                Err(error) => {
+                    tracing::error!(parent: &span, %error, "the run could not be executed any more");
+                }
+            }
+            observers.left(&id);
+            drop(span);
+            if let Ok(Ended { run }) = &ended
+                && run.state().is_terminal()
+            {
+                engine.cancel_children(run).await;
+            }
+            ended
+        });
+        RunHandle {
+            run: run_id,
+            inbox: sender,
+            task,
+        }
+    }
+}

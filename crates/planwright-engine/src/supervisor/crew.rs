@@ -1,0 +1,347 @@
+//! The one task that knows which runs are executed, which wait for their turn, and which are in
+//! trouble.
+
+use super::files::DueFiles;
+use super::handle::Standing;
+use crate::engine::Engine;
+use crate::port::{AcquireError, StoreError};
+use crate::run::handle::RunHandle;
+use crate::run::resume::Continued;
+use crate::run::start::StartRunError;
+use futures::FutureExt as _;
+use planwright_core::id::RunId;
+use planwright_core::run::RunState;
+use planwright_core::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Whoever holds a run may only be writing a command to it.
+const HELD_PAUSE: Duration = Duration::from_millis(200);
+
+/// A run that cannot go on is tried again after this long, then four times as long, and so on.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
+
+/// Runs that may wait for their turn. They are ids; beyond this they are found again by looking
+/// through the store.
+const MAX_QUEUE: usize = 100_000;
+
+/// What the crew is told.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// This run may be able to go on.
+    GoOn(RunId),
+    /// This run is being executed. Its slot, if it has one, is free once it has stopped.
+    Watch(RunHandle, Option<OwnedSemaphorePermit>),
+}
+
+/// Why a run is not executed any more.
+enum Ending {
+    /// It ended, or only a person can move it on.
+    Left,
+    /// The plan was adjusted: the work may go on in another run.
+    Adjusted,
+    /// The work goes on in this one.
+    GoesOn(RunHandle),
+    /// Somebody else holds it until then.
+    Held(Timestamp),
+    /// It cannot go on, whatever is tried.
+    Hopeless(StartRunError),
+    /// It failed, and may succeed later.
+    Failed(String),
+}
+
+pub(super) struct Crew {
+    engine: Engine,
+    slots: Arc<Semaphore>,
+    standing: watch::Sender<Standing>,
+    stopping: CancellationToken,
+    queue: VecDeque<RunId>,
+    queued: BTreeSet<RunId>,
+    /// How many tasks there are for a run: one, or two while an order to go on meets one to watch.
+    executing: BTreeMap<RunId, usize>,
+    /// Runs that somebody decided about while they were executed: they are looked at once more
+    /// afterwards.
+    again: BTreeSet<RunId>,
+    /// Runs that are tried again later.
+    later: BTreeSet<(Timestamp, RunId)>,
+    /// How often in a row a run could not be executed.
+    tries: BTreeMap<RunId, u32>,
+    tasks: JoinSet<(RunId, Ending)>,
+    files: DueFiles,
+}
+
+impl Crew {
+    pub(super) fn new(
+        engine: Engine,
+        slots: Arc<Semaphore>,
+        standing: watch::Sender<Standing>,
+        stopping: CancellationToken,
+        files: DueFiles,
+    ) -> Self {
+        Self {
+            engine,
+            slots,
+            standing,
+            stopping,
+            queue: VecDeque::new(),
+            queued: BTreeSet::new(),
+            executing: BTreeMap::new(),
+            again: BTreeSet::new(),
+            later: BTreeSet::new(),
+            tries: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            files,
+        }
+    }
+
+    /// Works until told to stop, and then until nothing is in flight any more.
+    pub(super) async fn work(mut self, mut orders: mpsc::Receiver<Order>) {
+        let stopping = self.stopping.clone();
+        while !stopping.is_cancelled() {
+            self.take_turns();
+            self.tell();
+            let clock = Arc::clone(&self.engine.env.clock);
+            let next = self.later.first().map(|(at, _)| *at);
+            let slots = Arc::clone(&self.slots);
+            tokio::select! {
+                biased;
+                () = stopping.cancelled() => {}
+                Some((run, ending)) = next_of(&mut self.tasks) => self.ended(run, ending),
+                Some(order) = orders.recv() => self.obey(order),
+                // A slot that a run outside of the queue held became free.
+                _ = slots.acquire(), if !self.queue.is_empty() => {}
+                () = async { clock.sleep_until(next.expect("guarded")).await }, if next.is_some() => self.retry(),
+            }
+        }
+        orders.close();
+        while let Ok(order) = orders.try_recv() {
+            self.obey(order);
+        }
+        self.tell();
+        while let Some((run, _)) = next_of(&mut self.tasks).await {
+            self.forget(&run);
+            self.tell();
+        }
+    }
+
+    fn forget(&mut self, run: &RunId) {
+        if let Some(tasks) = self.executing.get_mut(run) {
+            *tasks -= 1;
+            if *tasks == 0 {
+                self.executing.remove(run);
+            }
+        }
+    }
+
+    fn tell(&self) {
+        let standing = Standing {
+            executing: self.executing.len(),
+            queued: self.queue.len(),
+            troubled: self.tries.len(),
+            stopping: self.stopping.is_cancelled(),
+        };
+        self.standing
+            .send_if_modified(|told| std::mem::replace(told, standing) != standing);
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::GoOn(run) => self.enqueue(run),
+            Order::Watch(handle, slot) => self.watch(handle, slot),
+        }
+    }
+
+    fn enqueue(&mut self, run: RunId) {
+        if self.executing.contains_key(&run) {
+            self.again.insert(run);
+        } else if self.queue.len() >= MAX_QUEUE {
+            tracing::warn!(%run, "too many runs wait for their turn; this one is found at the next start");
+        } else if self.queued.insert(run.clone()) {
+            self.queue.push_back(run);
+        }
+    }
+
+    /// Gives a slot to each run that waits, as long as there are any.
+    fn take_turns(&mut self) {
+        while !self.queue.is_empty() {
+            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+                return;
+            };
+            let Some(run) = self.queue.pop_front() else {
+                return;
+            };
+            self.queued.remove(&run);
+            *self.executing.entry(run.clone()).or_default() += 1;
+            let (engine, files) = (self.engine.clone(), self.files.clone());
+            self.tasks.spawn(async move {
+                let executed = AssertUnwindSafe(go_on(&engine, &run, &files))
+                    .catch_unwind()
+                    .await;
+                drop(slot);
+                (
+                    run,
+                    executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())),
+                )
+            });
+        }
+    }
+
+    fn watch(&mut self, mut handle: RunHandle, slot: Option<OwnedSemaphorePermit>) {
+        let (run, files) = (handle.run_id().clone(), self.files.clone());
+        *self.executing.entry(run.clone()).or_default() += 1;
+        self.tasks.spawn(async move {
+            let executed = AssertUnwindSafe(watch_over(&mut handle, &files))
+                .catch_unwind()
+                .await;
+            drop(slot);
+            (
+                run,
+                executed.unwrap_or_else(|_| Ending::Failed("the run panicked".to_owned())),
+            )
+        });
+    }
+
+    fn ended(&mut self, run: RunId, ending: Ending) {
+        self.forget(&run);
+        let again = self.again.remove(&run);
+        let now = self.engine.env.clock.now();
+        match ending {
+            Ending::Left => {
+                self.tries.remove(&run);
+                if again {
+                    self.enqueue(run);
+                }
+            }
+            Ending::Adjusted => {
+                self.tries.remove(&run);
+                self.enqueue(run);
+            }
+            Ending::GoesOn(handle) => {
+                self.tries.remove(&run);
+                self.watch(handle, None);
+            }
+            Ending::Hopeless(error) => {
+                tracing::warn!(%run, %error, "the run cannot go on by itself");
+                self.tries.remove(&run);
+            }
+            Ending::Held(until) => {
+                let tries = self.count(&run);
+                let longest = self.engine.env.lease_ttl.max(HELD_PAUSE);
+                let pause = if tries == 0 {
+                    HELD_PAUSE
+                } else {
+                    until.since(now).clamp(HELD_PAUSE, longest)
+                };
+                self.later.insert((now.plus(pause), run));
+            }
+            Ending::Failed(reason) => {
+                let pause = backoff(self.count(&run));
+                tracing::warn!(%run, reason, again_in = ?pause, "the run could not be executed");
+                self.later.insert((now.plus(pause), run));
+            }
+        }
+    }
+
+    /// How often this run was tried before.
+    fn count(&mut self, run: &RunId) -> u32 {
+        let tries = self.tries.entry(run.clone()).or_default();
+        let before = *tries;
+        *tries = tries.saturating_add(1);
+        before
+    }
+
+    fn retry(&mut self) {
+        let now = self.engine.env.clock.now();
+        while let Some((at, _)) = self.later.first()
+            && *at <= now
+        {
+            let (_, run) = self.later.pop_first().expect("there is a first one");
+            self.enqueue(run);
+        }
+    }
+}
+
+/// The next task that is done; never, if there is none.
+async fn next_of(tasks: &mut JoinSet<(RunId, Ending)>) -> Option<(RunId, Ending)> {
+    loop {
+        match tasks.join_next().await {
+            Some(Ok(ended)) => return Some(ended),
+            // The tasks catch what panics in them, and nobody aborts them.
+            Some(Err(error)) => tracing::error!(%error, "a task of the supervisor died"),
+            None => return None,
+        }
+    }
+}
+
+fn backoff(tries: u32) -> Duration {
+    FIRST_BACKOFF
+        .saturating_mul(4_u32.saturating_pow(tries))
+        .min(LONGEST_BACKOFF)
+}
+
+async fn go_on(engine: &Engine, run: &RunId, files: &DueFiles) -> Ending {
+    match engine.carry_on(run).await {
+        Ok(Continued::Executing(handle)) if handle.run_id() != run => Ending::GoesOn(handle),
+        Ok(Continued::Executing(mut handle)) => watch_over(&mut handle, files).await,
+        Ok(Continued::Nothing) => Ending::Left,
+        Err(StartRunError::Acquire(AcquireError::Held { expires_at, .. })) => {
+            Ending::Held(expires_at)
+        }
+        Err(error) if is_hopeless(&error) => Ending::Hopeless(error),
+        Err(error) => Ending::Failed(error.to_string()),
+    }
+}
+
+async fn watch_over(handle: &mut RunHandle, files: &DueFiles) -> Ending {
+    match handle.wait().await {
+        Ok(run) => {
+            files.note(run.plan().id());
+            if let RunState::Adjusted { .. } = run.state() {
+                Ending::Adjusted
+            } else {
+                Ending::Left
+            }
+        }
+        Err(error) => Ending::Failed(error.to_string()),
+    }
+}
+
+/// Whether trying again changes nothing. A tool that is missing may come back, a store may answer
+/// again.
+fn is_hopeless(error: &StartRunError) -> bool {
+    use crate::journal::load::LoadError as Load;
+    match error {
+        StartRunError::Edited { .. }
+        | StartRunError::Ended { .. }
+        | StartRunError::NothingToResume(_)
+        | StartRunError::ChildRun { .. }
+        | StartRunError::Load(
+            Load::NoSuchPlan(_) | Load::NoSuchRun(_) | Load::Damaged { .. } | Load::Plan(_),
+        )
+        | StartRunError::Load(Load::Store(StoreError::Damaged { .. }))
+        | StartRunError::Acquire(AcquireError::NoSuchRun(_)) => true,
+        StartRunError::Load(Load::Store(StoreError::Failed(_)))
+        | StartRunError::Acquire(AcquireError::Held { .. } | AcquireError::Store(_))
+        | StartRunError::Invalid(_)
+        | StartRunError::MissingTools(_)
+        | StartRunError::Unsupported(_)
+        | StartRunError::Unmanned(_)
+        | StartRunError::Refused(_)
+        | StartRunError::ToolsChanged { .. }
+        | StartRunError::Changed { .. }
+        | StartRunError::Denied(_)
+        | StartRunError::BadChoice(_)
+        | StartRunError::Artifact(_)
+        | StartRunError::AlreadyExecuting { .. }
+        | StartRunError::BeingUndone { .. }
+        | StartRunError::UnknownStep(_)
+        | StartRunError::Stopping
+        | StartRunError::Append(_) => false,
+    }
+}

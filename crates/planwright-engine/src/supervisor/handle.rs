@@ -1,0 +1,219 @@
+//! The supervisor as the service holds it.
+
+use super::crew::{Crew, Order};
+use super::files::DueFiles;
+use super::{follow, keep};
+use crate::dispatch::Verdict;
+use crate::engine::Engine;
+use crate::port::PlanFiles;
+use crate::run::command::CommandError;
+use crate::run::handle::RunHandle;
+use crate::run::options::RunOptions;
+use crate::run::remote_command::RunCommand;
+use crate::run::start::StartRunError;
+use planwright_core::id::{PlanId, RunId};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Orders that have been given and not yet looked at.
+const ORDERS: usize = 1024;
+
+/// How runs are executed in the background.
+#[derive(Debug, Clone)]
+pub struct SupervisorOptions {
+    /// At most this many runs are in memory at once; others wait for their turn, as ids.
+    pub max_runs: usize,
+    /// Kept in step with the journal when a run is let go of, and when time changes a plan.
+    pub files: Option<Arc<dyn PlanFiles>>,
+}
+
+impl Default for SupervisorOptions {
+    fn default() -> Self {
+        Self {
+            max_runs: 256,
+            files: None,
+        }
+    }
+}
+
+/// What the supervisor is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Runs that are being executed here.
+    pub executing: usize,
+    /// Runs that wait for their turn.
+    pub queued: usize,
+    /// Runs that could not go on and are tried again later.
+    pub troubled: usize,
+    /// Nothing is started any more.
+    pub stopping: bool,
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped {
+    /// Runs whose calls were still in flight when the time was over. They go on at the next start,
+    /// as after a crash.
+    pub cut_off: usize,
+}
+
+/// Executes runs in the background. Cheap to clone; ends with the last clone, or by
+/// [`Supervisor::stop`].
+#[derive(Debug, Clone)]
+pub struct Supervisor {
+    engine: Engine,
+    files: DueFiles,
+    orders: mpsc::Sender<Order>,
+    slots: Arc<Semaphore>,
+    standing: watch::Receiver<Standing>,
+    stopping: CancellationToken,
+    crew: Arc<Mutex<Option<JoinHandle<()>>>>,
+    /// Ends the tasks when nobody holds the supervisor any more.
+    _guard: Arc<DropGuard>,
+}
+
+impl Supervisor {
+    /// Begins to execute what was being executed when the last process ended, and to follow what
+    /// people decide.
+    pub fn start(engine: Engine, options: &SupervisorOptions) -> Self {
+        let (orders, inbox) = mpsc::channel(ORDERS);
+        let slots = Arc::new(Semaphore::new(options.max_runs.max(1)));
+        let (standing, watched) = watch::channel(Standing::default());
+        let stopping = CancellationToken::new();
+        let files = DueFiles::new(options.files.clone());
+        let crew = Crew::new(
+            engine.clone(),
+            Arc::clone(&slots),
+            standing,
+            stopping.clone(),
+            files.clone(),
+        );
+        let crew = tokio::spawn(crew.work(inbox));
+        tokio::spawn(follow::follow(
+            engine.clone(),
+            orders.clone(),
+            stopping.clone(),
+        ));
+        tokio::spawn(keep::keep(engine.clone(), files.clone(), stopping.clone()));
+        tokio::spawn(files.clone().keep(stopping.clone()));
+        Self {
+            engine,
+            files,
+            orders,
+            slots,
+            standing: watched,
+            crew: Arc::new(Mutex::new(Some(crew))),
+            _guard: Arc::new(stopping.clone().drop_guard()),
+            stopping,
+        }
+    }
+
+    /// Begins a run of a plan's current version and returns as soon as that is durable. The run
+    /// goes on in the background; if too many are under way it waits for its turn.
+    pub async fn start_run(
+        &self,
+        plan: &PlanId,
+        mut options: RunOptions,
+    ) -> Result<RunId, StartRunError> {
+        if self.stopping.is_cancelled() {
+            return Err(StartRunError::Stopping);
+        }
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok();
+        options.queued = slot.is_none();
+        let handle = self.engine.start(plan, options).await?;
+        let run = handle.run_id().clone();
+        let order = match slot {
+            Some(slot) => Order::Watch(handle, Some(slot)),
+            None => Order::GoOn(run.clone()),
+        };
+        self.order(order).await;
+        Ok(run)
+    }
+
+    /// Takes over a run that was started, resumed, forked or taken back through the engine, so that
+    /// nobody has to wait for it.
+    pub async fn adopt(&self, handle: RunHandle) {
+        self.order(Order::Watch(handle, None)).await;
+    }
+
+    /// Gives a command to a run and waits until it is durable or refused. A run that was waiting
+    /// for it goes on.
+    pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
+        if command.is_decision()
+            && let Some(verdict) = self.decide_and_go_on(run, &command).await
+        {
+            return Ok(verdict?);
+        }
+        self.engine.command(run, command).await?;
+        // The journal says so too; this is sooner.
+        self.go_on(run.clone()).await;
+        Ok(())
+    }
+
+    /// The short way for a run that nobody executes and that has a slot. `None`: it has to be the
+    /// long one, which also says what is in the way.
+    async fn decide_and_go_on(&self, run: &RunId, command: &RunCommand) -> Option<Verdict> {
+        if self.stopping.is_cancelled() || self.engine.active.get(run).is_some() {
+            return None;
+        }
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        let (this, run, command) = (self.clone(), run.clone(), command.clone().into_command());
+        // Whatever becomes of whoever asked, a run that was taken is executed.
+        let deciding = tokio::spawn(async move {
+            let (handle, verdict) = this.engine.carry_on_with(&run, command).await.ok()??;
+            this.order(Order::Watch(handle, Some(slot))).await;
+            verdict.await.ok()
+        });
+        deciding.await.ok()?
+    }
+
+    /// Looks at a run again, because somebody may have decided something. The journal says so too:
+    /// this is only sooner.
+    pub async fn go_on(&self, run: RunId) {
+        self.order(Order::GoOn(run)).await;
+    }
+
+    /// Has the files of a plan written soon, because somebody decided something about it.
+    pub fn files_are_due(&self, plan: &PlanId) {
+        self.files.note(plan);
+    }
+
+    pub fn standing(&self) -> Standing {
+        *self.standing.borrow()
+    }
+
+    /// Stops starting anything. Calls in flight may finish until the time is over; nothing is
+    /// paused or cancelled, and what has not ended goes on at the next start.
+    pub async fn stop(&self, grace: Duration) -> Stopped {
+        self.engine.drain();
+        self.stopping.cancel();
+        let crew = self
+            .crew
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let mut cut_off = 0;
+        if let Some(mut crew) = crew
+            && tokio::time::timeout(grace, &mut crew).await.is_err()
+        {
+            crew.abort();
+            cut_off = self.standing().executing;
+        }
+        if tokio::time::timeout(grace, self.files.write())
+            .await
+            .is_err()
+        {
+            tracing::warn!("there was no time to bring the files of all plans up to date");
+        }
+        Stopped { cut_off }
+    }
+
+    async fn order(&self, order: Order) {
+        // A supervisor that has stopped takes no orders; the journal has everything for the next
+        // one.
+        drop(self.orders.send(order).await);
+    }
+}

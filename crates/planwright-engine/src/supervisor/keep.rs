@@ -1,0 +1,49 @@
+//! Noting what time brings about, for as long as the service runs.
+
+use super::files::DueFiles;
+use crate::engine::Engine;
+use crate::maintenance::Tended;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Never looks more often than this, whatever is due.
+const SHORTEST: Duration = Duration::from_secs(30);
+
+/// Looks at least this often: something may have become due sooner than could be told.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// Looks again and again, when the next thing is due.
+pub(super) async fn keep(engine: Engine, files: DueFiles, stopping: CancellationToken) {
+    let keeping = async {
+        loop {
+            let now = engine.env.clock.now();
+            // Not at once: first what was going on may go on.
+            engine.env.clock.sleep_until(now.plus(SHORTEST)).await;
+            let next_at = match engine.tend().await {
+                Ok(tended) => tell(&files, &tended),
+                Err(error) => {
+                    tracing::warn!(%error, "what is due cannot be found");
+                    None
+                }
+            };
+            let latest = now.plus(LONGEST);
+            engine
+                .env
+                .clock
+                .sleep_until(next_at.map_or(latest, |at| at.min(latest)))
+                .await;
+        }
+    };
+    tokio::select! {
+        () = stopping.cancelled() => {}
+        () = keeping => {}
+    }
+}
+
+fn tell(files: &DueFiles, tended: &Tended) -> Option<planwright_core::time::Timestamp> {
+    for notice in &tended.notices {
+        tracing::info!(plan = %notice.plan(), %notice, "noted");
+        files.note(notice.plan());
+    }
+    tended.next_at
+}

@@ -1,0 +1,15 @@
+//! Executing runs in the background of a service: what was going on goes on, what a person decided
+//! is carried out, and a shutdown loses nothing.
+//!
+//! A run that waits for a person costs nothing here: it leaves memory, and comes back when the
+//! journal says that somebody decided.
+
+mod crew;
+mod files;
+mod follow;
+mod handle;
+mod keep;
+mod unfinished;
+
+pub use follow::end_of_feed;
+pub use handle::{Standing, Stopped, Supervisor, SupervisorOptions};

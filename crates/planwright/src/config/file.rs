@@ -1,0 +1,684 @@
+//! `planwright.toml`: what the operator decided. Strict, because a misspelt setting protects
+//! nobody.
+
+use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
+use crate::config::models::{self, Described, ModelsTable};
+use crate::config::secrets::{self, SecretTable};
+use crate::config::webhooks::{self, WebhookTable};
+use crate::exit::Failure;
+use crate::telemetry::TelemetryTable;
+use crate::terminal::printer::line;
+use crate::workspace::servers::{self, ServerTable};
+use planwright_adapters::local::{HttpOptions, LocalOptions};
+use planwright_adapters::secrets::ConfiguredSecrets;
+use planwright_adapters::toolbox::ToolboxOptions;
+use planwright_adapters::webhook::WebhookOptions;
+use planwright_core::digest::Digest;
+use planwright_core::plan::{Bounds, nearest};
+use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
+use planwright_core::tool::EffectClass;
+use planwright_engine::{AgentSettings, Engine, Keeping, Limits};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of the file, in the workspace.
+pub(crate) const FILE: &str = "planwright.toml";
+
+/// Everything that can be configured. Absent means the default.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    local: Local,
+    tools: BTreeMap<String, Tool>,
+    limits: LimitsTable,
+    servers: BTreeMap<String, ServerTable>,
+    /// Servers and models of the user's own file, which holds nothing else.
+    #[serde(skip)]
+    user: UserFile,
+    bounds: BoundsTable,
+    secrets: SecretTable,
+    store: StoreTable,
+    /// Who plans, thinks and reflects.
+    models: ModelsTable,
+    /// What is recorded for operators, and where it goes.
+    telemetry: TelemetryTable,
+    /// The HTTP service.
+    serve: ServeTable,
+    /// Who is told what happens.
+    webhooks: Vec<WebhookTable>,
+    /// Which calls may be made, which are asked about, and what makes an approval complete.
+    policy: PolicyDocument,
+    /// Who may do what; absent means that every person may do everything.
+    roles: Option<RolesTable>,
+    /// Minutes without an entry after which an executing plan counts as stalled.
+    stalled_after_minutes: Option<u64>,
+    /// How long plans are waited for and kept.
+    plans: PlansTable,
+    /// What a chat may spend.
+    chat: ChatTable,
+    /// Programs that work on agent steps.
+    executors: BTreeMap<String, ExecutorTable>,
+    /// What holds for every executor.
+    agent: AgentTable,
+}
+
+/// `[chat]`: one budget for the calls and tokens of a conversation and of the plans that are run
+/// from it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ChatTable {
+    max_calls: Option<u64>,
+    max_tokens: Option<u64>,
+}
+
+/// How long plans are waited for and kept. 0 days mean: for ever.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PlansTable {
+    stale_after_days: Option<u32>,
+    stalled_after: Option<Span>,
+    archive_after_days: Option<u32>,
+    delete_after_days: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct StoreTable {
+    /// A file that holds the passphrase of an encrypted store and that only its owner can read.
+    passphrase_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Local {
+    run_command: bool,
+    http_get: HttpGet,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct HttpGet {
+    enabled: bool,
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Tool {
+    class: Option<EffectClass>,
+    key_argument: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LimitsTable {
+    global: Option<usize>,
+    per_server: BTreeMap<String, usize>,
+    per_tool: BTreeMap<String, usize>,
+}
+
+/// `[serve]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServeTable {
+    /// `/metrics` needs no token.
+    pub(crate) metrics_public: bool,
+    /// Names and addresses that the service answers to, besides those of its machine.
+    pub(crate) allow_hosts: Vec<String>,
+    /// Web origins whose pages may use the service, besides its own.
+    pub(crate) allow_origins: Vec<String>,
+    pub(crate) max_connections: Option<usize>,
+    /// Requests that are worked on at once.
+    pub(crate) max_in_flight: Option<usize>,
+    /// Requests of one principal per second, over time.
+    pub(crate) requests_per_second: Option<u32>,
+    /// Requests of one principal at once.
+    pub(crate) burst: Option<u32>,
+}
+
+/// `planwright.toml` in the user's directory.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct UserFile {
+    servers: BTreeMap<String, ServerTable>,
+    models: ModelsTable,
+    executors: BTreeMap<String, ExecutorTable>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct BoundsTable {
+    max_document_bytes: Option<usize>,
+    max_steps: Option<usize>,
+    max_edges: Option<usize>,
+    max_depth: Option<usize>,
+    max_text: Option<usize>,
+    max_resolved_bytes: Option<usize>,
+}
+
+/// Deeper documents than this could exhaust the stack, whatever the operator says.
+const DEEPEST: usize = 100;
+
+impl Config {
+    /// Reads the workspace's file and the user's; no file means the defaults.
+    pub(crate) fn read(workspace: &Path) -> Result<Self, Failure> {
+        let mut config = match text_of(&workspace.join(FILE))? {
+            Some(text) => Self::parse(&text)?,
+            None => Self::default(),
+        };
+        if let Some(path) = servers::home().map(|home| home.join(FILE))
+            && let Some(text) = text_of(&path)?
+        {
+            let name = path.display().to_string();
+            config.user = toml::from_str(&text).map_err(|error| explain(&name, &text, &error))?;
+            check_servers(&name, &config.user.servers)?;
+            executors::check(&name, &config.user.executors)?;
+        }
+        // Together: the project's file may name a provider that the user's file describes.
+        config.models(workspace, &|_| None)?.check()?;
+        Ok(config)
+    }
+
+    /// Reads a named file in the same form.
+    pub(crate) fn read_file(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> Result<Self, Failure> {
+        let config: Self = toml::from_str(text).map_err(|error| explain(FILE, text, &error))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The servers of the workspace's file.
+    pub(crate) fn servers(&self) -> &BTreeMap<String, ServerTable> {
+        &self.servers
+    }
+
+    /// The servers of the user's file.
+    pub(crate) fn user_servers(&self) -> &BTreeMap<String, ServerTable> {
+        &self.user.servers
+    }
+
+    /// The executors of the workspace's file.
+    pub(crate) fn executors(&self) -> &BTreeMap<String, ExecutorTable> {
+        &self.executors
+    }
+
+    /// The executors of the user's file.
+    pub(crate) fn user_executors(&self) -> &BTreeMap<String, ExecutorTable> {
+        &self.user.executors
+    }
+
+    /// What holds for every executor.
+    pub(crate) fn agents(&self) -> AgentSettings {
+        AgentSettings {
+            observe_scope: self.agent.scope == ScopeMode::Observe,
+        }
+    }
+
+    /// What both files say about a server, the workspace's first.
+    pub(crate) fn server(&self, name: &str) -> impl Iterator<Item = &ServerTable> {
+        self.servers
+            .get(name)
+            .into_iter()
+            .chain(self.user.servers.get(name))
+    }
+
+    /// A limit of zero would stop everything without a word.
+    fn check(&self) -> Result<(), Failure> {
+        check_servers(FILE, &self.servers)?;
+        executors::check(FILE, &self.executors)?;
+        let limits = &self.limits;
+        let per = limits
+            .per_server
+            .iter()
+            .chain(&limits.per_tool)
+            .map(|(name, n)| (name.as_str(), *n));
+        let all = per.chain(limits.global.map(|n| ("global", n)));
+        if let Some((name, _)) = all.into_iter().find(|&(_, n)| n == 0) {
+            return Err(Failure::usage(format!(
+                "{FILE}: the limit `{name}` is 0, so nothing could run"
+            ))
+            .hint("use 1 or more, or leave it out"));
+        }
+        if self.bounds.max_depth.is_some_and(|depth| depth > DEEPEST) {
+            return Err(Failure::usage(format!(
+                "{FILE}: `max_depth` is at most {DEEPEST}"
+            )));
+        }
+        self.secrets(Path::new(""))?;
+        self.webhooks()?;
+        self.policy().map(drop)
+    }
+
+    /// Where secrets are kept. Relative paths start in the workspace.
+    pub(crate) fn secrets(&self, workspace: &Path) -> Result<ConfiguredSecrets, Failure> {
+        secrets::configured(&self.secrets, workspace)
+    }
+
+    /// The file that holds the store's passphrase. Relative paths start in the workspace.
+    pub(crate) fn passphrase_file(&self, workspace: &Path) -> Option<PathBuf> {
+        self.store
+            .passphrase_file
+            .as_ref()
+            .map(|path| workspace.join(path))
+    }
+
+    /// The models of both files, given the variables of the environment.
+    pub(crate) fn models(
+        &self,
+        workspace: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Described, Failure> {
+        models::describe(&self.models, &self.user.models, workspace, variable)
+    }
+
+    pub(crate) fn telemetry(&self) -> &TelemetryTable {
+        &self.telemetry
+    }
+
+    /// What a chat may spend, with everything that comes of it.
+    pub(crate) fn chat_budget(&self) -> planwright_engine::chat::Budget {
+        planwright_engine::chat::Budget {
+            calls: self.chat.max_calls,
+            tokens: self.chat.max_tokens,
+        }
+    }
+
+    pub(crate) fn serve(&self) -> &ServeTable {
+        &self.serve
+    }
+
+    /// The endpoints that are told what happens.
+    pub(crate) fn webhooks(&self) -> Result<Vec<WebhookOptions>, Failure> {
+        webhooks::configured(&self.webhooks)
+    }
+
+    pub(crate) fn local(&self, workspace: &Path) -> LocalOptions {
+        LocalOptions {
+            workspace: workspace.into(),
+            run_command: self.local.run_command,
+            http_get: HttpOptions {
+                enabled: self.local.http_get.enabled,
+                allow: self.local.http_get.allow.clone(),
+            },
+        }
+    }
+
+    pub(crate) fn toolbox(&self) -> ToolboxOptions {
+        let tools = || self.tools.iter();
+        // The workspace's word comes last, and so it counts.
+        let servers = || self.user.servers.iter().chain(&self.servers);
+        ToolboxOptions {
+            classes: tools()
+                .filter_map(|(name, tool)| Some((name.clone(), tool.class?)))
+                .collect(),
+            key_arguments: tools()
+                .filter_map(|(name, tool)| Some((name.clone(), tool.key_argument.clone()?)))
+                .collect(),
+            limits: servers()
+                .filter_map(|(name, server)| Some((name.clone(), server.max_calls?)))
+                .collect(),
+            serial_writes: servers()
+                .filter_map(|(name, server)| Some((name.clone(), server.serial_writes?)))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        let LimitsTable {
+            global,
+            per_server,
+            per_tool,
+        } = self.limits.clone();
+        Limits {
+            global: global.unwrap_or_else(|| Limits::default().global),
+            per_server,
+            per_tool,
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        let default = Bounds::default();
+        let table = &self.bounds;
+        Bounds {
+            max_document_bytes: table
+                .max_document_bytes
+                .unwrap_or(default.max_document_bytes),
+            max_steps: table.max_steps.unwrap_or(default.max_steps),
+            max_edges: table.max_edges.unwrap_or(default.max_edges),
+            max_depth: table.max_depth.unwrap_or(default.max_depth),
+            max_text: table.max_text.unwrap_or(default.max_text),
+            max_resolved_bytes: table
+                .max_resolved_bytes
+                .unwrap_or(default.max_resolved_bytes),
+        }
+    }
+
+    /// What the operator decided about calls and people.
+    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
+        let document = PolicyDocument {
+            roles: self.roles.clone(),
+            ..self.policy.clone()
+        };
+        Policy::read(&document).map_err(|error| {
+            Failure::usage(format!("{FILE}: [policy] {error}"))
+                .hint("docs/policy.md shows what can be written")
+        })
+    }
+
+    pub(crate) fn rule_count(&self) -> usize {
+        self.policy.rules.len()
+    }
+
+    /// What the operator decided is part of what is approved: changing it voids earlier approvals.
+    pub(crate) fn policy_version(&self) -> Result<String, Failure> {
+        let policy = self.policy()?;
+        let version = policy
+            .version()
+            .unwrap_or(Engine::DEFAULT_POLICY)
+            .to_owned();
+        // A program that works on steps is part of what is agreed to, as the policy is.
+        let executors = [&self.executors, &self.user.executors];
+        let version = match executors.iter().all(|tables| tables.is_empty()) {
+            true => version,
+            false => format!("{version}+{}", Digest::of_json(&json!(executors)).short()),
+        };
+        if self.tools.is_empty() {
+            return Ok(version);
+        }
+        let decided = |tool: &Tool| json!([tool.class.map(EffectClass::as_str), tool.key_argument]);
+        let tools: BTreeMap<&String, Value> = self
+            .tools
+            .iter()
+            .map(|(name, tool)| (name, decided(tool)))
+            .collect();
+        Ok(format!(
+            "{version}+{}",
+            Digest::of_json(&json!(tools)).short()
+        ))
+    }
+
+    /// How long plans are waited for and kept.
+    pub(crate) fn keeping(&self) -> Keeping {
+        let (default, table) = (Keeping::default(), &self.plans);
+        let minutes = self
+            .stalled_after_minutes
+            .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
+        let stalled_after = table.stalled_after.map(Span::as_duration).or(minutes);
+        Keeping {
+            stale_after_days: table.stale_after_days.unwrap_or(default.stale_after_days),
+            stalled_after: stalled_after.unwrap_or(default.stalled_after),
+            archive_after_days: table
+                .archive_after_days
+                .unwrap_or(default.archive_after_days),
+            delete_after_days: table.delete_after_days.unwrap_or(default.delete_after_days),
+        }
+    }
+}
+
+/// The text of a file, if there is one.
+fn text_of(path: &Path) -> Result<Option<String>, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::usage(format!(
+            "cannot read {}: {error}",
+            path.display()
+        ))),
+    }
+}
+
+fn check_servers(file: &str, servers: &BTreeMap<String, ServerTable>) -> Result<(), Failure> {
+    for (name, table) in servers {
+        if table.max_calls == Some(0) {
+            return Err(Failure::usage(format!(
+                "{file}: the limit `{name}` is 0, so nothing could run"
+            ))
+            .hint("use 1 or more, or leave it out"));
+        }
+        table.check(name).map_err(|problem| {
+            Failure::usage(format!("{file}, [servers.{}]: {problem}", line(name)))
+        })?;
+    }
+    Ok(())
+}
+
+/// The file, the line, the key, and the key that was probably meant.
+fn explain(file: &str, text: &str, error: &toml::de::Error) -> Failure {
+    let line = error
+        .span()
+        .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let place = line.map_or_else(|| file.to_owned(), |line| format!("{file}, line {line}"));
+    let message = error.message();
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let Some((unknown, known)) = names
+        .split_first()
+        .filter(|_| message.starts_with("unknown "))
+    else {
+        return Failure::usage(format!("{place}: {message}"));
+    };
+    let near = nearest(unknown, known.iter().map(|&name| name.to_owned()));
+    let what = if message.starts_with("unknown variant") {
+        "value"
+    } else {
+        "key"
+    };
+    let failure = Failure::usage(format!("{place}: the {what} `{unknown}` is unknown"));
+    match near.first() {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint(format!("known here: {}", known.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
+        let failure = Config::parse("[local]\nrun_comand = true\n").unwrap_err();
+        assert_eq!(
+            failure.message,
+            "planwright.toml, line 2: the key `run_comand` is unknown"
+        );
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `run_command`?"));
+    }
+
+    #[test]
+    fn every_setting_can_be_written() {
+        let text = r#"
+            stalled_after_minutes = 5
+            [local]
+            run_command = true
+            [local.http_get]
+            enabled = true
+            allow = ["example.org"]
+            [tools."demo.echo"]
+            class = "keyed"
+            key_argument = "value"
+            [limits]
+            global = 10
+            [limits.per_server]
+            demo = 3
+            [limits.per_tool]
+            "demo.sleep" = 2
+            [servers.local]
+            serial_writes = false
+            max_calls = 8
+            [bounds]
+            max_steps = 10
+            [secrets]
+            GITHUB_TOKEN = { env = "GH_TOKEN", tools = ["github.*"] }
+            key = { file = "/run/secrets" }
+            db = { keyring = "planwright/db" }
+            [policy]
+            mode = "enforce"
+            late_bound = "ask"
+            guarded_tools = ["github.delete_*"]
+            same_call = 50
+            [[policy.rules]]
+            name = "reads"
+            tool = ["demo.*", "read_file"]
+            server = "demo"
+            capability = "x"
+            read_only = true
+            destructive = false
+            idempotent = true
+            open_world = false
+            class = "safe"
+            if = "args.path.startsWith('docs/')"
+            then = "allow"
+            reason = "harmless"
+            mode = "warn"
+            [policy.approval]
+            four_eyes = true
+            required = 2
+            uses = 3
+            expires_after = "7d"
+            step_expires_after = "1h"
+            [policy.caps]
+            "github.*" = 10
+            [serve]
+            metrics_public = true
+            allow_hosts = ["plans.example.org"]
+            allow_origins = ["https://app.example.org"]
+            max_connections = 100
+            max_in_flight = 10
+            requests_per_second = 10
+            burst = 20
+            [roles]
+            approver = ["person:ada"]
+            [store]
+            passphrase_file = "/run/secrets/planwright"
+            [models]
+            default = "anthropic/claude-sonnet-4-5"
+            chat = "local/small"
+            [models.providers.local]
+            kind = "openai"
+            base_url = "http://127.0.0.1:8080/v1"
+            key_env = "LOCAL_KEY"
+            structured = "json_object"
+            context_tokens = 8192
+            [models.prices."local/small"]
+            input = 0
+            output = 0.5
+        "#;
+        let config = Config::parse(text).unwrap();
+        assert_eq!(config.keeping().stalled_after, Duration::from_secs(300));
+        assert_eq!(config.bounds().max_steps, 10);
+        assert_eq!(config.limits().per_tool["demo.sleep"], 2);
+        assert_eq!(config.toolbox().classes["demo.echo"], EffectClass::Keyed);
+    }
+
+    #[test]
+    fn a_secret_has_one_place_and_a_plain_name() {
+        for wrong in [
+            "A = {}",
+            "A = { env = \"X\", file = \"y\" }",
+            "A = { env = \"\" }",
+            "A = { keyring = \"service\" }",
+            "\"a b\" = { env = \"X\" }",
+            "A = { value = \"x\" }",
+            "A = \"x\"",
+        ] {
+            let failure = Config::parse(&format!("[secrets]\n{wrong}\n")).unwrap_err();
+            assert!(
+                failure.message.starts_with("planwright.toml"),
+                "{wrong}: {}",
+                failure.message
+            );
+        }
+    }
+
+    #[test]
+    fn a_server_is_described_in_full_or_refused() {
+        let text = r#"
+            [servers.git]
+            command = "mcp-server-git"
+            args = ["--repository", "."]
+            env = { TOKEN = "${TOKEN}" }
+            cwd = "sub"
+            trust_annotations = false
+            start_timeout_seconds = 5
+            enabled = true
+            max_calls = 2
+            [servers.remote]
+            url = "https://example.org/mcp"
+            headers = { Authorization = "Bearer ${TOKEN}" }
+        "#;
+        let config = Config::parse(text).unwrap();
+        assert_eq!(
+            config.servers()["git"].launch().unwrap().line(),
+            "mcp-server-git --repository ."
+        );
+        for (text, words) in [
+            ("[servers.git]\ncomand = 'x'", "`comand` is unknown"),
+            ("[servers.'a.b']\ncommand = 'x'", "1 to 64 letters"),
+            ("[servers.demo]\ncommand = 'x'", "part of the program"),
+            ("[servers.git]\ncommand = 'x'\nurl = 'y'", "both"),
+            ("[servers.git]\nargs = ['x']", "neither"),
+            (
+                "[servers.git]\ncommand = 'x'\nstart_timeout_seconds = 0",
+                "never start",
+            ),
+            ("[servers.git]\nmax_calls = 0", "is 0"),
+        ] {
+            let failure = Config::parse(text).unwrap_err();
+            assert!(
+                failure.message.contains(words),
+                "{text}: {}",
+                failure.message
+            );
+        }
+    }
+
+    #[test]
+    fn a_policy_is_part_of_the_version_and_every_mistake_in_it_is_named() {
+        assert_eq!(
+            Config::default().policy_version().unwrap(),
+            Engine::DEFAULT_POLICY
+        );
+        let version = |text: &str| Config::parse(text).unwrap().policy_version().unwrap();
+        let one = version("[[policy.rules]]\ntool = 'a.*'\nthen = 'deny'");
+        assert!(one.starts_with("policy-"));
+        assert_ne!(one, version("[[policy.rules]]\ntool = 'a.*'\nthen = 'ask'"));
+        assert_ne!(one, version("[roles]\nadmin = ['person:ada']"));
+        let failure = Config::parse(
+            "[policy]\nlate_bound = 'args.x == 1'\n[[policy.rules]]\nif = 'nobody == 1'\nthen = 'deny'\n\
+             [[policy.rules]]\nthen = 'allow'\n[policy.approval]\nuses = 2",
+        )
+        .unwrap_err();
+        for words in ["late_bound", "rule 1: `nobody`", "rule 2", "expires_after"] {
+            assert!(
+                failure.message.contains(words),
+                "{words}: {}",
+                failure.message
+            );
+        }
+        let failure = Config::parse("[[policy.rules]]\ntol = 'x'\nthen = 'deny'").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `tool`?"));
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_refused() {
+        assert!(Config::parse("[limits]\nglobal = 0").is_err());
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_its_line() {
+        let failure = Config::parse("[limits]\nglobal = \"many\"").unwrap_err();
+        assert!(
+            failure.message.starts_with("planwright.toml, line 2: "),
+            "{}",
+            failure.message
+        );
+    }
+}

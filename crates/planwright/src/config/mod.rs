@@ -1,0 +1,9 @@
+//! `planwright.toml` and what it configures, one table per file.
+
+pub(crate) mod executors;
+pub(crate) mod file;
+pub(crate) mod models;
+pub(crate) mod passphrase;
+pub(crate) mod prompts;
+pub(crate) mod secrets;
+pub(crate) mod webhooks;

@@ -1,0 +1,167 @@
+//! Where the passphrase of an encrypted store comes from: a file, an open descriptor, the
+//! configuration, or a person. Never from arguments or the environment, which other processes can
+//! see.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{BOLD, Printer};
+use crate::workspace::app::Setting;
+use planwright_adapters::vault::{Passphrase, ReadPassphraseError};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use zeroize::Zeroizing;
+
+/// What the command line says about it.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Unlock {
+    /// A file with the passphrase of an encrypted store, readable by its owner only.
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        conflicts_with = "passphrase_fd"
+    )]
+    passphrase_file: Option<PathBuf>,
+    /// The number of an open descriptor to read the passphrase from.
+    #[arg(long, global = true, value_name = "N")]
+    passphrase_fd: Option<u32>,
+}
+
+impl From<ReadPassphraseError> for Failure {
+    fn from(error: ReadPassphraseError) -> Self {
+        Self::caused(Exit::Usage, &error)
+    }
+}
+
+impl Unlock {
+    /// The passphrase that a file or a descriptor holds, if one is named.
+    pub(crate) fn given(&self, setting: &Setting) -> Result<Option<Passphrase>, Failure> {
+        let configured = || setting.config.passphrase_file(&setting.workspace.root);
+        let passphrase = match (self.passphrase_fd, &self.passphrase_file) {
+            (Some(number), _) => Passphrase::from_descriptor(number)?,
+            (None, Some(path)) => Passphrase::from_file(path)?,
+            (None, None) => match configured() {
+                Some(path) => Passphrase::from_file(&path)?,
+                None => return Ok(None),
+            },
+        };
+        keep_to_ourselves();
+        Ok(Some(passphrase))
+    }
+
+    /// The passphrase that is there, from whoever has it.
+    pub(crate) fn existing(&self, setting: &Setting) -> Result<Passphrase, Failure> {
+        match self.given(setting)? {
+            Some(passphrase) => Ok(passphrase),
+            None => ask(setting.printer, "Passphrase:"),
+        }
+    }
+
+    /// A passphrase that is being set: typed twice, or from a file.
+    pub(crate) fn new_one(&self, setting: &Setting) -> Result<Passphrase, Failure> {
+        match self.given(setting)? {
+            Some(passphrase) => {
+                passphrase.check_strength()?;
+                Ok(passphrase)
+            }
+            None => ask_new(setting.printer),
+        }
+    }
+}
+
+/// A dump of this process's memory would hold the key.
+fn keep_to_ourselves() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    // If the limit cannot be lowered, nothing else changes.
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    );
+}
+
+/// Asks for a new passphrase, twice.
+pub(crate) fn ask_new(printer: Printer) -> Result<Passphrase, Failure> {
+    let first = ask(printer, "New passphrase:")?;
+    first.check_strength()?;
+    if !first.is(&ask(printer, "Once more:")?) {
+        return Err(Failure::usage("the two are not the same"));
+    }
+    Ok(first)
+}
+
+/// Asks on the terminal, without showing what is typed.
+pub(crate) fn ask(printer: Printer, question: &str) -> Result<Passphrase, Failure> {
+    if !printer.can_ask() {
+        return Err(Failure::new(Exit::Locked, "the store is encrypted, and nobody is there to be asked")
+            .hint(
+                "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml",
+            ));
+    }
+    keep_to_ourselves();
+    let failed = |error: io::Error| Failure::new(Exit::Locked, format!("cannot ask: {error}"));
+    let mut err = io::stderr().lock();
+    // Silent before the question is seen: whoever types fast is not shown either.
+    let silence = Silence::begin().map_err(failed)?;
+    write!(err, "{} ", printer.err(BOLD, question))
+        .and_then(|()| err.flush())
+        .map_err(failed)?;
+    let typed = read_typed().map_err(failed);
+    drop(silence);
+    drop(writeln!(err));
+    let typed = typed?.ok_or_else(|| Failure::new(Exit::Interrupted, "interrupted"))?;
+    Ok(Passphrase::new(typed)?)
+}
+
+/// A terminal that shows nothing and sends every key at once; as it was before when this is
+/// dropped.
+struct Silence(Termios);
+
+impl Silence {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut silent = before.clone();
+        // An interrupt comes as a key, so that the terminal is never left silent.
+        silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        silent.special_codes[SpecialCodeIndex::VMIN] = 1;
+        silent.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // There is nothing else to try.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
+    }
+}
+
+/// One line, key by key; `None` if it was interrupted.
+fn read_typed() -> io::Result<Option<Zeroizing<String>>> {
+    let mut typed = Zeroizing::new(Vec::with_capacity(Passphrase::MAX_BYTES + 8));
+    let mut input = io::stdin().lock();
+    let mut key = [0];
+    loop {
+        if input.read(&mut key)? == 0 {
+            return Ok(None);
+        }
+        match key[0] {
+            b'\n' | b'\r' => break,
+            3 | 4 | 28 => return Ok(None),
+            8 | 127 => {
+                // A character may have several bytes.
+                while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+            }
+            21 => typed.clear(),
+            byte if typed.len() <= Passphrase::MAX_BYTES => typed.push(byte),
+            _ => {}
+        }
+    }
+    let text = str::from_utf8(&typed).map_err(|_| io::Error::other("what was typed is no text"))?;
+    Ok(Some(Zeroizing::new(text.to_owned())))
+}

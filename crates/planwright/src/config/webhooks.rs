@@ -1,0 +1,142 @@
+//! `[[webhooks]]` of `planwright.toml`: who is told what happens. Never a secret, only its name.
+
+use crate::config::file::FILE;
+use crate::exit::Failure;
+use crate::workspace::app::App;
+use planwright_adapters::webhook::{Format, HttpWebhook, WebhookOptions};
+use planwright_core::secret::SecretName;
+use planwright_engine::port::{Outbox, Webhook};
+use planwright_engine::webhooks::{Courier, CourierWatch};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// More endpoints than this are a mistake.
+const MAX_ENDPOINTS: usize = 64;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebhookTable {
+    name: String,
+    url: String,
+    /// The name of the secret that signs.
+    secret: Option<String>,
+    /// Several, while one replaces another.
+    #[serde(default)]
+    secrets: Vec<String>,
+    #[serde(default)]
+    events: Vec<String>,
+    #[serde(default)]
+    format: FormatName,
+    #[serde(default)]
+    allow_private: bool,
+    /// Where people find the service: links in notices begin with it.
+    service_url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FormatName {
+    #[default]
+    Standard,
+    CloudEvents,
+}
+
+/// Reads the table.
+pub(crate) fn configured(tables: &[WebhookTable]) -> Result<Vec<WebhookOptions>, Failure> {
+    let wrong = |name: &str, problem: &str| {
+        Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"))
+            .hint("docs/webhooks.md shows what can be written")
+    };
+    if tables.len() > MAX_ENDPOINTS {
+        return Err(Failure::usage(format!(
+            "{FILE}: at most {MAX_ENDPOINTS} webhooks are told"
+        )));
+    }
+    let mut names = BTreeSet::new();
+    let mut options = Vec::new();
+    for table in tables {
+        if !names.insert(&table.name) {
+            return Err(wrong(&table.name, "there are two of this name"));
+        }
+        let named = |name: &String| {
+            SecretName::new(name)
+                .ok_or_else(|| wrong(&table.name, &format!("{name:?} is no name of a secret")))
+        };
+        let secrets = table
+            .secret
+            .iter()
+            .chain(&table.secrets)
+            .map(named)
+            .collect::<Result<_, _>>()?;
+        let webhook = WebhookOptions {
+            name: table.name.clone(),
+            url: table.url.clone(),
+            secrets,
+            events: table.events.clone(),
+            format: match table.format {
+                FormatName::Standard => Format::Standard,
+                FormatName::CloudEvents => Format::CloudEvents,
+            },
+            allow_private: table.allow_private,
+            service_url: table.service_url.clone(),
+        };
+        webhook
+            .validate()
+            .map_err(|problem| wrong(&table.name, &problem.to_string()))?;
+        options.push(webhook);
+    }
+    Ok(options)
+}
+
+impl App {
+    /// The endpoints, ready to be told.
+    pub(crate) fn webhooks(&self) -> Result<Vec<Arc<HttpWebhook>>, Failure> {
+        let environment = self.engine.environment();
+        let open = |options: WebhookOptions| {
+            let name = options.name.clone();
+            let webhook = HttpWebhook::new(
+                options,
+                Arc::clone(&environment.secrets),
+                environment.redaction.clone(),
+                Arc::clone(&environment.clock),
+            );
+            let wrong =
+                |problem| Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"));
+            webhook.map(Arc::new).map_err(wrong)
+        };
+        self.setting
+            .config
+            .webhooks()?
+            .into_iter()
+            .map(open)
+            .collect()
+    }
+
+    /// What is still to be told; absent in a workspace without a store.
+    pub(crate) fn outbox(&self) -> Option<Arc<dyn Outbox>> {
+        let sqlite = self.sqlite.as_ref()?;
+        Some(Arc::<planwright_adapters::sqlite::SqliteStore>::clone(
+            sqlite,
+        ))
+    }
+
+    /// Tells the endpoints what happens until it is told to stop, each by a task of its own.
+    pub(crate) fn start_couriers(
+        &self,
+        watch: &Arc<dyn CourierWatch>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<JoinHandle<()>>, Failure> {
+        let Some(outbox) = self.outbox() else {
+            return Ok(Vec::new());
+        };
+        let start = |webhook: Arc<HttpWebhook>| {
+            let webhook: Arc<dyn Webhook> = webhook;
+            let courier = Courier::new(self.engine.clone(), Arc::clone(&outbox), webhook);
+            tokio::spawn(courier.watched_by(Arc::clone(watch)).run(stop.clone()))
+        };
+        Ok(self.webhooks()?.into_iter().map(start).collect())
+    }
+}

@@ -1,0 +1,10 @@
+//! The workspace a command works in: its engine, plan files, servers and variables.
+
+pub(crate) mod app;
+pub(crate) mod maintenance;
+pub(crate) mod plan_file;
+pub(crate) mod plan_source;
+pub(crate) mod projections;
+pub(crate) mod run_selector;
+pub(crate) mod servers;
+pub(crate) mod variables;

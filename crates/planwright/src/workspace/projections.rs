@@ -1,0 +1,266 @@
+//! Keeps `.plans/<id>/` in step with the journal. A file that cannot be written is a warning, never
+//! an outcome.
+
+use crate::workspace::app::App;
+use planwright_adapters::files::{Draft, Projection};
+use planwright_core::id::PlanId;
+use planwright_core::journal::StreamName;
+use planwright_core::plan::{MarkdownMeta, MarkdownRejection, file_of_stored, to_markdown};
+use planwright_core::review::{Review, ReviewState, Version};
+use planwright_engine::Engine;
+use planwright_engine::port::{BoxFuture, PlanFiles};
+use planwright_server::wire::LogLine;
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// Records read at a time: bounds memory whatever the length of a run.
+const PAGE: usize = 1000;
+
+/// The files of the plans of one workspace.
+#[derive(Debug)]
+pub(crate) struct WorkspaceFiles {
+    engine: Engine,
+    plans: PathBuf,
+    /// An encrypted store has no plain files beside it.
+    encrypted: bool,
+    /// Held while files are put in place, so that an older state never replaces a newer one.
+    turn: Arc<Mutex<()>>,
+}
+
+impl PlanFiles for WorkspaceFiles {
+    fn write<'a>(&'a self, plan: &'a PlanId) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let turn = Arc::clone(&self.turn).lock_owned().await;
+            let (review, _) = self
+                .engine
+                .load_review(plan)
+                .await
+                .map_err(|error| error.to_string())?;
+            self.bring_up_to_date(&review, turn).await
+        })
+    }
+}
+
+/// Writes the plan's files as the journal has them, or removes them if the plan was deleted.
+pub(crate) async fn project(app: &App, review: &Review) {
+    if app.files.encrypted {
+        return tell_once(app);
+    }
+    let turn = Arc::clone(&app.files.turn).lock_owned().await;
+    if let Err(problem) = app.files.bring_up_to_date(review, turn).await {
+        app.printer().warn(&format!(
+            "the files of plan `{}` are not up to date: {problem}",
+            review.id()
+        ));
+    }
+}
+
+impl WorkspaceFiles {
+    pub(crate) fn new(engine: Engine, plans: PathBuf, encrypted: bool) -> Self {
+        Self {
+            engine,
+            plans,
+            encrypted,
+            turn: Arc::default(),
+        }
+    }
+
+    /// Whether everything about plans is kept sealed, so that nothing of them may be written
+    /// anywhere else.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.encrypted
+    }
+
+    async fn bring_up_to_date(
+        &self,
+        review: &Review,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<(), String> {
+        if self.encrypted {
+            return Ok(());
+        }
+        let kept = Projection::of(&self.plans, review.id());
+        let Some((kept, archived)) = kept.zip(Projection::archived(&self.plans, review.id()))
+        else {
+            return Err("its id is the name of something else there".to_owned());
+        };
+        let (place, others) = match (review.state(), review.is_archived()) {
+            (ReviewState::Deleted, _) => (None, vec![kept, archived]),
+            (_, true) => (Some(archived), vec![kept]),
+            (_, false) => (Some(kept), vec![archived]),
+        };
+        // Written there before it is removed here: there is no moment without it.
+        let turn = match place {
+            Some(place) => self.write(review, place, turn).await?,
+            None => turn,
+        };
+        for other in others {
+            other
+                .remove(&stored_files(review))
+                .map_err(|error| error.to_string())?;
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        review: &Review,
+        projection: Projection,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<OwnedMutexGuard<()>, String> {
+        let mut drafts = Vec::new();
+        let mut plan = draft(&projection, Projection::PLAN_JSON)?;
+        serde_json::to_writer_pretty(&mut plan, &*review.current().document)
+            .map_err(|error| error.to_string())?;
+        plan.write_all(b"\n").map_err(|error| error.to_string())?;
+        drafts.push(plan);
+        let page = markdown(&self.engine, review, review.current()).await?;
+        let mut plan = draft(&projection, Projection::PLAN_MD)?;
+        plan.write_all(page.as_bytes())
+            .map_err(|error| error.to_string())?;
+        drafts.push(plan);
+        if let Some(opened) = review.runs().last() {
+            let stream = StreamName::Run(opened.run.clone());
+            let mut session = draft(&projection, Projection::SESSION)?;
+            write_session(&self.engine, &stream, &mut session).await?;
+            drafts.push(session);
+        }
+        let mut unused = stored_files(review);
+        for (name, artifact) in &review.current().document.context.stored {
+            let file = file_of_stored(name);
+            let part = projection.draft_stored(&file, &artifact.digest);
+            if let Some(mut part) = part.map_err(|error| planwright_engine::with_causes(&error))? {
+                let bytes = self.engine.environment().artifacts.get(artifact).await;
+                let bytes = bytes.map_err(|error| error.to_string())?;
+                part.write_all(&bytes).map_err(|error| error.to_string())?;
+                drafts.push(part);
+            }
+            unused.remove(&file);
+        }
+        let publishing = tokio::task::spawn_blocking(move || {
+            let published = projection.publish(drafts);
+            let removed = projection.remove_stored(&unused);
+            published.map_err(|error| planwright_engine::with_causes(&error))?;
+            removed.map_err(|error| error.to_string())?;
+            Ok(turn)
+        });
+        publishing
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+/// The files of the stored parts of all versions.
+fn stored_files(review: &Review) -> BTreeSet<String> {
+    let versions = review.versions().iter();
+    versions
+        .flat_map(|version| version.document.context.stored.keys())
+        .map(|name| file_of_stored(name))
+        .collect()
+}
+
+/// An encrypted store has no plain files beside it. Said once, to whoever may look for them.
+fn tell_once(app: &App) {
+    static TOLD: Once = Once::new();
+    let told =
+        "the store is encrypted: no files are written to .plans (planwright export writes one)";
+    TOLD.call_once(|| app.printer().talk(told));
+}
+
+/// A version of the plan as Markdown, with what the journal knows about it.
+pub(crate) async fn markdown(
+    engine: &Engine,
+    review: &Review,
+    version: &Version,
+) -> Result<String, String> {
+    let opened = review
+        .runs()
+        .iter()
+        .rev()
+        .find(|opened| opened.version == version.number);
+    let info = match opened {
+        Some(opened) => engine
+            .store()
+            .info(&StreamName::Run(opened.run.clone()))
+            .await
+            .ok()
+            .flatten(),
+        None => None,
+    };
+    let ended = info.filter(|info| {
+        matches!(
+            info.status.status.as_str(),
+            "completed" | "failed" | "cancelled"
+        )
+    });
+    let status = engine
+        .status(review)
+        .await
+        .map_err(|error| error.to_string())?;
+    let rejections = review
+        .rejections()
+        .iter()
+        .map(|rejection| MarkdownRejection {
+            version: rejection.version.into(),
+            at: rejection.at,
+            by: rejection.by.to_string(),
+            reason: rejection.reason.clone(),
+        });
+    // The session file holds the latest run.
+    let session = opened.filter(|opened| {
+        review
+            .runs()
+            .last()
+            .is_some_and(|last| last.run == opened.run)
+    });
+    let archive = if review.is_archived() { "archive/" } else { "" };
+    let meta = MarkdownMeta {
+        status: status.as_str().to_owned(),
+        version: version.number.into(),
+        created_at: review.created_at(),
+        updated_at: review.updated_at(),
+        execution_session: session
+            .map(|_| format!(".plans/{archive}{}/{}", review.id(), Projection::SESSION)),
+        execution_started_at: opened.map(|opened| opened.at),
+        execution_ended_at: ended.as_ref().map(|info| info.updated_at),
+        result_summary: ended.map(|info| info.status.status),
+        rejections: rejections.collect(),
+    };
+    Ok(to_markdown(&version.document, &meta))
+}
+
+fn draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {
+    projection
+        .draft(name)
+        .map_err(|error| planwright_engine::with_causes(&error))
+}
+
+async fn write_session(
+    engine: &Engine,
+    stream: &StreamName,
+    session: &mut Draft,
+) -> Result<(), String> {
+    let mut after = 0;
+    loop {
+        let page = engine
+            .store()
+            .read(stream, after, PAGE)
+            .await
+            .map_err(|error| error.to_string())?;
+        for record in &page {
+            let line = LogLine::new(stream, record).map_err(|error| error.to_string())?;
+            serde_json::to_writer(&mut *session, &line).map_err(|error| error.to_string())?;
+            session
+                .write_all(b"\n")
+                .map_err(|error| error.to_string())?;
+            after = record.seq;
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! All servers that any file names, and how each of them stands.
+
+use super::expand::Scope;
+use super::files::{self, Foreign};
+use super::launch::{Launch, check_name, is_reserved};
+use super::trust::{Trust, Verdict, home, is_inside};
+use crate::config::file::{self, Config};
+use planwright_adapters::mcp::ServerSpec;
+use planwright_core::digest::Digest;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+/// The file that names a server, in the order in which files win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// `planwright.toml` of the workspace.
+    Workspace,
+    /// `planwright.toml` of the user: trusted, because the user wrote it.
+    User,
+    /// `.mcp.json` of the workspace.
+    McpJson,
+    /// `.vscode/mcp.json` of the workspace.
+    VsCode,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Workspace => file::FILE,
+            Self::User => "the user's planwright.toml",
+            Self::McpJson => ".mcp.json",
+            Self::VsCode => ".vscode/mcp.json",
+        })
+    }
+}
+
+/// A server as one file names it.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) launch: Launch,
+    pub(crate) digest: Digest,
+    pub(crate) trusted: Verdict,
+    pub(crate) enabled: bool,
+    shadowed_by: Option<Source>,
+    spec: Result<ServerSpec, String>,
+}
+
+/// What stands between a server and its use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Standing<'a> {
+    Ready(&'a ServerSpec),
+    Untrusted,
+    /// It was trusted with another launch line.
+    Changed,
+    Disabled,
+    Shadowed(Source),
+    Unusable(&'a str),
+}
+
+impl Standing<'_> {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Ready(_) => "ready",
+            Self::Untrusted => "untrusted",
+            Self::Changed => "changed",
+            Self::Disabled => "disabled",
+            Self::Shadowed(_) => "shadowed",
+            Self::Unusable(_) => "unusable",
+        }
+    }
+}
+
+impl Listed {
+    pub(crate) fn standing(&self) -> Standing<'_> {
+        match (&self.spec, self.shadowed_by, self.trusted) {
+            (_, Some(source), _) => Standing::Shadowed(source),
+            _ if !self.enabled => Standing::Disabled,
+            (Err(problem), None, _) => Standing::Unusable(problem),
+            (Ok(_), None, Verdict::Unknown) => Standing::Untrusted,
+            (Ok(_), None, Verdict::Changed) => Standing::Changed,
+            (Ok(spec), None, Verdict::Trusted) => Standing::Ready(spec),
+        }
+    }
+
+    /// Why it cannot be used, and what helps; nothing if it can.
+    pub(crate) fn obstacle(&self) -> Option<(String, Option<String>)> {
+        let Self { name, source, .. } = self;
+        let trust = Some(format!("planwright servers trust {name}"));
+        Some(match self.standing() {
+            Standing::Ready(_) => return None,
+            Standing::Untrusted => (
+                format!("the server `{name}` of {source} is not trusted"),
+                trust,
+            ),
+            Standing::Changed => (
+                format!(
+                    "the server `{name}` of {source} is not what you trusted: its launch line changed"
+                ),
+                trust,
+            ),
+            Standing::Disabled => (
+                format!("the server `{name}` is turned off"),
+                Some(format!(
+                    "set `enabled = true` in [servers.{name}] of {}",
+                    file::FILE
+                )),
+            ),
+            Standing::Shadowed(by) => (
+                format!("the server `{name}` of {source} is hidden by that of {by}"),
+                None,
+            ),
+            Standing::Unusable(problem) => (
+                format!("the server `{name}` of {source} cannot be used: {problem}"),
+                None,
+            ),
+        })
+    }
+}
+
+/// All servers that any file names.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    /// By name; of one name, the one that counts is first.
+    pub(crate) servers: Vec<Listed>,
+    /// What is wrong with the files themselves.
+    pub(crate) problems: Vec<String>,
+    pub(crate) trust: Trust,
+}
+
+impl Roster {
+    pub(crate) fn read(workspace: &Path, config: &Config, trust_project: bool) -> Self {
+        let trust = Trust::read(workspace);
+        let mut problems = Vec::new();
+        let written = gather(workspace, config, &mut problems);
+        let variable = |name: &str| std::env::var(name).ok();
+        let scope = Scope {
+            variable: &variable,
+            workspace,
+        };
+        let user_is_outside = !home().is_some_and(|home| is_inside(&home, workspace));
+        let mut servers: Vec<Listed> = Vec::new();
+        for (
+            source,
+            Foreign {
+                name,
+                launch,
+                enabled,
+                problem,
+            },
+        ) in written
+        {
+            let shadowed_by = servers
+                .iter()
+                .find(|server| server.name == name)
+                .map(|server| server.source);
+            let digest = launch.digest();
+            let believed_by_place = source == Source::User && user_is_outside;
+            let trusted = if believed_by_place || trust_project {
+                Verdict::Trusted
+            } else {
+                trust.verdict(&name, &digest)
+            };
+            let spec = match problem {
+                Some(problem) => Err(problem),
+                None => specify(&name, &launch, config, &scope),
+            };
+            let enabled = enabled
+                && config
+                    .server(&name)
+                    .all(|table| table.enabled != Some(false));
+            servers.push(Listed {
+                name,
+                source,
+                launch,
+                digest,
+                trusted,
+                enabled,
+                shadowed_by,
+                spec,
+            });
+        }
+        servers.sort_by(|one, other| one.name.cmp(&other.name));
+        if servers
+            .iter()
+            .any(|server| server.trusted != Verdict::Trusted)
+        {
+            problems.extend(trust.problem().map(str::to_owned));
+        }
+        Self {
+            servers,
+            problems,
+            trust,
+        }
+    }
+
+    /// The server that counts under this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Listed> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+
+    /// The servers that count, each once.
+    pub(crate) fn effective(&self) -> impl Iterator<Item = &Listed> {
+        self.servers
+            .iter()
+            .filter(|server| server.shadowed_by.is_none())
+    }
+
+    /// What may be started.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = &ServerSpec> {
+        self.servers
+            .iter()
+            .filter_map(|server| match server.standing() {
+                Standing::Ready(spec) => Some(spec),
+                Standing::Untrusted
+                | Standing::Changed
+                | Standing::Disabled
+                | Standing::Shadowed(_)
+                | Standing::Unusable(_) => None,
+            })
+    }
+
+    /// Servers that only wait for the user's word.
+    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Listed> {
+        let waits =
+            |server: &&Listed| matches!(server.standing(), Standing::Untrusted | Standing::Changed);
+        self.servers.iter().filter(waits)
+    }
+}
+
+/// Every server of every file, those that win first.
+fn gather(workspace: &Path, config: &Config, problems: &mut Vec<String>) -> Vec<(Source, Foreign)> {
+    let mut written = Vec::new();
+    let mut settings_only = Vec::new();
+    for (source, tables) in [
+        (Source::Workspace, config.servers()),
+        (Source::User, config.user_servers()),
+    ] {
+        for (name, table) in tables {
+            let enabled = table.enabled != Some(false);
+            match table.launch() {
+                Some(launch) => {
+                    written.push((
+                        source,
+                        Foreign {
+                            name: name.clone(),
+                            launch,
+                            enabled,
+                            problem: None,
+                        },
+                    ));
+                }
+                None if is_reserved(name) => {}
+                None => settings_only.push((source, name.clone())),
+            }
+        }
+    }
+    for (source, file, key) in [
+        (Source::McpJson, ".mcp.json", "mcpServers"),
+        (Source::VsCode, ".vscode/mcp.json", "servers"),
+    ] {
+        match files::read(&workspace.join(file), key) {
+            Ok(found) => written.extend(found.into_iter().map(|server| (source, server))),
+            Err(problem) => problems.push(format!("{file}: {problem}")),
+        }
+    }
+    for (source, name) in settings_only {
+        if !written.iter().any(|(_, server)| server.name == name) {
+            let problem = Some(
+                "it has neither a `command` nor a `url`, and no other file names it".to_owned(),
+            );
+            written.push((
+                source,
+                Foreign {
+                    name,
+                    launch: Launch::default(),
+                    enabled: true,
+                    problem,
+                },
+            ));
+        }
+    }
+    written
+}
+
+/// The server ready to be started, or why it cannot be.
+fn specify(
+    name: &str,
+    launch: &Launch,
+    config: &Config,
+    scope: &Scope<'_>,
+) -> Result<ServerSpec, String> {
+    check_name(name)?;
+    if is_reserved(name) {
+        return Err("its name belongs to a server that is part of the program".to_owned());
+    }
+    launch.check()?;
+    let mut spec = ServerSpec::new(name, launch.expand(scope)?);
+    // One word against it is enough.
+    spec.believed = config
+        .server(name)
+        .all(|table| table.trust_annotations != Some(false));
+    if let Some(seconds) = config
+        .server(name)
+        .find_map(|table| table.start_timeout_seconds)
+    {
+        spec.start_timeout = Duration::from_secs(seconds);
+    }
+    Ok(spec)
+}
