@@ -4,7 +4,8 @@ use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::model::{Cost, Message, TokenUsage};
 use planwright_core::plan::{Document, Finding};
-use planwright_core::planning::{Planning, Prompt, Shape};
+use planwright_core::planning::{Prompt, Shape};
+use planwright_core::review::PlanningRecord;
 use planwright_core::stats::{ModelCosts, ModelFigures};
 use serde::Serialize;
 use serde_json::Value;
@@ -28,8 +29,8 @@ pub struct PlanningLine {
     pub fallback: bool,
 }
 
-impl From<&Planning> for PlanningLine {
-    fn from(planning: &Planning) -> Self {
+impl From<&PlanningRecord> for PlanningLine {
+    fn from(planning: &PlanningRecord) -> Self {
         let TokenUsage { input, output, .. } = planning.usage();
         Self {
             model: planning.model.clone(),

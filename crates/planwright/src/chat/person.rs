@@ -102,7 +102,8 @@ impl Person {
         interrupts: &Interrupts,
     ) -> Result<Option<RunCommand>, Failure> {
         let printer = self.app.printer();
-        let label = planwright_core::plan::visible(run.definition(ix).action_label()).into_owned();
+        let label =
+            planwright_core::text::escape_invisible(run.definition(ix).action_label()).into_owned();
         printer.talk(&format!(
             "nobody knows whether the call of {label} happened"
         ));

@@ -18,10 +18,11 @@ use crate::workspace::run_selector::{how_to_go_on, name_of};
 use crate::workspace::variables::{VariableFlags, quoted};
 use clap::Args;
 use planwright_core::id::{PlanId, RunId, StepId};
-use planwright_core::plan::{StepIx, visible};
+use planwright_core::plan::StepIx;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{AskedCall, Refusal, Run, RunState, Shown, StepState};
+use planwright_core::text::escape_invisible;
 use planwright_engine::{
     CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions,
     StartRunError, read_value,
@@ -412,11 +413,11 @@ async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
     app.printer().talk(&format!(
         "step {id} {title} [{}] {}",
         line(step.action_label()),
-        visible(&args)
+        escape_invisible(&args)
     ));
     if let Some(item) = element(app, run, ix).await? {
         app.printer()
-            .talk(&format!("  item {}", visible(&item.to_string())));
+            .talk(&format!("  item {}", escape_invisible(&item.to_string())));
     }
     Ok(())
 }

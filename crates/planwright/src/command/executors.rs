@@ -8,7 +8,7 @@ use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, YELLOW, line};
 use crate::terminal::trust_prompt;
 use crate::workspace::app::Setting;
 use crate::workspace::servers::Trust;
-use planwright_core::plan::nearest;
+use planwright_core::text::nearest_names;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -150,7 +150,7 @@ fn find<'a>(executors: &'a [Described], name: &str) -> Result<&'a Described, Fai
     }
     let failure = Failure::usage(format!("no file describes an executor `{}`", line(name)));
     let names = executors.iter().map(|executor| executor.name.clone());
-    Err(match nearest(name, names).as_slice() {
+    Err(match nearest_names(name, names).as_slice() {
         [] => failure.hint("planwright executors lists those there are"),
         near => failure.hint(format!("did you mean {}?", line(&near.join(" or ")))),
     })

@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, RED, YELLOW, line};
 use crate::workspace::app::{Access, App, Setting};
 use planwright_adapters::webhook::{Format, HttpWebhook};
-use planwright_core::plan::nearest;
+use planwright_core::text::nearest_names;
 use planwright_engine::port::{DeliveryState, Outbox, Webhook};
 use planwright_engine::webhooks::{About, Courier, Notice};
 use serde::Serialize;
@@ -198,7 +198,7 @@ fn said(app: &App, document: &serde_json::Value, text: &str) -> Result<(), Failu
 fn find(app: &App, name: &str) -> Result<Arc<HttpWebhook>, Failure> {
     let webhooks = app.webhooks()?;
     let names = webhooks.iter().map(|webhook| webhook.name().to_owned());
-    let hint = match nearest(name, names).first() {
+    let hint = match nearest_names(name, names).first() {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`planwright webhooks list` shows them".to_owned(),
     };

@@ -7,7 +7,7 @@ mod trust;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::Setting;
 use crate::workspace::servers::{Listed, Roster};
-use planwright_core::plan::nearest;
+use planwright_core::text::nearest_names;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
@@ -39,7 +39,7 @@ fn find<'a>(roster: &'a Roster, name: &str) -> Result<&'a Listed, Failure> {
             "no file names a server `{}`",
             crate::terminal::printer::line(name)
         ));
-        match nearest(
+        match nearest_names(
             name,
             roster.servers.iter().map(|server| server.name.clone()),
         )

@@ -1,22 +1,56 @@
-//! Names that look alike, made the same.
+//! Folds tool names so that look-alikes become equal.
 //!
 //! A rule that forbids `delete_file` must not be got around by a server that calls its tool
 //! `Delete-Fіle`. Names are folded before they are compared with what is forbidden, asked about or
 //! counted; never to allow anything, because folding makes different names equal.
 
-use crate::plan::is_invisible;
+use super::ToolName;
+use crate::text::is_invisible;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 use unicode_security::confusable_detection::skeleton;
 
-/// The form in which look-alikes are equal: without case, width, accents, invisible characters,
+/// A tool's name together with its folded form. Folded once and compared with every pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoldedName {
+    pub(crate) server: FoldedText,
+    pub(crate) tool: FoldedText,
+}
+
+/// A text and its folded form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoldedText {
+    pub(crate) exact: String,
+    pub(crate) folded: String,
+}
+
+impl FoldedName {
+    /// Folds both parts of a tool's name.
+    pub fn new(name: &ToolName) -> Self {
+        Self {
+            server: FoldedText::new(&name.server),
+            tool: FoldedText::new(&name.tool),
+        }
+    }
+}
+
+impl FoldedText {
+    fn new(text: &str) -> Self {
+        Self {
+            exact: text.to_owned(),
+            folded: fold_name(text),
+        }
+    }
+}
+
+/// Returns the form in which look-alikes are equal: without case, width, accents, invisible characters,
 /// spaces and separators, and with every letter replaced by the one it looks like.
-pub(crate) fn fold(name: &str) -> String {
-    let mut folded = pass(name);
+pub(crate) fn fold_name(name: &str) -> String {
+    let mut folded = fold_once(name);
     // One pass can make a letter that the next one replaces. The replacements only go one way, so
     // few passes do.
     for _ in 0..3 {
-        let next = pass(&folded);
+        let next = fold_once(&folded);
         if next == folded {
             break;
         }
@@ -25,7 +59,7 @@ pub(crate) fn fold(name: &str) -> String {
     folded
 }
 
-fn pass(name: &str) -> String {
+fn fold_once(name: &str) -> String {
     let seen = name.nfkd().filter(|&c| !is_dropped(c));
     let mut like = String::with_capacity(name.len());
     seen.for_each(|c| push_like(c, &mut like));
@@ -118,7 +152,7 @@ mod tests {
 
     #[test]
     fn look_alikes_fold_to_the_same() {
-        let plain = fold("delete_file");
+        let plain = fold_name("delete_file");
         for name in [
             "Delete-File",
             "DELETE_FILE",
@@ -134,14 +168,14 @@ mod tests {
             "deleteﬁle",
             "\u{202e}delete_file\u{202c}",
         ] {
-            assert_eq!(fold(name), plain, "{name}");
+            assert_eq!(fold_name(name), plain, "{name}");
         }
     }
 
     #[test]
     fn different_words_stay_different() {
-        assert_ne!(fold("delete_file"), fold("read_file"));
-        assert_ne!(fold("write"), fold("read"));
-        assert_eq!(fold("m"), fold("rn"));
+        assert_ne!(fold_name("delete_file"), fold_name("read_file"));
+        assert_ne!(fold_name("write"), fold_name("read"));
+        assert_eq!(fold_name("m"), fold_name("rn"));
     }
 }

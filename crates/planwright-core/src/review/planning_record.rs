@@ -1,17 +1,18 @@
 //! How a version of a plan came about, when a model or a rule of thumb wrote it.
 
+use crate::json::is_default;
 use crate::model::{Cost, ModelUse, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 /// What is remembered about planning a version: who was asked, how often, and what it cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Planning {
+pub struct PlanningRecord {
     /// The model that wrote it; absent when none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How often it was asked before the plan was valid.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub rounds: u32,
     /// What every round used, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -21,15 +22,7 @@ pub struct Planning {
     pub fallback: bool,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
-)]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-impl Planning {
+impl PlanningRecord {
     /// A draft that no model wrote.
     pub fn fallback() -> Self {
         Self {

@@ -1,12 +1,12 @@
 //! Which commands to a run a principal may give.
 
-use super::{Action, Policy};
-use crate::run::{Command, Refusal};
+use super::{Command, Refusal};
+use crate::policy::{Action, Policy};
 
 impl Policy {
     /// Refuses what this policy does not let its giver do. What the engine orders by itself has no
     /// giver.
-    pub fn permit(&self, command: &Command) -> Result<(), Refusal> {
+    pub fn permit_command(&self, command: &Command) -> Result<(), Refusal> {
         let (by, action) = match command {
             Command::Approve { by, .. } | Command::Deny { by, .. } => (by, Action::Approve),
             Command::Resolve { by, .. }

@@ -1,7 +1,7 @@
 //! The tools that a plan may name, and those that its executors may call.
 
-use super::validate::ToolNames;
-use super::{Document, bare_name};
+use crate::plan::validate::ToolNames;
+use crate::plan::{Document, bare_name};
 
 /// The tool that runs anything: an executor gets it only if the plan lists it by name.
 const RUNS_ANYTHING: &str = "run_command";

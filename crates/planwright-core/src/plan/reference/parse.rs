@@ -1,6 +1,6 @@
 //! `${name.field[0]["odd key"]}`: one reference, parsed once when the plan is loaded.
 
-use super::StepIx;
+use crate::plan::StepIx;
 
 /// A parsed reference.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,16 +5,17 @@
 //! produce are only collected here: which producer is meant depends on edges that are not all known
 //! yet.
 
-use super::compile::Compiled;
-use super::expression::Expression;
-use super::finding::Findings;
 use super::names::{Meaning, Names};
-use super::nearest::{did_you_mean, nearest};
-use super::reference::{Head, Written};
+use super::parse::{Head, Written};
 use super::template::{Malformed, TemplateParser};
-use super::{Action, Code, Finding, Root, Step, StepIx, Template};
+use super::{Root, Template};
 use crate::id::StepId;
+use crate::plan::compile::Compiled;
+use crate::plan::expression::Expression;
+use crate::plan::finding::Findings;
+use crate::plan::{Action, Code, Finding, Step, StepIx};
 use crate::secret::SecretName;
+use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parsed texts of one step.
@@ -48,7 +49,7 @@ impl StepTemplates {
             .chain(&self.target)
     }
 
-    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
+    pub(in crate::plan) fn all_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         let texts = self
             .args
             .iter_mut()
@@ -60,13 +61,13 @@ impl StepTemplates {
 }
 
 /// A reference to a result name that several steps produce.
-pub(super) struct Shared {
-    pub(super) step: StepIx,
-    pub(super) name: Box<str>,
+pub(in crate::plan) struct Shared {
+    pub(in crate::plan) step: StepIx,
+    pub(in crate::plan) name: Box<str>,
 }
 
 /// Parses every text that may hold references, and adds the edges they make.
-pub(super) fn parse_references(
+pub(in crate::plan) fn parse_references(
     compiled: &mut Compiled,
     edges: &mut [BTreeSet<StepIx>],
     findings: &mut Findings,
@@ -208,7 +209,9 @@ impl StepReader<'_> {
                     return self.step_root(ix, written, pointer);
                 }
                 let known = || self.by_id.keys().map(ToString::to_string);
-                let suggestion = self.findings.hint(|| did_you_mean(&nearest(id, known())));
+                let suggestion = self
+                    .findings
+                    .hint(|| did_you_mean(&nearest_names(id, known())));
                 self.unresolved(
                     written,
                     pointer,
@@ -229,7 +232,9 @@ impl StepReader<'_> {
             Meaning::Nothing if self.step.for_each.is_some() && is_loop_name(name) => {}
             Meaning::Nothing => {
                 let known = || self.names.all(self.by_id);
-                let suggestion = self.findings.hint(|| did_you_mean(&nearest(name, known())));
+                let suggestion = self
+                    .findings
+                    .hint(|| did_you_mean(&nearest_names(name, known())));
                 let message = format!("no variable, result or step is called `{name}`");
                 self.unresolved(written, pointer, message, suggestion);
             }

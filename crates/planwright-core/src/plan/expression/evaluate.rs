@@ -5,7 +5,7 @@
 //! would take for ever, so the work is estimated before it is begun, and refused if it could be too
 //! much.
 
-use super::expression::Expression;
+use super::parse::Expression;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};

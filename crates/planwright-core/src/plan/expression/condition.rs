@@ -2,8 +2,8 @@
 //! `expect` about what came back. What cannot be decided is an error, never a yes.
 
 use super::evaluate::Scope;
-use super::expression::Expression;
-use super::{Plan, StepIx, Values};
+use super::parse::Expression;
+use crate::plan::{Plan, StepIx, Values};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -89,7 +89,7 @@ impl Plan {
                 names.is_ok_and(|names| {
                     names
                         .iter()
-                        .any(|name| super::binding::is_loop_name(name) && !is_bound(name))
+                        .any(|name| crate::plan::reference::is_loop_name(name) && !is_bound(name))
                 })
             })
     }
@@ -155,7 +155,10 @@ impl Plan {
     }
 
     /// The steps whose values the expressions of `ix` look at.
-    pub(super) fn steps_of_expressions(&self, ix: StepIx) -> impl Iterator<Item = StepIx> + '_ {
+    pub(in crate::plan) fn steps_of_expressions(
+        &self,
+        ix: StepIx,
+    ) -> impl Iterator<Item = StepIx> + '_ {
         self.templates
             .get(&ix)
             .into_iter()

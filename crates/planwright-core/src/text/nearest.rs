@@ -6,7 +6,7 @@ const MAX_LENGTH: usize = 128;
 const MAX_NAMES: usize = 2_000;
 
 /// Up to three of `names` that a person who wrote `name` may have meant, nearest first.
-pub fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
+pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     if wanted.len() > MAX_LENGTH {
         return Vec::new();
@@ -88,20 +88,20 @@ mod tests {
             "search",
             "fs.read_file",
         ]);
-        assert_eq!(nearest("raed_file", known), ["red_file", "read_file"]);
+        assert_eq!(nearest_names("raed_file", known), ["red_file", "read_file"]);
     }
 
     #[test]
     fn a_bare_name_finds_its_full_name() {
         assert_eq!(
-            nearest("read_file", names(&["fs.read_file", "x"])),
+            nearest_names("read_file", names(&["fs.read_file", "x"])),
             ["fs.read_file"]
         );
     }
 
     #[test]
     fn nothing_near_is_no_suggestion() {
-        assert!(nearest("deploy", names(&["read_file", "a"])).is_empty());
-        assert!(nearest(&"x".repeat(100_000), names(&["x"])).is_empty());
+        assert!(nearest_names("deploy", names(&["read_file", "a"])).is_empty());
+        assert!(nearest_names(&"x".repeat(100_000), names(&["x"])).is_empty());
     }
 }

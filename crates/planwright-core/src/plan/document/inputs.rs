@@ -1,9 +1,9 @@
 //! Inputs given to a template: checked against its schema, all at once.
 
-use super::nearest::{did_you_mean, nearest};
-use super::validate::describe;
-use super::{Code, Document, Finding};
 use crate::json::{compile_schema, pointer_token};
+use crate::plan::validate::describe;
+use crate::plan::{Code, Document, Finding};
+use crate::text::{did_you_mean, nearest_names};
 use serde_json::{Map, Value};
 
 /// Errors reported for one set of inputs.
@@ -93,7 +93,7 @@ impl Document {
             format!("/{}", pointer_token(name)),
             message,
         );
-        Some(finding.suggest(did_you_mean(&nearest(name, known))))
+        Some(finding.suggest(did_you_mean(&nearest_names(name, known))))
     }
 
     fn misfits(&self, schema: &Value, variables: &Map<String, Value>) -> Vec<Finding> {

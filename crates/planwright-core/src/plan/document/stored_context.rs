@@ -3,10 +3,10 @@
 //! They are moved to artifacts, and the document keeps their digests: a plan stays small wherever
 //! it is shown, and nothing of what the planner knew is lost.
 
-use super::Context;
+use crate::artifact::ArtifactRef;
 use crate::digest::Digest;
 use crate::json::parse_strict;
-use crate::run::ArtifactRef;
+use crate::plan::Context;
 use serde_json::Value;
 
 const NOTES: &str = "notes";

@@ -4,7 +4,7 @@
 //! say; nobody may take it for a yes.
 
 use super::evaluate::Scope;
-use super::expression::Expression;
+use super::parse::Expression;
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use serde_json::Value;
 use std::borrow::Cow;

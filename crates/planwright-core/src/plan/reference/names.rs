@@ -5,8 +5,8 @@
 //! producers needs to know who is upstream of whom, and that is answered for all references to the
 //! name in one pass over the part of the plan between them.
 
-use super::{Document, Graph, StepIx};
 use crate::id::StepId;
+use crate::plan::{Document, Graph, StepIx};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

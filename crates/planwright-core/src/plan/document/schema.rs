@@ -1,6 +1,6 @@
 //! The published JSON Schema of a plan.
 
-use super::Document;
+use crate::plan::Document;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 

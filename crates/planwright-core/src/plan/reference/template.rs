@@ -3,9 +3,10 @@
 //! A template is parsed once. Resolving it is one pass over its pieces: what a reference resolves
 //! to is copied and never scanned, so a tool's output cannot smuggle in a reference of its own.
 
-use super::reference::{Piece, Written, split};
-use super::{ParseReferenceError, PathSegment, Reference, Root, StepIx};
+use super::parse::{Piece, Written, split};
+use super::{ParseReferenceError, PathSegment, Reference, Root};
 use crate::json::pointer_token;
+use crate::plan::StepIx;
 use crate::secret::SecretName;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The text without what a reader cannot see or what moves the cursor: control characters,
 /// zero-width and bidi marks, fillers and tags. Line breaks and tabs become spaces, so that one
 /// line stays one line.
-pub fn printable(text: &str) -> Cow<'_, str> {
+pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_control() || is_invisible(c)) {
         return Cow::Borrowed(text);
     }
@@ -19,7 +19,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// The text with everything a reader cannot see spelt out: what somebody agrees to must not hide
 /// anything.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn escape_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_control() || is_invisible(c)) {
         return Cow::Borrowed(text);
     }
@@ -48,27 +48,27 @@ mod tests {
 
     #[test]
     fn plain_text_is_not_copied() {
-        assert!(matches!(printable("Größe ∥ 漢字 ✗"), Cow::Borrowed(_)));
+        assert!(matches!(sanitize_line("Größe ∥ 漢字 ✗"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn what_cannot_be_seen_is_spelt_out() {
         assert_eq!(
-            visible("a\u{202e}b\u{200b}\u{1b}c"),
+            escape_invisible("a\u{202e}b\u{200b}\u{1b}c"),
             "a\\u{202e}b\\u{200b}\\u{1b}c"
         );
-        assert!(matches!(visible("plain"), Cow::Borrowed(_)));
+        assert!(matches!(escape_invisible("plain"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn what_cannot_be_seen_is_gone() {
-        assert_eq!(printable("a\u{1b}[31mb\u{7}\0"), "a[31mb");
+        assert_eq!(sanitize_line("a\u{1b}[31mb\u{7}\0"), "a[31mb");
         assert_eq!(
-            printable("safe\u{202e}elif.exe\u{200b}\u{2066}x\u{e0041}"),
+            sanitize_line("safe\u{202e}elif.exe\u{200b}\u{2066}x\u{e0041}"),
             "safeelif.exex"
         );
         assert_eq!(
-            printable("one\r\ntwo\tthree\u{2028}four\u{9b}5m"),
+            sanitize_line("one\r\ntwo\tthree\u{2028}four\u{9b}5m"),
             "one  two three four5m"
         );
     }
