@@ -6,10 +6,10 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::spinner::Spinner;
 use crate::workspace::app::{App, Setting};
 use crate::workspace::run_selector::{Target, run_target};
+use planwright_api::CriteriaResult;
 use planwright_core::id::RunId;
 use planwright_core::run::Run;
 use planwright_engine::CheckCriteriaError;
-use planwright_server::wire::CriteriaResult;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

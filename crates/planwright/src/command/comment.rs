@@ -4,10 +4,10 @@ use crate::command::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{App, Setting, user};
 use crate::workspace::plan_source::{load, parse_id};
+use planwright_api::ThreadLine;
 use planwright_core::id::PlanId;
 use planwright_core::review::Review;
 use planwright_engine::NewComment;
-use planwright_server::wire::ThreadLine;
 use std::io::Read as _;
 
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, Printer, block, line};
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::plan_source::load_for_reading;
+use planwright_api::ThreadLine;
 use planwright_core::review::Review;
-use planwright_server::wire::ThreadLine;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

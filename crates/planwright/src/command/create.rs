@@ -7,11 +7,11 @@ use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, t
 use crate::terminal::printer::{BOLD, block};
 use crate::workspace::app::{Access, App, Setting, user};
 use crate::workspace::projections::project;
+use planwright_api::{CreateResult, PlanningLine, PromptResult};
 use planwright_core::model::Message;
 use planwright_core::plan::Finding;
 use planwright_core::planning::Prompt;
 use planwright_engine::{CreateOrder, Created};
-use planwright_server::wire::{CreateResult, PlanningLine, PromptResult};
 use serde_json::Map;
 use std::io::Read as _;
 

@@ -6,9 +6,9 @@ use crate::terminal::editor::read_edited;
 use crate::terminal::printer::BOLD;
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::plan_source::load_for_reading;
+use planwright_api::DiffResult;
 use planwright_core::plan::PlanDiff;
 use planwright_core::review::{Refusal, Review};
-use planwright_server::wire::DiffResult;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

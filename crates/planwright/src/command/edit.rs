@@ -13,11 +13,11 @@ use crate::workspace::plan_source::{load, parse_id};
 use crate::workspace::projections::{markdown, project};
 use crate::workspace::servers::Need;
 use clap::ValueEnum;
+use planwright_api::EditedPlan;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::{Bounds, Document, Edit, EditError, PlanDiff, Step};
 use planwright_core::review::{Refusal, Review, ReviewState, Version};
 use planwright_engine::Editing;
-use planwright_server::wire::EditedPlan;
 use serde_json::{Map, Value};
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -338,9 +338,7 @@ async fn finish(
     if args.dry_run {
         if printer.json {
             let (id, from) = (review.id().clone(), review.current().number);
-            printer.document(&planwright_server::wire::DiffResult::new(
-                id, from, None, diff,
-            ))?;
+            printer.document(&planwright_api::DiffResult::new(id, from, None, diff))?;
         }
         printer.talk("dry run: nothing was stored");
         return Ok(Exit::Done);

@@ -26,7 +26,7 @@ use planwright_engine::{
     CommandError, Engine, GivenApproval, Observer, RunCommand, RunHandle, RunOptions,
     StartRunError, read_value,
 };
-use planwright_server::wire::RunResult;
+use planwright_server::documents::read_run_result;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -474,7 +474,7 @@ pub(crate) async fn ask_input(
 /// Prints what became of the run, and what a person can do about it.
 pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
     if app.printer().json {
-        let result = RunResult::read(run, &**app.artifacts(), app.now()).await?;
+        let result = read_run_result(run, &**app.artifacts(), app.now()).await?;
         app.printer().document(&result)?;
     } else {
         summary(app.printer(), run, app)?;

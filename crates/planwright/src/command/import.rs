@@ -7,7 +7,7 @@ use crate::workspace::plan_file::{FileForm, PlanFile};
 use crate::workspace::plan_source::{PlanSource, check};
 use crate::workspace::projections::project;
 use crate::workspace::servers::Need;
-use planwright_server::wire::Imported;
+use planwright_api::Imported;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -5,9 +5,9 @@ use crate::terminal::plan_status::standing;
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::maintenance::tend;
+use planwright_api::PlanLine;
 use planwright_core::review::ReviewState;
 use planwright_engine::chat::is_listed;
-use planwright_server::wire::PlanLine;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

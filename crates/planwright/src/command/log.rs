@@ -5,10 +5,10 @@ use crate::terminal::printer::{DIM, Printer, line};
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::plan_source::load_for_reading;
 use crate::workspace::run_selector::run_for_reading;
+use planwright_api::LogLine;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
 use planwright_engine::port::StoreError;
-use planwright_server::wire::LogLine;
 use serde_json::{Map, Value};
 use std::time::Duration;
 

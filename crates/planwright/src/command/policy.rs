@@ -9,9 +9,9 @@ use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use clap::Subcommand;
+use planwright_api::{PolicyExplanation, StepVerdict};
 use planwright_core::policy::JudgedPlan;
 use planwright_engine::Candidate;
-use planwright_server::wire::{PolicyExplanation, StepVerdict};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use crate::workspace::app::{Setting, user};
 use crate::workspace::plan_source::{load, parse_id};
 use crate::workspace::projections::project;
 use crate::workspace::servers::Need;
-use planwright_server::wire::Imported;
+use planwright_api::Imported;
 use serde_json::Map;
 
 #[derive(Debug, clap::Args)]

@@ -9,11 +9,11 @@ use crate::workspace::app::{Access, App, Setting};
 use crate::workspace::plan_file::PlanFile;
 use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
+use planwright_api::{DryRunStep, RunResult, dry_run_result};
 use planwright_core::plan::{Finding, Plan};
 use planwright_core::review::Review;
 use planwright_core::run::preview;
 use planwright_engine::ReviewError;
-use planwright_server::wire::{DryRunStep, RunResult, dry_run_result};
 use serde_json::{Map, Value};
 
 #[derive(Debug, clap::Args)]

@@ -14,12 +14,13 @@ use crate::workspace::app::{Access, App, Setting};
 use crate::workspace::maintenance::tend;
 use crate::workspace::plan_source::load_for_reading;
 use crate::workspace::servers::Need;
+use planwright_api::{ApprovalLine, RunLine};
 use planwright_core::plan::Finding;
 use planwright_core::review::{Approval, Review};
 use planwright_core::run::{CallFate, Run};
 use planwright_core::time::Timestamp;
 use planwright_engine::{Candidate, Reapproval};
-use planwright_server::wire::{ApprovalLine, PlanDetails, RunLine};
+use planwright_server::documents::{load_plan_details, load_run_lines};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -39,10 +40,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .engine
         .candidate(&review, &serde_json::Map::new())
         .await?;
-    let runs = RunLine::all(&app.engine, &review).await?;
+    let runs = load_run_lines(&app.engine, &review).await?;
     let since = diff::since_agreed(&app, &review, &candidate).await?;
     if setting.printer.json {
-        let details = PlanDetails::read(&app.engine, &review, &candidate, &standing.word).await?;
+        let details = load_plan_details(&app.engine, &review, &candidate, &standing.word).await?;
         setting.printer.document(&details)?;
     } else {
         show(&app, &review, &standing, &candidate, &runs).await?;
@@ -61,7 +62,7 @@ pub(crate) async fn print(app: &App, review: &Review) -> Result<(), Failure> {
         .engine
         .candidate(review, &serde_json::Map::new())
         .await?;
-    let runs = RunLine::all(&app.engine, review).await?;
+    let runs = load_run_lines(&app.engine, review).await?;
     show(app, review, &standing, &candidate, &runs).await
 }
 

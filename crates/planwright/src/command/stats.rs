@@ -5,10 +5,10 @@ use crate::terminal::printer::{BOLD, Printer, duration, line};
 use crate::workspace::app::{Access, App, Setting};
 use crate::workspace::maintenance::tend;
 use crate::workspace::servers::Need;
+use planwright_api::StatsResult;
 use planwright_core::plan::Document;
 use planwright_core::policy::Span;
 use planwright_core::time::Timestamp;
-use planwright_server::wire::StatsResult;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -12,11 +12,11 @@ use crate::workspace::plan_source::{
 use crate::workspace::projections::project;
 use crate::workspace::servers::Need;
 use crate::workspace::variables::{read_assignments, read_object};
+use planwright_api::{Imported, TemplateInput, TemplateLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, FromTemplate};
 use planwright_core::review::{Review, ReviewState};
 use planwright_engine::LoadError;
-use planwright_server::wire::{Imported, TemplateInput, TemplateLine};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 

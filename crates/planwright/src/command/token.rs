@@ -6,13 +6,14 @@ use crate::terminal::printer::{BOLD, DIM, line};
 use crate::workspace::app::{Access, App, Setting, user};
 use clap::ValueEnum;
 use planwright_adapters::sqlite::SqliteStore;
+use planwright_api::TokenLine;
 use planwright_core::policy::{Role, Span};
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Sweep;
 use planwright_engine::access::{self, Grant, GrantError, Minted};
 use planwright_engine::crash;
 use planwright_engine::port::{Token, TokenId, Tokens as _};
-use planwright_server::wire::{NewTokenWire, TokenLine};
+use planwright_server::documents::{new_token, token_line};
 use serde_json::json;
 
 #[derive(Debug, clap::Subcommand)]
@@ -124,7 +125,7 @@ fn tell(app: &App, minted: &Minted) -> Result<Exit, Failure> {
         ..
     } = &minted.token;
     if printer.json {
-        printer.document(&NewTokenWire::new(minted))?;
+        printer.document(&new_token(minted))?;
     } else {
         printer.data(minted.text.expose())?;
         let until = expires_at.map_or_else(
@@ -149,10 +150,7 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
     };
     let (printer, now) = (app.printer(), app.now());
     if printer.json {
-        let lines: Vec<TokenLine> = tokens
-            .iter()
-            .map(|token| TokenLine::new(token, now))
-            .collect();
+        let lines: Vec<TokenLine> = tokens.iter().map(|token| token_line(token, now)).collect();
         printer.document(&lines)?;
         return Ok(Exit::Done);
     }

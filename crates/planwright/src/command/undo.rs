@@ -8,11 +8,11 @@ use crate::terminal::printer::{BOLD, YELLOW, line};
 use crate::workspace::app::{App, Setting, user};
 use crate::workspace::run_selector::{Target, run_target};
 use crate::workspace::servers::Need;
+use planwright_api::{KeptStep, UndoPreview, UndoStep};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::Assurance;
 use planwright_core::run::{Kept, Run, Shown, StepState};
 use planwright_engine::{Candidate, GivenApproval, LoadError, Undo, UndoCandidate};
-use planwright_server::wire::{KeptStep, UndoPreview, UndoStep};
 use std::collections::BTreeMap;
 
 #[derive(Debug, clap::Args)]

@@ -6,8 +6,8 @@ use crate::workspace::plan_file;
 use crate::workspace::plan_source::{self, PlanSource, read_text, unreadable};
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
+use planwright_api::ValidationResult;
 use planwright_core::plan::{Validated, validate_with};
-use planwright_server::wire::ValidationResult;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

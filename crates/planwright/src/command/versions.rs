@@ -4,7 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::plan_source::load_for_reading;
-use planwright_server::wire::VersionLine;
+use planwright_api::VersionLine;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

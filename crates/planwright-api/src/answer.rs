@@ -1,7 +1,7 @@
 //! What requests that change something are answered with.
 
-use super::AskedCallWire;
-use super::schema::PrincipalShape;
+use crate::AskedCallWire;
+use crate::schema::PrincipalShape;
 use planwright_core::principal::Principal;
 use serde::Serialize;
 use serde_json::Value;

@@ -2,8 +2,6 @@
 
 use planwright_core::policy::Role;
 use planwright_core::time::Timestamp;
-use planwright_engine::access::Minted;
-use planwright_engine::port::Token;
 use serde::{Serialize, Serializer};
 
 /// What `token create --json` prints: the one document that holds the token itself.
@@ -14,16 +12,6 @@ pub struct NewTokenWire<'a> {
     pub token: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-}
-
-impl<'a> NewTokenWire<'a> {
-    pub fn new(minted: &'a Minted) -> Self {
-        Self {
-            id: &minted.token.id.0,
-            token: minted.text.expose(),
-            expires_at: minted.token.expires_at,
-        }
-    }
 }
 
 /// One token in `token list --json`. It says nothing that opens a door.
@@ -42,21 +30,6 @@ pub struct TokenLine {
     pub revoked_at: Option<Timestamp>,
     /// Whether it opens the door now.
     pub valid: bool,
-}
-
-impl TokenLine {
-    pub fn new(token: &Token, now: Timestamp) -> Self {
-        Self {
-            id: token.id.0.clone(),
-            kind: token.principal.kind.as_str(),
-            name: token.principal.name.clone(),
-            role: token.role,
-            created_at: token.created_at,
-            expires_at: token.expires_at,
-            revoked_at: token.revoked_at,
-            valid: token.is_valid(now),
-        }
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]

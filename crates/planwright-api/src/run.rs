@@ -1,14 +1,10 @@
 //! The result of a run, and of one that was only tried on paper.
 
-use super::{CriterionWire, ReflectionWire};
+use crate::{CriterionWire, ReflectionWire};
 use planwright_core::plan::Plan;
 use planwright_core::run::{
-    AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport, StepState,
-    StoredValue,
+    AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport,
 };
-use planwright_core::time::Timestamp;
-use planwright_engine::port::{ArtifactError, Artifacts};
-use planwright_engine::read_value;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -99,14 +95,14 @@ pub struct AskedCallWire {
 }
 
 impl AskedCallWire {
-    /// The call with its arguments read back.
-    pub async fn read(asked: &AskedCall, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
-        Ok(Self {
+    /// Describes the call; `args` are its arguments, read back from where the run keeps them.
+    pub fn new(asked: &AskedCall, args: Value) -> Self {
+        Self {
             digest: asked.digest.to_string(),
             tool: asked.tool.to_string(),
-            args: read_value(artifacts, &asked.args).await?,
+            args,
             reason: asked.reason.clone(),
-        })
+        }
     }
 }
 
@@ -144,64 +140,35 @@ pub struct DryRunStep {
 }
 
 impl RunResult {
-    /// The result of a run, with large values read back.
-    pub async fn read(
-        run: &Run,
-        artifacts: &dyn Artifacts,
-        now: Timestamp,
-    ) -> Result<Self, ArtifactError> {
-        let RunReport {
-            plan,
-            run: run_id,
-            version,
-            digest,
-            status,
-            success,
-            duration,
+    /// Describes a run. `steps` are the results of the steps of `report`, in the same order, with
+    /// their values read back: reading them needs a store, which this crate does not know.
+    pub fn new(run: &Run, report: &RunReport, steps: Vec<StepResult>) -> Self {
+        let reflection = run.start().reflection.as_ref();
+        Self {
+            plan_id: report.plan.to_string(),
+            run_id: Some(report.run.to_string()),
+            version: report.version,
+            digest: report.digest.to_string(),
+            status: report.status.to_owned(),
+            success: report.success,
+            duration_ms: millis(report.duration),
+            variables: variables(run.plan(), &steps),
             steps,
-        } = run.report(now);
-        let mut results = Vec::with_capacity(steps.len());
-        for (step, ix) in steps.into_iter().zip(run.plan().indices()) {
-            let mut result = StepResult::read(step, artifacts).await?;
-            if let StepState::AwaitingApproval {
-                call: Some(asked), ..
-            } = run.step(ix)
-            {
-                result.call = Some(AskedCallWire::read(asked, artifacts).await?);
-            }
-            results.push(result);
-        }
-        Ok(Self {
-            plan_id: plan.to_string(),
-            run_id: Some(run_id.to_string()),
-            version,
-            digest: digest.to_string(),
-            status: status.to_owned(),
-            success,
-            duration_ms: millis(duration),
-            variables: variables(run.plan(), &results),
-            steps: results,
             replanned: run.was_replanned()
-                || run
-                    .start()
-                    .reflection
-                    .as_ref()
-                    .is_some_and(|reflection| reflection.replanned),
-            continues: run
-                .start()
-                .reflection
-                .as_ref()
+                || reflection.is_some_and(|reflection| reflection.replanned),
+            continues: reflection
                 .and_then(|reflection| reflection.continues.as_ref().map(ToString::to_string)),
             reflection: ReflectionWire::of(run),
             reason: run.why_given_up().map(str::to_owned),
             criteria: run.criteria().iter().map(CriterionWire::from).collect(),
             critical_path: None,
-        })
+        }
     }
 }
 
 impl StepResult {
-    async fn read(report: StepReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+    /// Describes a step. `value` and `items` are those of the report, read back.
+    pub fn new(report: StepReport, value: Option<Value>, items: Option<Vec<ItemResult>>) -> Self {
         let StepReport {
             id,
             title,
@@ -209,23 +176,12 @@ impl StepResult {
             status,
             attempts,
             duration,
-            value,
+            value: _,
             error,
-            items,
+            items: _,
             waits_for,
         } = report;
-        let value = read(value, artifacts).await?;
-        let items = match items {
-            Some(reports) => {
-                let mut items = Vec::with_capacity(reports.len());
-                for report in reports {
-                    items.push(ItemResult::read(report, artifacts).await?);
-                }
-                Some(items)
-            }
-            None => None,
-        };
-        Ok(Self {
+        Self {
             id: id.to_string(),
             title: title.unwrap_or_default(),
             tool,
@@ -237,39 +193,29 @@ impl StepResult {
             items,
             call: None,
             waits_for: waits_for.map(|run| run.to_string()),
-        })
+        }
     }
 }
 
 impl ItemResult {
-    async fn read(report: ItemReport, artifacts: &dyn Artifacts) -> Result<Self, ArtifactError> {
+    /// Describes one element of a step. `value` is that of the report, read back.
+    pub fn new(report: ItemReport, value: Option<Value>) -> Self {
         let ItemReport {
             index,
             status,
             attempts,
             duration,
-            value,
+            value: _,
             error,
         } = report;
-        Ok(Self {
+        Self {
             index,
             status: status.to_owned(),
             attempts,
             duration_ms: millis(duration),
-            value: read(value, artifacts).await?,
+            value,
             error: error.map(ErrorWire::from),
-        })
-    }
-}
-
-async fn read(
-    value: Option<StoredValue>,
-    artifacts: &dyn Artifacts,
-) -> Result<Option<Value>, ArtifactError> {
-    match value {
-        Some(StoredValue::Inline(value)) => Ok(Some((*value).clone())),
-        Some(stored @ StoredValue::Artifact(_)) => Ok(Some(read_value(artifacts, &stored).await?)),
-        None => Ok(None),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct ReflectionWire {
 }
 
 impl ReflectionWire {
-    pub(super) fn of(run: &Run) -> Option<Self> {
+    pub(crate) fn of(run: &Run) -> Option<Self> {
         run.looked_at().map(|looked| Self {
             cycle: looked.cycle,
             assessment: looked.assessment.to_string(),

@@ -29,19 +29,19 @@ pub struct PlanDetails<'a> {
     pub digest: Digest,
     pub runs: Vec<RunLine>,
     /// What the policy says about each step.
-    pub policy: Vec<super::StepVerdict>,
+    pub policy: Vec<crate::StepVerdict>,
     pub approvals: Vec<ApprovalLine>,
     /// What was said about it.
-    pub comments: Vec<super::ThreadLine>,
+    pub comments: Vec<crate::ThreadLine>,
     /// What changed since it was last agreed to, if an edit voided that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub changes: Option<super::ChangesSince>,
+    pub changes: Option<crate::ChangesSince>,
     /// How the current version was written, if a model or a rule of thumb wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub planning: Option<super::PlanningLine>,
+    pub planning: Option<crate::PlanningLine>,
     /// What asking models for this plan took so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<super::ModelCostLine>,
+    pub models: Vec<crate::ModelCostLine>,
 }
 
 /// One approval of a plan.
@@ -51,7 +51,7 @@ pub struct ApprovalLine {
     pub version: u32,
     #[schema(value_type = String)]
     pub digest: Digest,
-    #[schema(value_type = super::PrincipalShape)]
+    #[schema(value_type = crate::PrincipalShape)]
     pub by: Principal,
     pub at: String,
     /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does

@@ -1,9 +1,14 @@
-//! The shapes other programs rely on. Adding a field is allowed; changing or removing one is not.
+//! The JSON documents that other programs rely on: what `--json` prints and what HTTP answers.
+//!
+//! Adding a field is allowed; changing or removing one is not. Nothing is decided here: each document
+//! is a plain record, made from types of the core. What has to be read from a store first is read by
+//! the caller.
+//!
+//! The doc comments of types that derive `ToSchema` are the descriptions in `docs/openapi.json`.
 
 mod answer;
 mod comment;
 mod created;
-mod lines;
 mod log;
 mod plan;
 mod planning;

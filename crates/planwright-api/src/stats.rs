@@ -1,6 +1,6 @@
 //! Figures as other programs see them. Durations are in milliseconds, rates between 0 and 1.
 
-use super::ModelCostLine;
+use crate::ModelCostLine;
 use planwright_core::stats::{Durations, Figures, PredictionFigures, ReviewFigures};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ pub struct VersionLine {
     pub version: u32,
     #[schema(value_type = String)]
     pub digest: Digest,
-    #[schema(value_type = super::PrincipalShape)]
+    #[schema(value_type = crate::PrincipalShape)]
     pub by: Principal,
     pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct VersionLine {
     pub restored_from: Option<u32>,
     /// How it was written, if a model or a rule of thumb wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub planning: Option<super::PlanningLine>,
+    pub planning: Option<crate::PlanningLine>,
     pub title: String,
     pub steps: usize,
     /// Whether anybody agreed to it, used or not.
@@ -53,7 +53,7 @@ impl VersionLine {
             at: version.at.to_string(),
             reason: version.reason.clone(),
             restored_from: version.restored_from,
-            planning: version.planning.as_deref().map(super::PlanningLine::from),
+            planning: version.planning.as_deref().map(crate::PlanningLine::from),
             title: version.document.title.clone().unwrap_or_default(),
             steps: version.document.steps.len(),
             approved: review
