@@ -1,6 +1,7 @@
 //! Asking the person who chats, right there. Only a clear yes is a yes; everything else is a no.
 
-use crate::command::execution::{Interrupts, ask_input, ask_people, listening};
+use crate::command::execution::interrupts::{Interrupts, listening};
+use crate::command::execution::questions::{ask_input, ask_people};
 use crate::exit::Failure;
 use crate::terminal::approval_prompt::{Answer, Question, ask, consent};
 use crate::terminal::late_bound::LateChoices;

@@ -6,7 +6,7 @@ use crate::terminal::printer::line;
 use crate::workspace::app::App;
 use planwright_core::run::{AskedCall, Run, StepState};
 use planwright_core::text::escape_invisible;
-use planwright_server::wire::AskedCallWire;
+use planwright_server::documents::read_asked_call;
 
 /// The most of a call's arguments that is put on a screen. Larger ones are in a file.
 const MAX_SHOWN: usize = 256 << 10;
@@ -17,7 +17,7 @@ pub(crate) async fn call_lines(
     step: &str,
     asked: &AskedCall,
 ) -> Result<Vec<String>, Failure> {
-    let call = AskedCallWire::read(asked, &**app.artifacts()).await?;
+    let call = read_asked_call(asked, &**app.artifacts()).await?;
     let mut lines = vec![format!(
         "step {step} wants to call {}",
         escape_invisible(&call.tool)
