@@ -1,5 +1,6 @@
 //! SHA-256 digests and the canonical JSON they are taken over.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -46,13 +47,7 @@ impl Digest {
 
     /// The 64 hexadecimal digits without the prefix.
     pub fn hex(&self) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut hex = String::with_capacity(64);
-        for byte in self.0 {
-            hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            hex.push(char::from(DIGITS[usize::from(byte & 15)]));
-        }
-        hex
+        HEXLOWER.encode(&self.0)
     }
 
     /// A form for people that have to compare two: never accepted as an approval.
@@ -105,20 +100,11 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hex = text
-            .strip_prefix("sha256:")
-            .ok_or(ParseDigestError)?
-            .as_bytes();
-        if hex.len() != 64 {
-            return Err(ParseDigestError);
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            let digit = |b: u8| char::from(b).to_digit(16).ok_or(ParseDigestError);
-            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?)
-                .expect("two hex digits fit a byte");
-        }
-        Ok(Self(bytes))
+        let hex = text.strip_prefix("sha256:").ok_or(ParseDigestError)?;
+        // Capital letters are read as well: people paste digests from other programs.
+        let bytes = HEXLOWER_PERMISSIVE.decode(hex.as_bytes());
+        let bytes = bytes.map_err(|_| ParseDigestError)?;
+        bytes.try_into().map(Self).map_err(|_| ParseDigestError)
     }
 }
 

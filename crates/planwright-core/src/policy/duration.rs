@@ -1,5 +1,7 @@
 //! Spans of time as operators write them: `45s`, `30m`, `12h`, `7d`.
 
+use jiff::SpanRelativeTo;
+use jiff::fmt::friendly::SpanParser;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 use std::time::Duration;
@@ -22,19 +24,14 @@ impl Span {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let unit = text.chars().last()?;
-        let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
-        let seconds = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 60 * 60,
-            'd' => 24 * 60 * 60,
-            _ => return None,
-        };
-        number
-            .checked_mul(seconds)
-            .filter(|&seconds| seconds > 0)
-            .map(Self)
+        let span = SpanParser::new().parse_span(text.trim_start()).ok()?;
+        // A month has no fixed length, and `m` is a minute: units from weeks on are not read.
+        if span.get_years() != 0 || span.get_months() != 0 || span.get_weeks() != 0 {
+            return None;
+        }
+        let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+        let seconds = u64::try_from(duration.as_secs()).ok()?;
+        (seconds > 0 && duration.subsec_nanos() == 0).then_some(Self(seconds))
     }
 }
 
@@ -76,6 +73,7 @@ mod tests {
             ("12h", 43_200),
             ("7d", 604_800),
             ("1 d", 86_400),
+            ("1h30m", 5400),
         ] {
             assert_eq!(Span::parse(text), Some(Span(seconds)), "{text}");
         }
@@ -86,6 +84,9 @@ mod tests {
             "0s",
             "-1d",
             "7w",
+            "1mo",
+            "1.5s",
+            "1h ago",
             "99999999999999999999d",
             "9999999999999999d",
             "é",

@@ -1,5 +1,6 @@
 //! Names of secrets, and which tools may receive one.
 
+use crate::text::matches_stars;
 use crate::tool::ToolName;
 use std::fmt;
 
@@ -35,25 +36,10 @@ impl fmt::Display for SecretName {
     }
 }
 
-/// Whether a pattern such as `github.*` means this tool. `*` stands for any characters; everything
-/// else, also the case of letters, has to be the same.
+/// Returns whether a pattern such as `github.*` means this tool. `*` stands for any characters;
+/// everything else, also the case of letters, has to be the same.
 pub fn matches_tool(pattern: &str, tool: &ToolName) -> bool {
-    let name = tool.to_string();
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
+    matches_stars(pattern, &tool.to_string())
 }
 
 #[cfg(test)]
