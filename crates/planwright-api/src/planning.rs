@@ -6,7 +6,7 @@ use planwright_core::model::{Cost, Message, TokenUsage};
 use planwright_core::plan::{Document, Finding};
 use planwright_core::planning::{Prompt, Shape};
 use planwright_core::review::PlanningRecord;
-use planwright_core::stats::{ModelCosts, ModelFigures};
+use planwright_core::stats::{ModelCosts, ModelStats};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -66,7 +66,7 @@ impl ModelCostLine {
             .collect()
     }
 
-    pub fn new(model: &str, figures: &ModelFigures) -> Self {
+    pub fn new(model: &str, figures: &ModelStats) -> Self {
         Self {
             model: model.to_owned(),
             answers: figures.answers,

@@ -27,7 +27,7 @@ impl Digest {
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut writer = DigestWriter::default();
         for part in parts {
-            writer.part(part);
+            writer.add_part(part);
         }
         writer.finish()
     }
@@ -62,7 +62,7 @@ impl Digest {
 pub struct DigestWriter(Sha256);
 
 impl DigestWriter {
-    pub fn part(&mut self, part: &[u8]) {
+    pub fn add_part(&mut self, part: &[u8]) {
         self.0.update((part.len() as u64).to_le_bytes());
         self.0.update(part);
     }

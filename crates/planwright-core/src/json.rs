@@ -28,8 +28,8 @@ pub struct ParseJsonError {
 /// The recursion limit of serde_json applies, so nesting cannot exhaust the stack.
 pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
     let text = std::str::from_utf8(text).map_err(|error| {
-        let (line, column) = position(&text[..error.valid_up_to()]);
-        refuse(
+        let (line, column) = line_and_column(&text[..error.valid_up_to()]);
+        parse_error(
             line,
             column,
             "the text is not UTF-8",
@@ -45,11 +45,11 @@ pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = message.strip_suffix(&place).unwrap_or(&message);
-        refuse(error.line(), error.column(), message, None)
+        parse_error(error.line(), error.column(), message, None)
     })
 }
 
-fn refuse(line: usize, column: usize, message: &str, suggestion: Option<&str>) -> ParseJsonError {
+fn parse_error(line: usize, column: usize, message: &str, suggestion: Option<&str>) -> ParseJsonError {
     ParseJsonError {
         line,
         column,
@@ -59,7 +59,7 @@ fn refuse(line: usize, column: usize, message: &str, suggestion: Option<&str>) -
 }
 
 /// The line and column that follow `before`.
-fn position(before: &[u8]) -> (usize, usize) {
+fn line_and_column(before: &[u8]) -> (usize, usize) {
     let line_start = before
         .iter()
         .rposition(|&b| b == b'\n')
@@ -88,13 +88,13 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
                     .iter()
                     .position(|&b| b == b'\n')
                     .map_or(text.len(), |n| at + n);
-                blank(&mut plain[at..end]);
+                blank_out(&mut plain[at..end]);
                 end
             }
             [b'/', b'*', ..] => {
                 let Some(length) = text[at + 2..].windows(2).position(|pair| pair == b"*/") else {
-                    let (line, column) = position(&text[..at]);
-                    return Err(refuse(
+                    let (line, column) = line_and_column(&text[..at]);
+                    return Err(parse_error(
                         line,
                         column,
                         "the comment is never closed",
@@ -102,7 +102,7 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
                     ));
                 };
                 let end = at + 2 + length + 2;
-                blank(&mut plain[at..end]);
+                blank_out(&mut plain[at..end]);
                 end
             }
             [b'-' | b'0'..=b'9', ..] => {
@@ -120,7 +120,7 @@ fn blank_comments(text: &[u8]) -> Result<Vec<u8>, ParseJsonError> {
     Ok(plain)
 }
 
-fn blank(comment: &mut [u8]) {
+fn blank_out(comment: &mut [u8]) {
     for byte in comment.iter_mut().filter(|byte| **byte != b'\n') {
         *byte = b' ';
     }
@@ -154,9 +154,9 @@ fn check_integer(text: &[u8], start: usize, end: usize) -> Result<(), ParseJsonE
     if fits {
         return Ok(());
     }
-    let (line, column) = position(&text[..start]);
+    let (line, column) = line_and_column(&text[..start]);
     let message = "the integer is beyond ±2^53, where programs disagree about its value";
-    Err(refuse(line, column, message, Some("write it as a string")))
+    Err(parse_error(line, column, message, Some("write it as a string")))
 }
 
 /// Builds a [`Value`], refusing keys given twice.
@@ -235,7 +235,7 @@ const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
 /// Holds a value against a schema, and says the first thing that does not fit.
-pub fn check_schema(schema: &Value, value: &Value) -> Result<(), String> {
+pub fn check_against_schema(schema: &Value, value: &Value) -> Result<(), String> {
     let validator =
         compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
     let checked = validator.validate(value);
@@ -248,7 +248,7 @@ pub fn check_schema(schema: &Value, value: &Value) -> Result<(), String> {
 /// servers, so both their compiled size and their backtracking are bounded.
 pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
     let mut budget = MAX_SCHEMA_VALUES;
-    if !fits(schema, MAX_SCHEMA_DEPTH, &mut budget) {
+    if !fits_within(schema, MAX_SCHEMA_DEPTH, &mut budget) {
         return Err(format!(
             "the schema is too large: at most {MAX_SCHEMA_DEPTH} levels and {MAX_SCHEMA_VALUES} values are read"
         ));
@@ -265,7 +265,7 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
 }
 
 /// Whether `value` nests at most `depth` levels and has at most `budget` values.
-pub(crate) fn fits(value: &Value, depth: usize, budget: &mut usize) -> bool {
+pub(crate) fn fits_within(value: &Value, depth: usize, budget: &mut usize) -> bool {
     let Some(rest) = budget.checked_sub(1) else {
         return false;
     };
@@ -273,10 +273,10 @@ pub(crate) fn fits(value: &Value, depth: usize, budget: &mut usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         Value::Array(list) => {
-            depth > 0 && list.iter().all(|element| fits(element, depth - 1, budget))
+            depth > 0 && list.iter().all(|element| fits_within(element, depth - 1, budget))
         }
         Value::Object(map) => {
-            depth > 0 && map.values().all(|element| fits(element, depth - 1, budget))
+            depth > 0 && map.values().all(|element| fits_within(element, depth - 1, budget))
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::atomic::WriteFileError;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
-use planwright_core::plan::is_stored_file;
+use planwright_core::plan::is_stored_part_file;
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

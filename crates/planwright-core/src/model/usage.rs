@@ -40,14 +40,14 @@ impl fmt::Display for ModelRole {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no role of a model: it is one of planner, reflector, executor, chat")]
-pub struct UnknownModelRole(pub String);
+pub struct ParseModelRoleError(pub String);
 
 impl FromStr for ModelRole {
-    type Err = UnknownModelRole;
+    type Err = ParseModelRoleError;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|role| role.as_str() == word);
-        found.ok_or_else(|| UnknownModelRole(word.to_owned()))
+        found.ok_or_else(|| ParseModelRoleError(word.to_owned()))
     }
 }
 
@@ -71,7 +71,7 @@ impl TokenUsage {
     }
 
     /// About how many tokens a text of this many bytes has.
-    pub fn of_length(bytes: usize) -> u64 {
+    pub fn estimate(bytes: usize) -> u64 {
         (bytes as u64).div_ceil(4)
     }
 }

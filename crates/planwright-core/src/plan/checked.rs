@@ -357,7 +357,7 @@ impl Plan {
 
     /// What this version reads and validates but cannot execute, in plan order. What a sub-plan
     /// needs is the need of the step that runs it.
-    pub fn unsupported(&self) -> Vec<(StepIx, &'static str)> {
+    pub fn unsupported_features(&self) -> Vec<(StepIx, &'static str)> {
         let mut found: Vec<(StepIx, &'static str)> = self
             .indices()
             .flat_map(|ix| {

@@ -42,7 +42,7 @@ pub enum Code {
     NoSteps,
     InputMissing,
     PointlessLimit,
-    Unmanned,
+    MissingExecutor,
 }
 
 struct Entry {
@@ -87,7 +87,7 @@ impl Code {
         Self::NoSteps,
         Self::InputMissing,
         Self::PointlessLimit,
-        Self::Unmanned,
+        Self::MissingExecutor,
     ];
 
     /// The stable text, such as `E0106`.
@@ -152,7 +152,7 @@ impl Code {
             | Self::NoSteps
             | Self::InputMissing
             | Self::PointlessLimit
-            | Self::Unmanned => false,
+            | Self::MissingExecutor => false,
         }
     }
 
@@ -350,7 +350,7 @@ impl Code {
                 "a limit makes no sense for this plan",
                 "A budget of zero lets nothing run, and a budget for a tool that no step uses is probably mistyped.",
             ),
-            Self::Unmanned => (
+            Self::MissingExecutor => (
                 "W0157",
                 "nobody can work on a step",
                 "A `think` or `agent` step needs a model, or an executor that the operator configured, and there is none. \

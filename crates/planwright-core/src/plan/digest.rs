@@ -36,7 +36,7 @@ impl Plan {
                 .iter()
                 .map(|&dependency| self.step_id(dependency).as_str())
                 .collect();
-            steps.part(&canonical_json(&executable_step(
+            steps.add_part(&canonical_json(&executable_step(
                 self.step(ix),
                 after.into_iter().collect(),
             )));

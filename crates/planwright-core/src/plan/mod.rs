@@ -35,7 +35,7 @@ pub use edit::{Edit, EditError};
 pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
-pub use import::{Place, ReadPlanError};
+pub use import::{SourceLocation, ReadPlanError};
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
     to_cursor, to_markdown,
@@ -47,5 +47,5 @@ pub use reference::{
 };
 pub use render::{Glyph, render};
 pub use subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
-pub use validate::{Validated, validate, validate_with};
+pub use validate::{ValidationReport, validate, validate_with};
 pub(crate) use validate::{bare_name, is_type_name};

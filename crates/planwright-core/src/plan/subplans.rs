@@ -93,7 +93,7 @@ impl Plan {
         &self.subplans
     }
 
-    pub fn know_subplans(&mut self, subplans: Subplans) {
+    pub fn set_subplans(&mut self, subplans: Subplans) {
         self.subplans = subplans;
     }
 

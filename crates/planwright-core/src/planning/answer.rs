@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// Why an answer is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlan {
+pub enum ReadAnswerError {
     #[error("the answer was cut off before it was complete: write a shorter plan")]
     Cut,
     #[error("there is no JSON object in the answer")]
@@ -17,7 +17,7 @@ pub enum NoPlan {
     NoSteps,
 }
 
-impl NoPlan {
+impl ReadAnswerError {
     /// As a finding, where it is one.
     pub fn into_finding(self) -> Result<Finding, Self> {
         match self {
@@ -29,7 +29,7 @@ impl NoPlan {
 
 /// What is known about a plan whoever writes it.
 #[derive(Debug, Clone, Copy)]
-pub struct Adoption<'a> {
+pub struct PlanOrigin<'a> {
     pub goal: &'a str,
     pub model: &'a str,
 }
@@ -51,21 +51,21 @@ const REMARKS: [&str; 6] = [
 /// matter.
 ///
 /// Which plan it is, what it is for and who wrote it is not the model's to say.
-pub fn read_answer(text: &str, cut: bool, adoption: Adoption<'_>) -> Result<Document, NoPlan> {
+pub fn read_answer(text: &str, cut: bool, adoption: PlanOrigin<'_>) -> Result<Document, ReadAnswerError> {
     if cut {
-        return Err(NoPlan::Cut);
+        return Err(ReadAnswerError::Cut);
     }
-    let mut value = find_json(text).ok_or(NoPlan::NoJson)?;
-    tidy(&mut value);
+    let mut value = find_json(text).ok_or(ReadAnswerError::NoJson)?;
+    normalise_answer(&mut value);
     let mut document = Document::from_json(value, &Bounds::untrusted())?;
     if document.steps.is_empty() {
-        return Err(NoPlan::NoSteps);
+        return Err(ReadAnswerError::NoSteps);
     }
     document.id = None;
     document.goal = Some(adoption.goal.to_owned());
     document.planner_model = Some(adoption.model.to_owned());
     document.executor_model = None;
-    document.title = Some(title(document.title.as_deref(), adoption.goal));
+    document.title = Some(choose_title(document.title.as_deref(), adoption.goal));
     for step in &mut document.steps {
         let mut seen = Vec::with_capacity(step.depends_on.len());
         step.depends_on.retain(|id| {
@@ -80,7 +80,7 @@ pub fn read_answer(text: &str, cut: bool, adoption: Adoption<'_>) -> Result<Docu
 
 /// Takes out what is no part of a plan, and names steps that have no name: `s1`, `s2`, … as they
 /// were asked for.
-fn tidy(value: &mut Value) {
+fn normalise_answer(value: &mut Value) {
     let plan = match value {
         Value::Object(envelope) if envelope.contains_key("steps") => Some(envelope),
         Value::Object(envelope) => {
@@ -131,7 +131,7 @@ fn unfold_call(step: &mut Map<String, Value>) {
 }
 
 /// The model's title, or the beginning of the goal.
-fn title(given: Option<&str>, goal: &str) -> String {
+fn choose_title(given: Option<&str>, goal: &str) -> String {
     let text = given.map(str::trim).filter(|text| !text.is_empty());
     let text = text.unwrap_or_else(|| goal.trim().lines().next().unwrap_or_default());
     let mut title: String = text.chars().take(MAX_TITLE).collect();

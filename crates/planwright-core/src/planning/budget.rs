@@ -1,7 +1,7 @@
 //! How much of everything goes into a prompt. Tokens are estimated: four characters each.
 
 /// The tokens of a text, as everybody estimates them.
-pub fn tokens(text: &str) -> usize {
+pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A prompt that this program knows.
 #[derive(Debug, Clone, Copy)]
-pub struct PromptForm {
+pub struct PromptTemplate {
     /// Also the name of the file that replaces it, with `.md`.
     pub name: &'static str,
     /// The text if nobody replaced it.
@@ -19,35 +19,35 @@ pub struct PromptForm {
 }
 
 /// What holds for every plan; the tools.
-pub(super) const PLANNER: PromptForm = PromptForm {
+pub(super) const PLANNER: PromptTemplate = PromptTemplate {
     name: "planner",
     text: include_str!("prompts/planner.md"),
     places: &["tools", "maxSteps"],
     required: &["tools"],
 };
 
-pub(super) const CREATE: PromptForm = PromptForm {
+pub(super) const CREATE: PromptTemplate = PromptTemplate {
     name: "create",
     text: include_str!("prompts/create.md"),
     places: &["workspace", "context", "goal"],
     required: &["goal"],
 };
 
-pub(super) const REGENERATE: PromptForm = PromptForm {
+pub(super) const REGENERATE: PromptTemplate = PromptTemplate {
     name: "regenerate",
     text: include_str!("prompts/regenerate.md"),
     places: &["workspace", "context", "plan", "remarks", "task", "goal"],
     required: &["plan", "task"],
 };
 
-pub(super) const REPLAN: PromptForm = PromptForm {
+pub(super) const REPLAN: PromptTemplate = PromptTemplate {
     name: "replan",
     text: include_str!("prompts/replan.md"),
     places: &["workspace", "context", "plan", "progress", "task", "goal"],
     required: &["plan", "progress", "task"],
 };
 
-pub(super) const REPAIR: PromptForm = PromptForm {
+pub(super) const REPAIR: PromptTemplate = PromptTemplate {
     name: "repair",
     text: include_str!("prompts/repair.md"),
     places: &["findings"],
@@ -55,7 +55,7 @@ pub(super) const REPAIR: PromptForm = PromptForm {
 };
 
 /// What the reflector is told before it looks at a run. The run itself is not part of the text.
-pub const REFLECT: PromptForm = PromptForm {
+pub const REFLECT: PromptTemplate = PromptTemplate {
     name: "reflect",
     text: include_str!("../adjust/prompts/reflect.md"),
     places: &[],
@@ -63,7 +63,7 @@ pub const REFLECT: PromptForm = PromptForm {
 };
 
 /// What the reflector is told before it looks at success criteria.
-pub const CHECK: PromptForm = PromptForm {
+pub const CHECK: PromptTemplate = PromptTemplate {
     name: "check",
     text: include_str!("../adjust/prompts/check.md"),
     places: &[],
@@ -71,7 +71,7 @@ pub const CHECK: PromptForm = PromptForm {
 };
 
 /// What every executor of an `agent` step is told about its work.
-pub const EXECUTOR: PromptForm = PromptForm {
+pub const EXECUTOR: PromptTemplate = PromptTemplate {
     name: "executor",
     text: include_str!("prompts/executor.md"),
     places: &["tools", "goal"],
@@ -79,7 +79,7 @@ pub const EXECUTOR: PromptForm = PromptForm {
 };
 
 /// What a model is told that talks with a person.
-pub const CHAT: PromptForm = PromptForm {
+pub const CHAT: PromptTemplate = PromptTemplate {
     name: "chat",
     text: include_str!("prompts/chat.md"),
     places: &["tools", "goal"],
@@ -87,7 +87,7 @@ pub const CHAT: PromptForm = PromptForm {
 };
 
 /// The prompts that can be replaced.
-pub const PROMPTS: [PromptForm; 9] = [
+pub const PROMPTS: [PromptTemplate; 9] = [
     PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT,
 ];
 
@@ -119,20 +119,20 @@ impl Prompts {
 
     /// Replaces a prompt.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+    pub fn with_prompt(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.0.insert(name.into(), text.into());
         self
     }
 
     /// The names of those that were replaced.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn replaced_names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
     /// The prompt with its places filled. A place that is given nothing is empty.
-    pub fn fill(
+    pub fn fill_prompt(
         &self,
-        form: &PromptForm,
+        form: &PromptTemplate,
         values: &[(&str, &str)],
     ) -> Result<String, FillPromptError> {
         let text = self.0.get(form.name).map_or(form.text, String::as_str);
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn what_is_put_into_a_prompt_is_not_looked_at_again() {
-        let filled = Prompts::default().fill(
-            &PromptForm {
+        let filled = Prompts::default().fill_prompt(
+            &PromptTemplate {
                 name: "x",
                 text: "{{a}}|{{b}}|{{{a}}|{ {a}}",
                 places: &["a", "b"],
@@ -213,20 +213,20 @@ mod tests {
 
     #[test]
     fn a_mistyped_place_and_a_missing_one_are_reported() {
-        let prompts = Prompts::default().with("create", "do {{gaol}}");
-        let error = prompts.fill(&CREATE, &[]).unwrap_err().to_string();
+        let prompts = Prompts::default().with_prompt("create", "do {{gaol}}");
+        let error = prompts.fill_prompt(&CREATE, &[]).unwrap_err().to_string();
         assert!(
             error.contains("`{{gaol}}`") && error.contains("{{goal}}"),
             "{error}"
         );
-        let prompts = Prompts::default().with("create", "do it");
+        let prompts = Prompts::default().with_prompt("create", "do it");
         assert!(matches!(
-            prompts.fill(&CREATE, &[]),
+            prompts.fill_prompt(&CREATE, &[]),
             Err(FillPromptError::MissingPlace { .. })
         ));
-        let prompts = Prompts::default().with("create", "x".repeat(Prompts::MAX_BYTES + 1));
+        let prompts = Prompts::default().with_prompt("create", "x".repeat(Prompts::MAX_BYTES + 1));
         assert!(matches!(
-            prompts.fill(&CREATE, &[]),
+            prompts.fill_prompt(&CREATE, &[]),
             Err(FillPromptError::TooLong { .. })
         ));
     }
@@ -235,7 +235,7 @@ mod tests {
     fn every_prompt_can_be_filled_as_it_is() {
         for form in PROMPTS {
             let values: Vec<(&str, &str)> = form.places.iter().map(|place| (*place, "X")).collect();
-            let text = Prompts::default().fill(&form, &values).unwrap();
+            let text = Prompts::default().fill_prompt(&form, &values).unwrap();
             assert!(!text.contains("{{"), "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! The policy as it is written. Strict: a misspelt rule protects nobody.
 
-use super::{LateChoice, Span};
+use super::{LateChoice, TimeSpan};
 use crate::json::is_default;
 use crate::tool::EffectClass;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub struct PolicyDocument {
     pub same_call: Option<u64>,
     /// Who agrees to what a reflection changes.
     #[serde(skip_serializing_if = "is_default")]
-    pub adjust: Adjusting,
+    pub adjust: AdjustmentConsent,
     /// Comes from a table of its own.
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub roles: Option<RolesTable>,
@@ -83,7 +83,7 @@ pub struct PolicyDocument {
 /// Who agrees to what a reflection changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Adjusting {
+pub enum AdjustmentConsent {
     /// A person.
     #[default]
     Ask,
@@ -157,10 +157,10 @@ pub struct ApprovalRules {
     pub uses: Option<u32>,
     /// An approval that was not used by then is void.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires_after: Option<Span>,
+    pub expires_after: Option<TimeSpan>,
     /// A step whose approval was not given by then fails.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_expires_after: Option<Span>,
+    pub step_expires_after: Option<TimeSpan>,
     /// What comments that nobody settled mean for an approval.
     #[serde(skip_serializing_if = "is_default")]
     pub open_comments: OpenComments,

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 /// A span of time in whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(u64);
+pub struct TimeSpan(u64);
 
-impl Span {
-    pub fn of_seconds(seconds: u64) -> Self {
+impl TimeSpan {
+    pub fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
     }
 
@@ -37,23 +37,23 @@ impl Span {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no span of time: write 45s, 30m, 12h or 7d")]
-pub struct ParseSpanError(String);
+pub struct ParseTimeSpanError(String);
 
-impl FromStr for Span {
-    type Err = ParseSpanError;
+impl FromStr for TimeSpan {
+    type Err = ParseTimeSpanError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text).ok_or_else(|| ParseSpanError(text.to_owned()))
+        Self::parse(text).ok_or_else(|| ParseTimeSpanError(text.to_owned()))
     }
 }
 
-impl Serialize for Span {
+impl Serialize for TimeSpan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{}s", self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?
             .parse()
@@ -75,7 +75,7 @@ mod tests {
             ("1 d", 86_400),
             ("1h30m", 5400),
         ] {
-            assert_eq!(Span::parse(text), Some(Span(seconds)), "{text}");
+            assert_eq!(TimeSpan::parse(text), Some(TimeSpan(seconds)), "{text}");
         }
         for text in [
             "",
@@ -91,7 +91,7 @@ mod tests {
             "9999999999999999d",
             "é",
         ] {
-            assert_eq!(Span::parse(text), None, "{text}");
+            assert_eq!(TimeSpan::parse(text), None, "{text}");
         }
     }
 }

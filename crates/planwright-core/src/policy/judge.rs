@@ -41,14 +41,14 @@ pub struct Judgement {
     pub rule: Option<String>,
     pub reason: String,
     /// Rules that matched without deciding.
-    pub noticed: Vec<Noticed>,
+    pub noticed: Vec<UnenforcedRule>,
     /// Rules that can only be decided once the arguments are known.
     pub undecided: Vec<String>,
 }
 
 /// A rule that matched and was not enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noticed {
+pub struct UnenforcedRule {
     pub rule: String,
     pub verdict: Verdict,
     pub mode: Mode,
@@ -57,7 +57,7 @@ pub struct Noticed {
 
 impl Judgement {
     /// The rule and its reason, as a step that was denied says it.
-    pub fn because(&self) -> String {
+    pub fn explain(&self) -> String {
         match &self.rule {
             Some(rule) => format!("{rule}: {}", self.reason),
             None => self.reason.clone(),
@@ -65,7 +65,7 @@ impl Judgement {
     }
 
     /// The rules that were only to warn.
-    pub fn warnings(&self) -> impl Iterator<Item = &Noticed> {
+    pub fn warnings(&self) -> impl Iterator<Item = &UnenforcedRule> {
         self.noticed
             .iter()
             .filter(|noticed| noticed.mode == Mode::Warn)
@@ -84,7 +84,7 @@ enum Match {
 
 impl Policy {
     /// What the policy says about a call.
-    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
+    pub fn judge_call(&self, subject: &Subject<'_>) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::Deny,
             rule: None,
@@ -95,10 +95,10 @@ impl Policy {
         let Some(tool) = subject.tool else {
             return judgement;
         };
-        let decided = self.first_rule(subject, tool, &mut judgement);
+        let decided = self.apply_rules(subject, tool, &mut judgement);
         (judgement.verdict, judgement.rule, judgement.reason) = match decided {
             Some((verdict, rule, reason)) => (verdict, Some(rule), reason),
-            None if tool.is_read_only() && subject.step.is_given_secrets() => {
+            None if tool.is_read_only() && subject.step.receives_secrets() => {
                 (Verdict::Ask, None, "the step is given a secret".to_owned())
             }
             None if tool.is_read_only() => {
@@ -126,7 +126,7 @@ impl Policy {
         judgement
     }
 
-    fn first_rule(
+    fn apply_rules(
         &self,
         subject: &Subject<'_>,
         tool: &KnownTool,
@@ -154,7 +154,7 @@ impl Policy {
                     reason.unwrap_or_else(|| format!("the policy says {}", rule.then.as_str()));
                 return Some((rule.then, rule.label.clone(), reason));
             }
-            judgement.noticed.push(Noticed {
+            judgement.noticed.push(UnenforcedRule {
                 rule: rule.label.clone(),
                 verdict: rule.then,
                 mode: rule.mode,

@@ -78,16 +78,16 @@ pub fn late_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
         .for_each
         .as_ref()
         .is_some_and(|list| list.to_string().contains("${"));
-    arguments(plan, ix, loops)
+    arguments_known_late(plan, ix, loops)
 }
 
 /// The arguments of a step that no rule can be decided on before it runs, by name: also those that
 /// differ from one element of a loop to the next.
 pub(super) fn unknown_arguments(plan: &Plan, ix: StepIx) -> Vec<String> {
-    arguments(plan, ix, plan.step(ix).for_each.is_some())
+    arguments_known_late(plan, ix, plan.step(ix).for_each.is_some())
 }
 
-fn arguments(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
+fn arguments_known_late(plan: &Plan, ix: StepIx, loops: bool) -> Vec<String> {
     match plan.args_template(ix).or_else(|| plan.inputs_template(ix)) {
         Some(Template::Object(fields)) => {
             let late = fields

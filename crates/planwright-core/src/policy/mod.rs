@@ -17,13 +17,13 @@ mod read;
 mod roles;
 
 pub use document::{
-    Adjusting, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict,
+    AdjustmentConsent, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict,
 };
-pub use duration::{ParseSpanError, Span};
+pub use duration::{ParseTimeSpanError, TimeSpan};
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
-pub use judge::{Judgement, Noticed, Subject};
+pub use judge::{Judgement, UnenforcedRule, Subject};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{ParsePatternError, ToolPattern};
-pub use plan::{JudgedPlan, JudgedStep, MatchedRule};
+pub use plan::{JudgedPlan, JudgedStep, PolicyDenial};
 pub use read::{Cap, Policy, ReadPolicyError};
-pub use roles::{Action, ParsePrincipalError, ParseRoleError, Role, Roles};
+pub use roles::{Permission, ParsePrincipalError, ParseRoleError, Role, Roles};

@@ -34,7 +34,7 @@ pub struct JudgedStep {
 /// A rule that forbids a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Policy denied: step `{step}`: {because}")]
-pub struct MatchedRule {
+pub struct PolicyDenial {
     pub step: String,
     pub because: String,
 }
@@ -53,7 +53,7 @@ impl Policy {
     fn judge_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> JudgedStep {
         let step = plan.step(ix);
         if step.skip {
-            return left_out(plan, ix);
+            return judge_skipped_step(plan, ix);
         }
         let late = match step.agent {
             Some(_) => vec![AGENT_CALLS.to_owned()],
@@ -68,7 +68,7 @@ impl Policy {
                     Value::Null
                 };
                 let unknown: BTreeSet<String> = unknown_arguments(plan, ix).into_iter().collect();
-                self.judge(&Subject {
+                self.judge_call(&Subject {
                     tool: catalog.resolve(name).ok().map(|tool| &**tool),
                     args: &args,
                     unknown: &unknown,
@@ -77,17 +77,17 @@ impl Policy {
                     plan: plan.id().as_str(),
                 })
             }
-            Some(Action::Input(_)) => simply(Verdict::Allow, "it asks a person and calls nothing"),
-            Some(Action::Plan(_)) => self.judge_child(plan, ix, catalog),
-            Some(Action::Think(_) | Action::Agent(_)) => self.judge_model(plan, ix, catalog),
-            None => simply(Verdict::Ask, "the step has no action"),
+            Some(Action::Input(_)) => judge_without_rule(Verdict::Allow, "it asks a person and calls nothing"),
+            Some(Action::Plan(_)) => self.judge_subplan_step(plan, ix, catalog),
+            Some(Action::Think(_) | Action::Agent(_)) => self.judge_model_step(plan, ix, catalog),
+            None => judge_without_rule(Verdict::Ask, "the step has no action"),
         };
         let may_be_missing = step.optional && step.tool.is_some();
-        let judgement = optional_missing(may_be_missing, catalog, step.action_label(), judgement);
+        let judgement = allow_missing_optional(may_be_missing, catalog, step.action_label(), judgement);
         let undo = step.undo.as_deref().map(|undo| {
             // What it is sent may come from results, so nothing of it counts as known.
             let unknown: BTreeSet<String> = undo.args.keys().cloned().collect();
-            self.judge(&Subject {
+            self.judge_call(&Subject {
                 tool: catalog.resolve(&undo.tool).ok().map(|tool| &**tool),
                 args: &Value::Object(undo.args.clone()),
                 unknown: &unknown,
@@ -109,16 +109,16 @@ impl Policy {
 impl Policy {
     /// A model that thinks calls nothing. An executor is as harmless as everything it may call; its
     /// calls are judged again one by one.
-    pub fn judge_model(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
+    pub fn judge_model_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let step = plan.step(ix);
         if step.approval_required {
-            return simply(Verdict::Ask, "the plan asks for approval of this step");
+            return judge_without_rule(Verdict::Ask, "the plan asks for approval of this step");
         }
         let Some(agent) = step.agent.as_deref() else {
-            return simply(Verdict::Allow, "it asks a model and calls nothing");
+            return judge_without_rule(Verdict::Allow, "it asks a model and calls nothing");
         };
         if let Some(executor) = &agent.executor {
-            return simply(
+            return judge_without_rule(
                 Verdict::Ask,
                 &format!("the executor `{executor}` is a program of its own"),
             );
@@ -134,18 +134,18 @@ impl Policy {
                 step_id: plan.step_id(ix).as_str(),
                 plan: plan.id().as_str(),
             };
-            if self.looks_at_args() || self.judge(&subject).verdict != Verdict::Allow {
-                return simply(Verdict::Ask, &format!("the executor may call `{name}`"));
+            if self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow {
+                return judge_without_rule(Verdict::Ask, &format!("the executor may call `{name}`"));
             }
         }
-        simply(
+        judge_without_rule(
             Verdict::Allow,
             "everything the executor may call is allowed",
         )
     }
 
     /// A step that runs another plan is as harmless as that plan is.
-    pub fn judge_child(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
+    pub fn judge_subplan_step(&self, plan: &Plan, ix: StepIx, catalog: &Catalog) -> Judgement {
         let (verdict, rule, reason) = match plan.subplan_of(ix) {
             None => (
                 Verdict::Deny,
@@ -157,7 +157,7 @@ impl Policy {
                 let asked = judged
                     .asked()
                     .next()
-                    .map(|step| (step.step.clone(), step.judgement.because()));
+                    .map(|step| (step.step.clone(), step.judgement.explain()));
                 match (judged.denied(), asked) {
                     (Some(denied), _) => {
                         let rule = format!("plan `{}`, step `{}`", child.plan.id(), denied.step);
@@ -192,7 +192,7 @@ impl Policy {
 }
 
 /// What is said without a rule.
-fn simply(verdict: Verdict, reason: &str) -> Judgement {
+fn judge_without_rule(verdict: Verdict, reason: &str) -> Judgement {
     Judgement {
         verdict,
         rule: None,
@@ -203,8 +203,8 @@ fn simply(verdict: Verdict, reason: &str) -> Judgement {
 }
 
 /// A step that is left out calls nothing and has nothing to take back.
-fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
-    let judgement = simply(Verdict::Allow, "the step is left out");
+fn judge_skipped_step(plan: &Plan, ix: StepIx) -> JudgedStep {
+    let judgement = judge_without_rule(Verdict::Allow, "the step is left out");
     let tool = plan.step(ix).action_label().to_owned();
     JudgedStep {
         step: plan.step_id(ix).clone(),
@@ -216,7 +216,7 @@ fn left_out(plan: &Plan, ix: StepIx) -> JudgedStep {
 }
 
 /// A step that is skipped when its tool is missing calls nothing, so nothing of it is denied.
-fn optional_missing(
+fn allow_missing_optional(
     optional: bool,
     catalog: &Catalog,
     name: &str,
@@ -236,7 +236,7 @@ fn optional_missing(
 impl JudgedPlan {
     /// The first step that a rule forbids. An unknown tool is not a rule's doing; it is reported
     /// where tools are.
-    pub fn denied(&self) -> Option<MatchedRule> {
+    pub fn denied(&self) -> Option<PolicyDenial> {
         let mut all = self.steps.iter().flat_map(|step| {
             std::iter::once(&step.judgement)
                 .chain(&step.undo)
@@ -245,9 +245,9 @@ impl JudgedPlan {
         let (step, judgement) = all.find(|(_, judgement)| {
             judgement.verdict == Verdict::Deny && judgement.rule.is_some()
         })?;
-        Some(MatchedRule {
+        Some(PolicyDenial {
             step: step.step.to_string(),
-            because: judgement.because(),
+            because: judgement.explain(),
         })
     }
 

@@ -18,7 +18,7 @@ pub enum Role {
 
 /// What can be done to plans and runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum Permission {
     Read,
     Propose,
     Delete,
@@ -35,7 +35,7 @@ pub enum Action {
     Administer,
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read plans",
@@ -71,16 +71,16 @@ impl Role {
     }
 
     /// The matrix: whether somebody with this role, and no other, may do this.
-    pub fn includes(self, action: Action) -> bool {
+    pub fn includes(self, action: Permission) -> bool {
         match (self, action) {
-            (Self::Admin, _) | (_, Action::Read) => true,
-            (Self::Author, Action::Propose | Action::Delete | Action::Cancel | Action::Comment) => {
+            (Self::Admin, _) | (_, Permission::Read) => true,
+            (Self::Author, Permission::Propose | Permission::Delete | Permission::Cancel | Permission::Comment) => {
                 true
             }
-            (Self::Operator, Action::Run | Action::Cancel | Action::Resolve | Action::Comment) => {
+            (Self::Operator, Permission::Run | Permission::Cancel | Permission::Resolve | Permission::Comment) => {
                 true
             }
-            (Self::Approver, Action::Approve | Action::Cancel | Action::Comment) => true,
+            (Self::Approver, Permission::Approve | Permission::Cancel | Permission::Comment) => true,
             (Self::Viewer | Self::Author | Self::Operator | Self::Approver, _) => false,
         }
     }
@@ -144,7 +144,7 @@ impl Roles {
                 Some(names) => Some(
                     names
                         .iter()
-                        .map(|name| parse(name))
+                        .map(|name| parse_holder(name))
                         .collect::<Result<_, _>>()?,
                 ),
                 None => None,
@@ -156,26 +156,26 @@ impl Roles {
 
     /// Whether `principal` may do this. What kind of principal it is comes first: no role lets an
     /// agent or a service approve, or speak for a person.
-    pub fn may(&self, principal: &Principal, action: Action) -> bool {
+    pub fn permits(&self, principal: &Principal, action: Permission) -> bool {
         match (principal.kind, action) {
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Approve | Action::Resolve) => {
+            (PrincipalKind::Agent | PrincipalKind::Service, Permission::Approve | Permission::Resolve) => {
                 false
             }
-            (PrincipalKind::Agent, Action::Administer) => false,
+            (PrincipalKind::Agent, Permission::Administer) => false,
             (
                 PrincipalKind::Agent | PrincipalKind::Service,
-                Action::Read | Action::Propose | Action::Cancel | Action::Comment,
+                Permission::Read | Permission::Propose | Permission::Cancel | Permission::Comment,
             ) => true,
-            (PrincipalKind::Service, Action::Administer) => {
+            (PrincipalKind::Service, Permission::Administer) => {
                 self.table.is_some() && self.has_role_for(principal, action, false)
             }
             // What policy approves is checked against the policy, not against a list of names.
-            (PrincipalKind::Policy, Action::Approve) => true,
+            (PrincipalKind::Policy, Permission::Approve) => true,
             (PrincipalKind::Policy, _) => false,
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Run) => {
+            (PrincipalKind::Agent | PrincipalKind::Service, Permission::Run) => {
                 self.table.is_none() || self.has_role_for(principal, action, true)
             }
-            (PrincipalKind::Agent | PrincipalKind::Service, Action::Delete) => {
+            (PrincipalKind::Agent | PrincipalKind::Service, Permission::Delete) => {
                 self.table.is_some() && self.has_role_for(principal, action, false)
             }
             (PrincipalKind::Person, _) => {
@@ -184,7 +184,7 @@ impl Roles {
         }
     }
 
-    fn has_role_for(&self, principal: &Principal, action: Action, unlisted: bool) -> bool {
+    fn has_role_for(&self, principal: &Principal, action: Permission, unlisted: bool) -> bool {
         let key = (principal.kind.as_str().to_owned(), principal.name.clone());
         let rows = self
             .table
@@ -193,26 +193,26 @@ impl Roles {
             .filter(|(role, _)| role.includes(action));
         rows.into_iter().any(|(role, names)| match names {
             Some(names) => names.contains(&key),
-            None => unlisted && *role != Role::Admin && is_own(*role, action),
+            None => unlisted && *role != Role::Admin && is_purpose_of(*role, action),
         })
     }
 }
 
 /// A role that nobody is named for gives everybody what it is there for, and not what it includes
 /// besides.
-fn is_own(role: Role, action: Action) -> bool {
+fn is_purpose_of(role: Role, action: Permission) -> bool {
     match action {
-        Action::Read => true,
-        Action::Propose | Action::Delete => role == Role::Author,
-        Action::Run | Action::Resolve => role == Role::Operator,
-        Action::Cancel => role == Role::Operator,
-        Action::Approve => role == Role::Approver,
-        Action::Comment => role != Role::Viewer,
-        Action::Administer => false,
+        Permission::Read => true,
+        Permission::Propose | Permission::Delete => role == Role::Author,
+        Permission::Run | Permission::Resolve => role == Role::Operator,
+        Permission::Cancel => role == Role::Operator,
+        Permission::Approve => role == Role::Approver,
+        Permission::Comment => role != Role::Viewer,
+        Permission::Administer => false,
     }
 }
 
-fn parse(text: &str) -> Result<(String, String), ParsePrincipalError> {
+fn parse_holder(text: &str) -> Result<(String, String), ParsePrincipalError> {
     match text.split_once(':') {
         Some((kind @ ("person" | "agent" | "service"), name)) if !name.trim().is_empty() => {
             Ok((kind.to_owned(), name.to_owned()))
@@ -225,16 +225,16 @@ fn parse(text: &str) -> Result<(String, String), ParsePrincipalError> {
 mod tests {
     use super::*;
 
-    const ALL: [Action; 9] = [
-        Action::Read,
-        Action::Propose,
-        Action::Delete,
-        Action::Run,
-        Action::Cancel,
-        Action::Resolve,
-        Action::Approve,
-        Action::Comment,
-        Action::Administer,
+    const ALL: [Permission; 9] = [
+        Permission::Read,
+        Permission::Propose,
+        Permission::Delete,
+        Permission::Run,
+        Permission::Cancel,
+        Permission::Resolve,
+        Permission::Approve,
+        Permission::Comment,
+        Permission::Administer,
     ];
 
     fn names(names: &[&str]) -> Option<Vec<String>> {
@@ -246,7 +246,7 @@ mod tests {
         let roles = Roles::default();
         assert!(
             ALL.iter()
-                .all(|&action| roles.may(&Principal::person("ada"), action))
+                .all(|&action| roles.permits(&Principal::person("ada"), action))
         );
     }
 
@@ -262,9 +262,9 @@ mod tests {
         };
         for roles in [Roles::default(), Roles::read(&table).unwrap()] {
             for by in [Principal::agent("bot"), Principal::service("ci")] {
-                assert!(!roles.may(&by, Action::Approve) && !roles.may(&by, Action::Resolve));
-                for action in [Action::Read, Action::Propose, Action::Cancel, Action::Run] {
-                    assert!(roles.may(&by, action), "{by} {action}");
+                assert!(!roles.permits(&by, Permission::Approve) && !roles.permits(&by, Permission::Resolve));
+                for action in [Permission::Read, Permission::Propose, Permission::Cancel, Permission::Run] {
+                    assert!(roles.permits(&by, action), "{by} {action}");
                 }
             }
         }
@@ -277,9 +277,9 @@ mod tests {
             ..RolesTable::default()
         };
         let roles = Roles::read(&table).unwrap();
-        assert!(roles.may(&Principal::person("ada"), Action::Approve));
-        assert!(!roles.may(&Principal::person("bob"), Action::Approve));
-        assert!(roles.may(&Principal::person("bob"), Action::Run));
+        assert!(roles.permits(&Principal::person("ada"), Permission::Approve));
+        assert!(!roles.permits(&Principal::person("bob"), Permission::Approve));
+        assert!(roles.permits(&Principal::person("bob"), Permission::Run));
         let table = RolesTable {
             admin: names(&["person:eve"]),
             ..table
@@ -287,7 +287,7 @@ mod tests {
         assert!(
             Roles::read(&table)
                 .unwrap()
-                .may(&Principal::person("eve"), Action::Approve)
+                .permits(&Principal::person("eve"), Permission::Approve)
         );
     }
 

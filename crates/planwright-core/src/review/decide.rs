@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::id::CommentId;
 use crate::id::RunId;
 use crate::plan::Document;
-use crate::policy::{Action, OpenComments};
+use crate::policy::{Permission, OpenComments};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
 use crate::time::Timestamp;
@@ -106,7 +106,7 @@ pub enum Refusal {
     Revoked { of: Principal, by: Principal },
     #[error(
         "{by} may not revoke an approval of {of}: that is for them, and for those who {}",
-        Action::Administer
+        Permission::Administer
     )]
     MayNotRevoke { of: Principal, by: Principal },
     #[error("{0} has given no approval of this plan that could still be used")]
@@ -258,7 +258,7 @@ impl Review {
 
     /// Whether this principal may say yes to what is offered.
     fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
-        if !by.may_approve() || !offer.policy.roles.may(by, Action::Approve) {
+        if !by.may_approve() || !offer.policy.roles.permits(by, Permission::Approve) {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         if by.kind == PrincipalKind::Policy {

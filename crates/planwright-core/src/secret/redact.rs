@@ -57,17 +57,17 @@ impl Redactor {
         let (mut exact, mut squeezed) = (BTreeMap::new(), BTreeMap::new());
         let (mut masks, mut longest) = (Vec::new(), 0);
         for (index, (name, secret)) in secrets.into_iter().enumerate() {
-            for text in forms::texts(secret.expose()) {
+            for text in forms::searched_texts(secret.expose()) {
                 longest = longest.max(text.len());
                 let long = forms::is_long(text);
                 exact.extend(
-                    forms::exact(text)
+                    forms::exact_forms(text)
                         .into_iter()
                         .map(|form| (form, (index, long))),
                 );
                 if long {
                     squeezed.extend(
-                        forms::squeezed(text)
+                        forms::squeezed_forms(text)
                             .into_iter()
                             .map(|form| (form, (index, long))),
                     );
@@ -84,7 +84,7 @@ impl Redactor {
         // A mask that holds a secret would give it away.
         redactor.masks = masks
             .into_iter()
-            .map(|mask| redactor.harmless(mask))
+            .map(|mask| redactor.harmless_mask(mask))
             .collect();
         redactor
     }
@@ -112,7 +112,7 @@ impl Redactor {
             }
             masked = Cow::Owned(self.mask_text(&masked, &found));
         }
-        Cow::Owned(self.harmless("[hidden]".to_owned()))
+        Cow::Owned(self.harmless_mask("[hidden]".to_owned()))
     }
 
     pub fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
@@ -123,7 +123,7 @@ impl Redactor {
             }
             bytes = self.mask(&bytes, &found);
         }
-        self.harmless("[hidden]".to_owned()).into_bytes()
+        self.harmless_mask("[hidden]".to_owned()).into_bytes()
     }
 
     /// Masks texts, keys and numbers, also where a secret is spread over neighbouring ones.
@@ -136,16 +136,16 @@ impl Redactor {
             if found.iter().all(Vec::is_empty) {
                 return;
             }
-            let mut masked = Masked {
+            let mut masked = LeafMasker {
                 redactor: self,
                 found: found.into_iter(),
             };
             masked.value(value);
         }
-        *value = Value::String(self.harmless("[hidden]".to_owned()));
+        *value = Value::String(self.harmless_mask("[hidden]".to_owned()));
     }
 
-    fn harmless(&self, mask: String) -> String {
+    fn harmless_mask(&self, mask: String) -> String {
         [mask, "[hidden]".to_owned()]
             .into_iter()
             .find(|mask| !self.finds(mask.as_bytes()))
@@ -171,7 +171,7 @@ impl Redactor {
             self.find_in_window(window, joined, &mut inside);
             found.extend(inside.into_iter().map(offset));
             if end == bytes.len() {
-                return apart(found);
+                return merge_overlapping(found);
             }
             start += WINDOW;
         }
@@ -179,21 +179,21 @@ impl Redactor {
 
     fn find_in_window(&self, window: &[u8], joined: bool, found: &mut Vec<Found>) {
         const NESTED: [Escape; 3] = [Escape::Percent, Escape::Backslash, Escape::Entity];
-        let whole = View::whole(window);
+        let whole = View::new(window);
         self.find_in_view(&whole, window, joined, found);
         for first in NESTED {
-            let Some(once) = whole.unescaped(first) else {
+            let Some(once) = whole.unescape(first) else {
                 continue;
             };
             self.find_in_view(&once, window, joined, found);
             for twice in NESTED
                 .into_iter()
-                .filter_map(|second| once.unescaped(second))
+                .filter_map(|second| once.unescape(second))
             {
                 self.find_in_view(&twice, window, joined, found);
             }
         }
-        if let Some(view) = whole.unescaped(Escape::Printable) {
+        if let Some(view) = whole.unescape(Escape::Printable) {
             self.find_in_view(&view, window, joined, found);
         }
     }
@@ -201,12 +201,12 @@ impl Redactor {
     fn find_in_view(&self, view: &View, window: &[u8], joined: bool, found: &mut Vec<Found>) {
         if let Some(exact) = &self.exact {
             exact.find(view, window, joined, found);
-            if let Some(visible) = view.without(is_hidden) {
+            if let Some(visible) = view.without_chars(is_hidden) {
                 exact.find(&visible, window, joined, found);
             }
         }
         if let Some(squeezed) = &self.squeezed {
-            let dense = view.without(is_blank);
+            let dense = view.without_chars(is_blank);
             squeezed.find(dense.as_ref().unwrap_or(view), window, joined, found);
         }
     }
@@ -224,7 +224,7 @@ impl Redactor {
                 self.find_across(leaves, |leaf| leaf.is_key, &mut found);
             }
         }
-        found.into_iter().map(apart).collect()
+        found.into_iter().map(merge_overlapping).collect()
     }
 
     /// Reads the leaves that are meant as one text.
@@ -306,7 +306,7 @@ impl Finder {
             if joined && !long {
                 continue;
             }
-            let mut range = view.source(hit.start()..hit.end());
+            let mut range = view.source_range(hit.start()..hit.end());
             if form.ragged_start && range.start > 0 && is_digit(window[range.start - 1]) {
                 range.start -= 1;
             }
@@ -332,7 +332,7 @@ fn is_digit(byte: u8) -> bool {
 }
 
 /// The places in order, those that overlap made one.
-fn apart(mut found: Vec<Found>) -> Vec<Found> {
+fn merge_overlapping(mut found: Vec<Found>) -> Vec<Found> {
     // Of two that begin together, the longer one says whose the place is.
     found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
     let mut apart: Vec<Found> = Vec::with_capacity(found.len());
@@ -382,12 +382,12 @@ fn leaves(value: &Value) -> Vec<Leaf<'_>> {
 }
 
 /// Goes through a value as [`leaves`] does and masks what was found in each.
-struct Masked<'a, F> {
+struct LeafMasker<'a, F> {
     redactor: &'a Redactor,
     found: F,
 }
 
-impl<F: Iterator<Item = Vec<Found>>> Masked<'_, F> {
+impl<F: Iterator<Item = Vec<Found>>> LeafMasker<'_, F> {
     fn text(&mut self, text: &str) -> Option<String> {
         let found = self.found.next().unwrap_or_default();
         (!found.is_empty()).then(|| self.redactor.mask_text(text, &found))

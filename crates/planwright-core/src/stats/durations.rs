@@ -17,9 +17,9 @@ pub struct Durations {
 }
 
 impl Durations {
-    pub fn note(&mut self, duration: Duration) {
+    pub fn record(&mut self, duration: Duration) {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        *self.counts.entry(step(millis)).or_default() += 1;
+        *self.counts.entry(bucket_of(millis)).or_default() += 1;
         self.count += 1;
         self.total = self.total.saturating_add(duration);
     }
@@ -46,7 +46,7 @@ impl Durations {
         for (&step, &count) in &self.counts {
             seen += count;
             if seen >= rank {
-                return Some(Duration::from_millis(upper(step)));
+                return Some(Duration::from_millis(upper_bound(bucket_of)));
             }
         }
         None
@@ -54,7 +54,7 @@ impl Durations {
 }
 
 /// The step that a duration falls into.
-fn step(millis: u64) -> u16 {
+fn bucket_of(millis: u64) -> u16 {
     let scaled = if millis < PARTS {
         millis
     } else {
@@ -66,8 +66,8 @@ fn step(millis: u64) -> u16 {
 }
 
 /// The longest duration that falls into a step.
-fn upper(step: u16) -> u64 {
-    let step = u64::from(step);
+fn upper_bound(step: u16) -> u64 {
+    let step = u64::from(bucket_of);
     if step < PARTS {
         return step;
     }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn every_duration_is_at_most_an_eighth_below_what_its_step_says() {
         for millis in (0..5_000).chain([u64::from(u32::MAX), 1 << 40, u64::MAX / 2, u64::MAX]) {
-            let upper = upper(step(millis));
+            let upper = upper_bound(bucket_of(millis));
             assert!(
                 upper >= millis,
                 "{millis} fell into a step that ends at {upper}"
@@ -100,7 +100,7 @@ mod tests {
         let mut durations = Durations::default();
         assert_eq!((durations.percentile(50), durations.mean()), (None, None));
         for millis in 1..=7 {
-            durations.note(Duration::from_millis(millis));
+            durations.record(Duration::from_millis(millis));
         }
         assert_eq!(durations.percentile(50), Some(Duration::from_millis(4)));
         assert_eq!(durations.percentile(95), Some(Duration::from_millis(7)));

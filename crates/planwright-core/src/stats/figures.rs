@@ -14,10 +14,10 @@ const OTHERS: &str = "(others)";
 
 /// Everything that was counted.
 #[derive(Debug, Clone, Default)]
-pub struct Figures {
-    pub tools: BTreeMap<String, ToolFigures>,
-    pub reviews: ReviewFigures,
-    pub predictions: PredictionFigures,
+pub struct Statistics {
+    pub tools: BTreeMap<String, ToolStats>,
+    pub reviews: ReviewStats,
+    pub predictions: PredictionStats,
     /// How many plans stand where.
     pub plans: BTreeMap<String, u64>,
     /// How many runs stand where.
@@ -36,7 +36,7 @@ pub struct Figures {
 
 /// The calls of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolFigures {
+pub struct ToolStats {
     pub calls: u64,
     pub failures: u64,
     pub latency: Durations,
@@ -44,7 +44,7 @@ pub struct ToolFigures {
 
 /// What people decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReviewFigures {
+pub struct ReviewStats {
     pub plans: u64,
     pub versions: u64,
     /// Given by people.
@@ -64,7 +64,7 @@ pub struct ReviewFigures {
 
 /// How long completed runs were expected to take, and took.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PredictionFigures {
+pub struct PredictionStats {
     pub runs: u64,
     pub predicted: Duration,
     pub actual: Duration,
@@ -72,7 +72,7 @@ pub struct PredictionFigures {
     pub off: Duration,
 }
 
-impl Figures {
+impl Statistics {
     /// Adds what was said about a plan.
     pub fn add_review(&mut self, tally: &ReviewTally, status: &str) {
         let figures = &mut self.reviews;
@@ -86,9 +86,9 @@ impl Figures {
         figures.comments += tally.comments;
         figures.expiries += tally.expiries;
         for &time in &tally.times_to_approval {
-            figures.time_to_approval.note(time);
+            figures.time_to_approval.record(time);
         }
-        self.models.add(&tally.models);
+        self.models.merge(&tally.models);
         *self.plans.entry(status.to_owned()).or_default() += 1;
     }
 
@@ -102,20 +102,20 @@ impl Figures {
                 .or_default();
             figures.calls += 1;
             figures.failures += u64::from(!succeeded);
-            figures.latency.note(took);
+            figures.latency.record(took);
         }
     }
 
     /// What a run of this plan can be expected to take: what its author says, else what its tools
     /// took so far along its longest path. Nothing, if nothing is known about them.
-    pub fn predict(&self, plan: &Plan) -> Option<Duration> {
+    pub fn predict_duration(&self, plan: &Plan) -> Option<Duration> {
         if let Some(seconds) = plan.document().estimated_duration {
             return Duration::try_from_secs_f64(seconds).ok();
         }
         let mut known = BTreeMap::new();
         for ix in plan.indices() {
             let label = plan.step(ix).action_label();
-            if let Some(mean) = self.mean_of(label) {
+            if let Some(mean) = self.mean_latency(label) {
                 known.insert(label.to_owned(), mean);
             }
         }
@@ -129,7 +129,7 @@ impl Figures {
     }
 
     /// Journals name tools in full; plans may name them without their server.
-    fn mean_of(&self, label: &str) -> Option<Duration> {
+    fn mean_latency(&self, label: &str) -> Option<Duration> {
         let figures = self.tools.get(label).or_else(|| {
             let mut named = self.tools.iter().filter(|(name, _)| {
                 name.strip_suffix(label)
@@ -147,14 +147,14 @@ impl Figures {
     /// the run does not.
     pub fn add_call_run(&mut self, mut tally: RunTally) {
         self.add_calls(&mut tally);
-        self.models.add(&tally.models);
+        self.models.merge(&tally.models);
         self.reviews.step_approvals += tally.approvals;
         self.reviews.step_denials += tally.denials;
     }
 
     /// Adds a run whose journal was read to its end.
     pub fn add_run(&mut self, tally: RunTally, status: &str, predicted: Option<Duration>) {
-        let (completed, actual) = (tally.completed, tally.actual());
+        let (completed, actual) = (tally.completed, tally.active_duration());
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
         self.add_call_run(tally);

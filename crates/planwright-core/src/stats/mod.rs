@@ -8,7 +8,7 @@ mod reviews;
 mod runs;
 
 pub use durations::Durations;
-pub use figures::{Figures, PredictionFigures, ReviewFigures, ToolFigures};
-pub use models::{ModelCosts, ModelFigures};
+pub use figures::{Statistics, PredictionStats, ReviewStats, ToolStats};
+pub use models::{ModelCosts, ModelStats};
 pub use reviews::ReviewTally;
 pub use runs::RunTally;

@@ -10,7 +10,7 @@ const OTHERS: &str = "(others)";
 
 /// What one model was asked and what that cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ModelFigures {
+pub struct ModelStats {
     /// Answers that were paid for.
     pub answers: u64,
     pub usage: TokenUsage,
@@ -20,8 +20,8 @@ pub struct ModelFigures {
     pub unpriced: u64,
 }
 
-impl ModelFigures {
-    fn note(&mut self, used: &ModelUse) {
+impl ModelStats {
+    fn record(&mut self, used: &ModelUse) {
         self.answers += 1;
         self.usage += used.usage;
         match used.cost {
@@ -30,7 +30,7 @@ impl ModelFigures {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
         self.usage += other.usage;
         self.cost += other.cost;
@@ -40,20 +40,20 @@ impl ModelFigures {
 
 /// What all models were asked, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ModelCosts(BTreeMap<String, ModelFigures>);
+pub struct ModelCosts(BTreeMap<String, ModelStats>);
 
 impl ModelCosts {
-    pub fn note(&mut self, used: &ModelUse) {
+    pub fn record(&mut self, used: &ModelUse) {
         let known = self.0.contains_key(&used.model) || self.0.len() < MAX_MODELS;
         let name = if known { &*used.model } else { OTHERS };
-        self.0.entry(name.to_owned()).or_default().note(used);
+        self.0.entry(name.to_owned()).or_default().record(used);
     }
 
-    pub fn add(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         for (model, figures) in &other.0 {
             let known = self.0.contains_key(model) || self.0.len() < MAX_MODELS;
             let name = if known { model } else { OTHERS };
-            self.0.entry(name.to_owned()).or_default().add(figures);
+            self.0.entry(name.to_owned()).or_default().merge(figures);
         }
     }
 
@@ -61,16 +61,16 @@ impl ModelCosts {
         self.0.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelFigures)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelStats)> {
         self.0
             .iter()
             .map(|(model, figures)| (model.as_str(), figures))
     }
 
     /// All models together.
-    pub fn total(&self) -> ModelFigures {
-        let mut total = ModelFigures::default();
-        self.0.values().for_each(|figures| total.add(figures));
+    pub fn total(&self) -> ModelStats {
+        let mut total = ModelStats::default();
+        self.0.values().for_each(|figures| total.merge(figures));
         total
     }
 }

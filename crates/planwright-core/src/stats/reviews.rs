@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 use std::time::Duration;
 
 /// What is remembered of one plan while its journal is read. Handed over to
-/// [`Figures`](super::Figures) at its end.
+/// [`Statistics`](super::Statistics) at its end.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewTally {
     since: Option<Timestamp>,
@@ -35,7 +35,7 @@ impl ReviewTally {
         }
     }
 
-    pub fn note(&mut self, entry: &Entry<ReviewEvent>) {
+    pub fn record(&mut self, entry: &Entry<ReviewEvent>) {
         use ReviewEvent as E;
         let counts = u64::from(self.since.is_none_or(|since| entry.at >= since));
         match &entry.event {
@@ -44,7 +44,7 @@ impl ReviewTally {
                     .iter()
                     .filter(|_| counts > 0)
                     .flat_map(|planning| &planning.used);
-                used.for_each(|used| self.models.note(used));
+                used.for_each(|used| self.models.record(used));
                 self.versions += counts;
                 self.proposed_at = Some(entry.at);
             }

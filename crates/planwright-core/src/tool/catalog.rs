@@ -15,7 +15,7 @@ pub struct KnownTool {
     pub digest: Digest,
     pub class: EffectClass,
     /// Whether the server's word about its tools is taken: its operator trusts it.
-    pub believed: bool,
+    pub trusted: bool,
     /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
@@ -38,7 +38,7 @@ impl KnownTool {
             name: definition.tool_name(),
             digest: definition.digest(),
             class,
-            believed: true,
+            trusted: true,
             key_argument: None,
             input_validator: OnceLock::new(),
             output_validator: OnceLock::new(),
@@ -48,9 +48,9 @@ impl KnownTool {
     }
 
     /// A tool of a server in another process. What starts the server is part of what an approval
-    /// pins, and so is whether it is `believed`: its annotations count only then.
-    pub fn of_server(definition: ToolDefinition, origin: &Digest, believed: bool) -> Self {
-        let class = if believed {
+    /// pins, and so is whether it is `trusted`: its annotations count only then.
+    pub fn from_server(definition: ToolDefinition, origin: &Digest, trusted: bool) -> Self {
+        let class = if trusted {
             definition.annotated_class()
         } else {
             EffectClass::Unsafe
@@ -58,17 +58,17 @@ impl KnownTool {
         let digest = Digest::of_parts(&[
             definition.digest().as_bytes(),
             origin.as_bytes(),
-            &[u8::from(believed)],
+            &[u8::from(trusted)],
         ]);
         Self {
             digest,
-            believed,
+            trusted,
             ..Self::new(definition, class)
         }
     }
 
     pub fn is_read_only(&self) -> bool {
-        self.believed && self.definition.annotations.is_read_only()
+        self.trusted && self.definition.annotations.is_read_only()
     }
 
     /// The name as rules compare it with look-alikes. Folded once.
@@ -142,7 +142,7 @@ impl Catalog {
             }),
             Some([]) | None => Err(ResolveToolError::Unknown {
                 name: name.to_owned(),
-                nearest: self.nearest(name),
+                nearest: self.nearest_tools(name),
             }),
         }
     }
@@ -159,7 +159,7 @@ impl Catalog {
     }
 
     /// Up to three names a person may have meant.
-    fn nearest(&self, name: &str) -> Vec<String> {
+    fn nearest_tools(&self, name: &str) -> Vec<String> {
         let names = self
             .0
             .tools

@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 60;
 
 /// What changed, field by field, in few words. Equal definitions differ in where the tool comes
 /// from.
-pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
+pub fn describe_change(before: &ToolDefinition, after: &ToolDefinition) -> String {
     let mut changes = Vec::new();
     let fields = |definition: &ToolDefinition| {
         json!({
@@ -22,7 +22,7 @@ pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
             "annotations": definition.annotations,
         })
     };
-    compare("", &fields(before), &fields(after), &mut changes);
+    collect_changes("", &fields(before), &fields(after), &mut changes);
     if changes.is_empty() {
         return "its definition is the same, but it comes from another server or launch line"
             .to_owned();
@@ -35,7 +35,7 @@ pub fn difference(before: &ToolDefinition, after: &ToolDefinition) -> String {
     changes.join("; ")
 }
 
-fn compare(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
+fn collect_changes(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
     if before == after {
         return;
     }
@@ -55,7 +55,7 @@ fn compare(at: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
         let place = format!("{at}/{}", pointer_token(name));
         let of =
             |map: &serde_json::Map<String, Value>| map.get(name).cloned().unwrap_or(Value::Null);
-        compare(&place, &of(old), &of(new), changes);
+        collect_changes(&place, &of(old), &of(new), changes);
     }
 }
 

@@ -8,6 +8,6 @@ mod lookalike;
 
 pub use catalog::{Catalog, KnownTool, ResolveToolError};
 pub use definition::{Annotations, EffectClass, ToolDefinition, ToolName};
-pub use difference::difference;
+pub use difference::describe_change;
 pub use lookalike::FoldedName;
 pub(crate) use lookalike::fold_name;

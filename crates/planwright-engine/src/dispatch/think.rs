@@ -11,7 +11,7 @@ use crate::run::child::ChildAnswer;
 use crate::store_value;
 use planwright_core::id::AttemptNo;
 use planwright_core::journal::Cause;
-use planwright_core::json::check_schema;
+use planwright_core::json::check_against_schema;
 use planwright_core::model::{AnswerSchema, Message, ModelRole, ModelUse};
 use planwright_core::plan::{Expectation, StepIx};
 use planwright_core::run::{Answer, Command, RunEvent, StepError, StoredValue, think_tool};

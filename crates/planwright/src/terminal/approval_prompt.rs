@@ -223,7 +223,7 @@ pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> 
             } else {
                 format!("; decided later: {}", line(&judgement.undecided.join(", ")))
             };
-            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.because()));
+            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.explain()));
             lines.push(format!(
                 "step {}: policy says {verdict} ({because}){later}",
                 step.step

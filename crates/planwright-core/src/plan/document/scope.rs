@@ -55,7 +55,7 @@ impl Document {
     }
 
     /// Whether some step is worked on by an executor.
-    pub fn has_agents(&self) -> bool {
+    pub fn has_agent_steps(&self) -> bool {
         self.steps
             .iter()
             .any(|step| step.agent.is_some() && !step.skip)

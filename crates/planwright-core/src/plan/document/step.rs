@@ -1,7 +1,7 @@
 //! One step of a plan document: its action, and how it is treated.
 
 use super::{Agent, Input, SubPlan, Think};
-use crate::id::{StepId, written_step_ids};
+use crate::id::{StepId, deserialize_step_ids};
 use crate::json::is_default;
 use crate::plan::reference::names_secret;
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ pub struct Step {
     /// Numbered by position when absent.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "written_step_ids::optional"
+        deserialize_with = "deserialize_step_ids::optional"
     )]
     #[schemars(
         with = "Option<String>",
@@ -48,7 +48,7 @@ pub struct Step {
     /// Steps that must complete first. References add edges by themselves.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "written_step_ids::list"
+        deserialize_with = "deserialize_step_ids::list"
     )]
     #[schemars(with = "Vec<String>")]
     pub depends_on: Vec<StepId>,
@@ -165,7 +165,7 @@ pub enum Action<'a> {
 impl Step {
     /// Whether the step's call is given a secret. Even a tool that only reads can carry it away, so
     /// a person is asked.
-    pub fn is_given_secrets(&self) -> bool {
+    pub fn receives_secrets(&self) -> bool {
         self.args.values().any(names_secret)
     }
 

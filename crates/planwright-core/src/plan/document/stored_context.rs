@@ -58,7 +58,7 @@ impl Context {
     }
 
     /// Puts a reference where a part was.
-    pub fn keep_elsewhere(&mut self, name: &str, artifact: ArtifactRef) {
+    pub fn replace_with_reference(&mut self, name: &str, artifact: ArtifactRef) {
         match name.strip_prefix(TOOL_OUTPUTS) {
             Some(output) => drop(self.tool_outputs.shift_remove(output)),
             None => self.notes = None,
@@ -101,7 +101,7 @@ fn bytes_of(value: &impl serde::Serialize) -> Vec<u8> {
 
 /// The name of the file that holds a stored part. Two parts never share one, whatever the file
 /// system makes of case.
-pub fn file_of_stored(name: &str) -> String {
+pub fn stored_part_file(name: &str) -> String {
     let short = name.strip_prefix(TOOL_OUTPUTS).unwrap_or(name);
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     let fits = !short.is_empty() && short.len() <= 64 && short.chars().all(is_plain);
@@ -122,7 +122,7 @@ pub fn file_of_stored(name: &str) -> String {
 }
 
 /// Whether a file beside a plan can hold a stored part.
-pub fn is_stored_file(file: &str) -> bool {
+pub fn is_stored_part_file(file: &str) -> bool {
     file.strip_suffix(".json").is_some_and(|name| {
         let plain =
             |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
@@ -147,7 +147,7 @@ mod tests {
                 digest: Digest::of_bytes(bytes),
                 bytes: bytes.len() as u64,
             };
-            context.keep_elsewhere(name, artifact);
+            context.replace_with_reference(name, artifact);
         }
         oversized
     }

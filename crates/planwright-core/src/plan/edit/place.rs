@@ -8,13 +8,13 @@ use crate::text::{did_you_mean, nearest_names};
 
 /// Where a step goes: at most one of the three.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct InsertPosition<'a> {
     pub(super) before: Option<&'a str>,
     pub(super) after: Option<&'a str>,
     pub(super) to: Option<usize>,
 }
 
-impl Place<'_> {
+impl InsertPosition<'_> {
     /// The index at which a step is put in; `None` if no place was named.
     pub(super) fn index(self, document: &Document) -> Result<Option<usize>, EditError> {
         let places = document.steps.len() + 1;

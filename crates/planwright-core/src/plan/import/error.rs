@@ -9,21 +9,21 @@ use std::fmt;
 #[error("{message} at {place}")]
 pub struct ReadPlanError {
     pub code: Code,
-    pub place: Place,
+    pub place: SourceLocation,
     pub message: String,
     pub suggestion: Option<String>,
 }
 
 /// Where in the text the problem is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SourceLocation {
     /// Counted from 1.
     Text { line: usize, column: usize },
     /// A JSON pointer, in the spelling of the text where that is known.
     Pointer(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { line, column } => write!(f, "line {line}, column {column}"),
@@ -41,7 +41,7 @@ impl ReadPlanError {
     ) -> Self {
         Self {
             code,
-            place: Place::Pointer(pointer.into()),
+            place: SourceLocation::Pointer(pointer.into()),
             message: message.into(),
             suggestion: None,
         }
@@ -50,8 +50,8 @@ impl ReadPlanError {
     /// The same as a finding, for interfaces that show findings only.
     pub fn into_finding(self) -> Finding {
         let (pointer, message) = match self.place {
-            Place::Pointer(pointer) => (pointer, self.message),
-            Place::Text { .. } => (String::new(), format!("{} at {}", self.message, self.place)),
+            SourceLocation::Pointer(pointer) => (pointer, self.message),
+            SourceLocation::Text { .. } => (String::new(), format!("{} at {}", self.message, self.place)),
         };
         Finding::new(self.code, pointer, message).suggest(self.suggestion)
     }
@@ -67,7 +67,7 @@ impl From<ParseJsonError> for ReadPlanError {
         } = error;
         Self {
             code: Code::Syntax,
-            place: Place::Text { line, column },
+            place: SourceLocation::Text { line, column },
             message,
             suggestion,
         }

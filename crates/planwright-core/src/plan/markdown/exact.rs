@@ -6,7 +6,7 @@
 use super::blocks::Fence;
 use super::fence::{read_fence, write_fence};
 use super::text::{escape_line, escape_prose, shown_line, shown_prose};
-use crate::plan::{Code, Place, ReadPlanError};
+use crate::plan::{Code, SourceLocation, ReadPlanError};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -130,7 +130,7 @@ pub(super) struct Exactly<T> {
 fn refuse(line: usize, what: &str) -> ReadPlanError {
     ReadPlanError {
         code: Code::Shape,
-        place: Place::Text { line, column: 1 },
+        place: SourceLocation::Text { line, column: 1 },
         message: format!("a `{INFO}` block here holds {what}"),
         suggestion: Some("remove the block: the text above it is taken then".to_owned()),
     }

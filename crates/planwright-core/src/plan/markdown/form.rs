@@ -7,7 +7,7 @@ use super::read::{Reading, read_plan};
 use super::section;
 use super::tasks::read_tasks;
 use crate::json::parse_strict;
-use crate::plan::{Bounds, Code, Document, Place, ReadPlanError};
+use crate::plan::{Bounds, Code, Document, SourceLocation, ReadPlanError};
 
 /// The kinds of Markdown a plan can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,8 +128,8 @@ impl ReadPlanError {
     /// The line of the text, where it is known.
     pub fn line(&self) -> Option<usize> {
         match self.place {
-            Place::Text { line, .. } => Some(line),
-            Place::Pointer(_) => None,
+            SourceLocation::Text { line, .. } => Some(line),
+            SourceLocation::Pointer(_) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The YAML at the top of a file.
 
-use crate::plan::{Bounds, Code, Place, ReadPlanError};
+use crate::plan::{Bounds, Code, SourceLocation, ReadPlanError};
 use crate::text::{is_invisible, nearest_names};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -170,7 +170,7 @@ fn parse<T: DeserializeOwned>(yaml: &str, bounds: &Bounds) -> Result<T, ReadPlan
 }
 
 fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> ReadPlanError {
-    let place = Place::Text { line, column };
+    let place = SourceLocation::Text { line, column };
     ReadPlanError {
         code: Code::Syntax,
         place,

@@ -5,7 +5,7 @@ use super::exact::{Exactly, is_exact, list_of, prose_of};
 use super::fence::read_fence;
 use super::section::{ARTIFACTS, CONTEXT, NOTES, TOOL_OUTPUTS};
 use super::text::{read_line, read_prose, unescape};
-use crate::plan::{Code, Place, ReadPlanError};
+use crate::plan::{Code, SourceLocation, ReadPlanError};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -221,7 +221,7 @@ pub(super) fn refuse(
 ) -> ReadPlanError {
     ReadPlanError {
         code: Code::Shape,
-        place: Place::Text { line, column: 1 },
+        place: SourceLocation::Text { line, column: 1 },
         message: message.into(),
         suggestion: Some(suggestion.into()),
     }

@@ -5,7 +5,7 @@
 
 use super::text::{escape_line, unescape};
 use crate::artifact::ArtifactRef;
-use crate::plan::file_of_stored;
+use crate::plan::stored_part_file;
 
 /// The line for a stored part. Absent if a line cannot say its name.
 pub(super) fn write_stored(name: &str, artifact: &ArtifactRef) -> Option<String> {

@@ -2,7 +2,7 @@
 //! inputs they take.
 
 use super::inputs::missing;
-use super::{Validated, arguments::describe};
+use super::{ValidationReport, arguments::describe};
 use crate::id::PlanId;
 use crate::json::compile_schema;
 use crate::plan::compile::Compiled;
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
     fn look_inside(&mut self, id: &PlanId, known: &KnownPlan) -> Result<Looked, Problem> {
         self.path.push(id.clone());
         self.heights.push(0);
-        let Validated { plan, findings } = self.validate((*known.document).clone());
+        let ValidationReport { plan, findings } = self.validate((*known.document).clone());
         let below = self.heights.pop().unwrap_or_default();
         self.path.pop();
         // Whoever runs the plan brings the inputs; what is wrong with those is said where they are

@@ -180,7 +180,7 @@ fn describe(tool: &Arc<KnownTool>) -> Value {
         "enabled": true,
         "class": tool.class.as_str(),
         "readOnly": tool.is_read_only(),
-        "believed": tool.believed,
+        "believed": tool.trusted,
         "title": definition.title,
         "description": definition.description,
         "digest": tool.digest,
