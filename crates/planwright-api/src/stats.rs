@@ -1,7 +1,7 @@
 //! Statistics as other programs see them. Durations are in milliseconds, rates between 0 and 1.
 
 use crate::ModelCostLine;
-use planwright_core::stats::{Durations, Statistics, PredictionStats, ReviewStats};
+use planwright_core::stats::{Durations, PredictionStats, ReviewStats, Statistics};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -49,7 +49,12 @@ pub fn parse_strict(text: &[u8]) -> Result<Value, ParseJsonError> {
     })
 }
 
-fn parse_error(line: usize, column: usize, message: &str, suggestion: Option<&str>) -> ParseJsonError {
+fn parse_error(
+    line: usize,
+    column: usize,
+    message: &str,
+    suggestion: Option<&str>,
+) -> ParseJsonError {
     ParseJsonError {
         line,
         column,
@@ -156,7 +161,12 @@ fn check_integer(text: &[u8], start: usize, end: usize) -> Result<(), ParseJsonE
     }
     let (line, column) = line_and_column(&text[..start]);
     let message = "the integer is beyond ±2^53, where programs disagree about its value";
-    Err(parse_error(line, column, message, Some("write it as a string")))
+    Err(parse_error(
+        line,
+        column,
+        message,
+        Some("write it as a string"),
+    ))
 }
 
 /// Builds a [`Value`], refusing keys given twice.
@@ -273,10 +283,16 @@ pub(crate) fn fits_within(value: &Value, depth: usize, budget: &mut usize) -> bo
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         Value::Array(list) => {
-            depth > 0 && list.iter().all(|element| fits_within(element, depth - 1, budget))
+            depth > 0
+                && list
+                    .iter()
+                    .all(|element| fits_within(element, depth - 1, budget))
         }
         Value::Object(map) => {
-            depth > 0 && map.values().all(|element| fits_within(element, depth - 1, budget))
+            depth > 0
+                && map
+                    .values()
+                    .all(|element| fits_within(element, depth - 1, budget))
         }
     }
 }

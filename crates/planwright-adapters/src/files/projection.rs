@@ -63,7 +63,7 @@ impl Projection {
         file: &str,
         digest: &Digest,
     ) -> Result<Option<Draft>, WriteFileError> {
-        if !is_stored_file(file) {
+        if !is_stored_part_file(file) {
             return Err(WriteFileError::NoName(file.into()));
         }
         let directory = self.path(Self::ARTIFACTS);
@@ -154,7 +154,7 @@ impl Projection {
         if !is_directory(&directory) {
             return Ok(());
         }
-        for file in stored.iter().filter(|file| is_stored_file(file)) {
+        for file in stored.iter().filter(|file| is_stored_part_file(file)) {
             remove_file(&directory.join(file))?;
         }
         remove_directory(&directory)

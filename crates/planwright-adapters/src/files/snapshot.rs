@@ -5,7 +5,7 @@
 //! the description is opened.
 
 use ignore::{DirEntry, WalkBuilder};
-use planwright_core::planning::{WorkspaceSnapshot, SnapshotFile};
+use planwright_core::planning::{SnapshotFile, WorkspaceSnapshot};
 use planwright_engine::port::{BoxFuture, Surroundings};
 use std::fs::File;
 use std::io::Read as _;

@@ -9,4 +9,4 @@ mod usage;
 
 pub use json_text::find_json;
 pub use message::{AnswerSchema, Message, OfferedTool, WantedCall};
-pub use usage::{Cost, ModelRole, ModelUse, TokenUsage, ParseModelRoleError};
+pub use usage::{Cost, ModelRole, ModelUse, ParseModelRoleError, TokenUsage};

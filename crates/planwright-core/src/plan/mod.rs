@@ -28,14 +28,14 @@ pub use code::{Code, error_page};
 pub use diff::{ChangeKind, FieldChange, PlanDiff, StepChange};
 pub use document::{
     Action, Agent, Budget, Context, Document, FromTemplate, Input, Limits, OnFailure,
-    RestoreContextError, Retry, Step, SubPlan, Think, Undo, file_of_stored, is_stored_file,
-    json_schema,
+    RestoreContextError, Retry, Step, SubPlan, Think, Undo, is_stored_part_file, json_schema,
+    stored_part_file,
 };
 pub use edit::{Edit, EditError};
 pub use expression::{ArgumentUse, Condition, ConditionError, Expectation};
 pub use finding::{Finding, Severity};
 pub use graph::{Graph, StepIx};
-pub use import::{SourceLocation, ReadPlanError};
+pub use import::{ReadPlanError, SourceLocation};
 pub use markdown::{
     MarkdownForm, MarkdownMeta, MarkdownRejection, ReadMarkdown, from_markdown, from_markdown_as,
     to_cursor, to_markdown,

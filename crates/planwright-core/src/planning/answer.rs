@@ -51,7 +51,11 @@ const REMARKS: [&str; 6] = [
 /// matter.
 ///
 /// Which plan it is, what it is for and who wrote it is not the model's to say.
-pub fn read_answer(text: &str, cut: bool, adoption: PlanOrigin<'_>) -> Result<Document, ReadAnswerError> {
+pub fn read_answer(
+    text: &str,
+    cut: bool,
+    adoption: PlanOrigin<'_>,
+) -> Result<Document, ReadAnswerError> {
     if cut {
         return Err(ReadAnswerError::Cut);
     }

@@ -41,10 +41,16 @@ pub(super) fn offer_tools(tools: &[Arc<KnownTool>], goal: &str, budget: usize) -
         text,
         left_out: 0,
     };
-    if let Some(text) = join_all(tools.iter().map(|tool| tool_line(tool, Detail::Long)), budget) {
+    if let Some(text) = join_all(
+        tools.iter().map(|tool| tool_line(tool, Detail::Long)),
+        budget,
+    ) {
         return all(text);
     }
-    let short: Vec<String> = tools.iter().map(|tool| tool_line(tool, Detail::Short)).collect();
+    let short: Vec<String> = tools
+        .iter()
+        .map(|tool| tool_line(tool, Detail::Short))
+        .collect();
     match join_all(&short, budget) {
         Some(text) => all(text),
         None => offer_relevant(tools, &short, goal, budget),
@@ -67,7 +73,12 @@ fn join_all<L: AsRef<str>>(lines: impl IntoIterator<Item = L>, budget: usize) ->
     }
 }
 
-fn offer_relevant(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget: usize) -> ToolOffer {
+fn offer_relevant(
+    tools: &[Arc<KnownTool>],
+    lines: &[String],
+    goal: &str,
+    budget: usize,
+) -> ToolOffer {
     let goal = Keywords::of(goal);
     let mut ranked: Vec<(Reverse<usize>, usize)> = tools
         .iter()
@@ -80,10 +91,10 @@ fn offer_relevant(tools: &[Arc<KnownTool>], lines: &[String], goal: &str, budget
     let budget = budget.saturating_sub(20);
     for (_, index) in ranked {
         let line = &lines[index];
-        if estimate_tokens(&text) + estimate_tokens(tool_line) > budget {
+        if estimate_tokens(&text) + estimate_tokens(line) > budget {
             continue;
         }
-        text.push_str(tool_line);
+        text.push_str(line);
         offered.push(Arc::clone(&tools[index]));
     }
     let left_out = tools.len() - offered.len();
@@ -113,7 +124,7 @@ fn tool_line(tool: &KnownTool, detail: Detail) -> String {
     let name = quote_text(&tool.name.to_string(), 200);
     let args = match detail {
         Detail::Long => {
-            let schema = shown_schema(&definition.input_schema);
+            let schema = simplify_schema(&definition.input_schema);
             let long = schema
                 .get("properties")
                 .map(ToString::to_string)
@@ -128,12 +139,12 @@ fn tool_line(tool: &KnownTool, detail: Detail) -> String {
         Detail::Short if definition.input_schema.get("properties").is_some() => {
             describe_arguments(&definition.input_schema)
         }
-        Detail::Short => describe_arguments(&shown_schema(&definition.input_schema)),
+        Detail::Short => describe_arguments(&simplify_schema(&definition.input_schema)),
     };
     let returns = definition
         .output_schema
         .as_ref()
-        .map(|schema| describe_arguments(&shown_schema(schema)));
+        .map(|schema| describe_arguments(&simplify_schema(schema)));
     let returns = returns
         .filter(|names| names != "{}")
         .map(|names| format!(" returns {names}"));

@@ -152,7 +152,11 @@ fn steps_from_clauses(goal: &str, tools: &[Arc<KnownTool>]) -> Vec<Step> {
         }
         step
     };
-    split_clauses(goal).into_iter().zip(1_usize..).map(step).collect()
+    split_clauses(goal)
+        .into_iter()
+        .zip(1_usize..)
+        .map(step)
+        .collect()
 }
 
 fn best_tool<'a>(clause: &str, tools: &'a [Arc<KnownTool>]) -> Option<&'a Arc<KnownTool>> {

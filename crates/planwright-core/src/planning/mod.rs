@@ -25,11 +25,13 @@ pub use answer::{PlanOrigin, ReadAnswerError, read_answer};
 pub use budget::{PromptBudget, estimate_tokens};
 pub use fallback::{SavedTemplate, fallback_draft};
 pub use merge::{StepFate, StepOutcome, merge_remaining, merge_steps, merge_whole};
-pub use prompt::{ContextText, Prompt, PromptRequest, PlannerTask, build_prompt, kept_steps};
-pub use prompts::{CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptTemplate, Prompts, REFLECT};
+pub use prompt::{ContextText, PlannerTask, Prompt, PromptRequest, build_prompt, kept_steps};
+pub use prompts::{
+    CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptTemplate, Prompts, REFLECT,
+};
 pub use quote::{fence_text, quote_text};
 pub use relevance::{Keywords, score_relevance};
 pub use repair::{AnswerFault, repair_messages};
-pub use schema::{StepSlot, SchemaDetail, StepsSchemaRequest, steps_schema};
-pub use snapshot::{WorkspaceSnapshot, SnapshotFile};
+pub use schema::{SchemaDetail, StepSlot, StepsSchemaRequest, steps_schema};
+pub use snapshot::{SnapshotFile, WorkspaceSnapshot};
 pub use tool_schema::simplify_schema;

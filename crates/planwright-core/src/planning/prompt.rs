@@ -7,7 +7,7 @@ use super::merge::{StepFate, StepOutcome, slots_after, slots_among};
 use super::prompts::{CREATE, FillPromptError, PLANNER, Prompts, REGENERATE, REPLAN};
 use super::quote::{fence_text, quote_text};
 use super::remarks;
-use super::schema::{StepSlot, SchemaDetail, StepsSchemaRequest, steps_schema};
+use super::schema::{SchemaDetail, StepSlot, StepsSchemaRequest, steps_schema};
 use super::snapshot::WorkspaceSnapshot;
 use crate::id::StepId;
 use crate::model::{AnswerSchema, Message};
@@ -103,7 +103,8 @@ pub fn build_prompt(
         small: request.budget.small,
     });
     let most = slots.len().to_string();
-    let system = prompts.fill_prompt(&PLANNER, &[("tools", text.trim_end()), ("maxSteps", &most)])?;
+    let system =
+        prompts.fill_prompt(&PLANNER, &[("tools", text.trim_end()), ("maxSteps", &most)])?;
     let user = request.user_message(&slots, prompts)?;
     let messages = vec![
         Message::system(system.trim_end()),
@@ -125,15 +126,20 @@ impl PromptRequest<'_> {
             PlannerTask::Regenerate { plan, steps, .. } if !steps.is_empty() => {
                 (slots_among(plan, steps), true)
             }
-            PlannerTask::Create | PlannerTask::Regenerate { .. } => (StepSlot::numbered(count), false),
-            PlannerTask::Replan { document, outcomes } => (
-                slots_after(document, &kept_steps(outcomes), count),
-                false,
-            ),
+            PlannerTask::Create | PlannerTask::Regenerate { .. } => {
+                (StepSlot::numbered(count), false)
+            }
+            PlannerTask::Replan { document, outcomes } => {
+                (slots_after(document, &kept_steps(outcomes), count), false)
+            }
         }
     }
 
-    fn user_message(&self, slots: &[StepSlot], prompts: &Prompts) -> Result<String, FillPromptError> {
+    fn user_message(
+        &self,
+        slots: &[StepSlot],
+        prompts: &Prompts,
+    ) -> Result<String, FillPromptError> {
         let workspace = self
             .snapshot
             .map(|found| found.write_section(self.budget.snapshot))
@@ -181,7 +187,11 @@ impl PromptRequest<'_> {
     fn context_section(&self) -> String {
         let mut section = String::new();
         for given in self.context {
-            let left = self.budget.context.saturating_sub(estimate_tokens(&section) + 40) * 4;
+            let left = self
+                .budget
+                .context
+                .saturating_sub(estimate_tokens(&section) + 40)
+                * 4;
             let text: String = cut_to_bytes(&given.text, left).to_owned();
             if text.is_empty() {
                 continue;
@@ -245,10 +255,7 @@ fn regenerate_task(steps: &[StepId], slots: &[StepSlot]) -> String {
         return "Write the whole plan again, better, with what people said in mind. Keep what nobody objects to."
             .to_owned();
     }
-    let names: Vec<&str> = slots
-        .iter()
-        .map(|slot| slot.id.as_str())
-        .collect();
+    let names: Vec<&str> = slots.iter().map(|slot| slot.id.as_str()).collect();
     format!(
         "Write only these steps again, under their own names and in this order: {}. All other steps stay as they are; \
          leave them out of the answer.",
@@ -257,9 +264,7 @@ fn regenerate_task(steps: &[StepId], slots: &[StepSlot]) -> String {
 }
 
 fn replan_task(slots: &[StepSlot]) -> String {
-    let first = slots
-        .first()
-        .map_or("s1", |slot| slot.id.as_str());
+    let first = slots.first().map_or("s1", |slot| slot.id.as_str());
     format!(
         "Write the steps that are still needed to reach the goal, in another way than the one that failed. Steps that stay \
          as they are are not repeated: leave them out, and use their results where they help. Name the new steps from \

@@ -55,7 +55,8 @@ pub fn repair_messages(
     for text in fault.describe().iter().take(MAX_LINES) {
         let line = format!("- {}\n", quote_text(text, MAX_LINE));
         // The first finding is always told.
-        if findings.is_empty() || estimate_tokens(&findings) + estimate_tokens(&line) <= budget / 2 {
+        if findings.is_empty() || estimate_tokens(&findings) + estimate_tokens(&line) <= budget / 2
+        {
             findings.push_str(&line);
         }
     }

@@ -110,11 +110,7 @@ impl StepsSchemaRequest<'_> {
         match shape {
             SchemaDetail::Full => {}
             SchemaDetail::Shared => {
-                let all: Vec<String> = self
-                    .slots
-                    .iter()
-                    .map(|slot| slot.id.clone())
-                    .collect();
+                let all: Vec<String> = self.slots.iter().map(|slot| slot.id.clone()).collect();
                 let reference =
                     self.define_reference("reference".to_owned(), &all, &mut definitions);
                 let choices = self.action_schemas(reference.as_ref(), &mut left)?;
@@ -137,8 +133,7 @@ impl StepsSchemaRequest<'_> {
             let choices = match shape {
                 SchemaDetail::Full => {
                     let name = format!("before_{}", slot.id);
-                    let reference =
-                        self.define_reference(name, &slot.earlier, &mut definitions);
+                    let reference = self.define_reference(name, &slot.earlier, &mut definitions);
                     self.action_schemas(reference.as_ref(), &mut left)?
                 }
                 SchemaDetail::Shared => vec![vec![("call", json!({ "$ref": "#/$defs/call" }))]],
@@ -226,12 +221,18 @@ impl StepsSchemaRequest<'_> {
         } else {
             Some(call)
         };
-        calls.into_iter().chain(self.actions_without_tool()).collect()
+        calls
+            .into_iter()
+            .chain(self.actions_without_tool())
+            .collect()
     }
 
     /// Asking a model, asking a person. A small model would do nothing else.
     fn actions_without_tool(&self) -> Vec<Action> {
-        let think = vec![("think", object_schema(vec![("prompt", text_schema(1, 1_000))]))];
+        let think = vec![(
+            "think",
+            object_schema(vec![("prompt", text_schema(1, 1_000))]),
+        )];
         if self.small {
             return if self.tools.is_empty() {
                 vec![think]
@@ -243,7 +244,10 @@ impl StepsSchemaRequest<'_> {
         let answer = object_schema(vec![("type", field)]);
         let input = vec![(
             "input",
-            object_schema(vec![("message", text_schema(1, MAX_LINE)), ("schema", answer)]),
+            object_schema(vec![
+                ("message", text_schema(1, MAX_LINE)),
+                ("schema", answer),
+            ]),
         )];
         vec![think, input]
     }
@@ -257,7 +261,10 @@ impl StepsSchemaRequest<'_> {
         let name = json!({ "type": "string", "enum": [tool.name.to_string()] });
         vec![
             ("tool", name),
-            ("args", simplify_arguments(&tool.definition.input_schema, options)),
+            (
+                "args",
+                simplify_arguments(&tool.definition.input_schema, options),
+            ),
         ]
     }
 

@@ -258,7 +258,11 @@ impl Simplifier<'_> {
         self.with_description(object, shown)
     }
 
-    fn with_description(&self, object: &Map<String, Value>, mut shown: Map<String, Value>) -> Value {
+    fn with_description(
+        &self,
+        object: &Map<String, Value>,
+        mut shown: Map<String, Value>,
+    ) -> Value {
         let description = object
             .get("description")
             .and_then(Value::as_str)

@@ -7,7 +7,7 @@
 //! `decide`'s.
 
 mod document;
-mod duration;
+
 mod grant;
 mod judge;
 mod late;
@@ -15,15 +15,17 @@ mod pattern;
 mod plan;
 mod read;
 mod roles;
+mod time_span;
 
 pub use document::{
-    AdjustmentConsent, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument, Verdict,
+    AdjustmentConsent, ApprovalRules, Mode, OpenComments, PolicyDocument, RolesTable, RuleDocument,
+    Verdict,
 };
-pub use duration::{ParseTimeSpanError, TimeSpan};
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
-pub use judge::{Judgement, UnenforcedRule, Subject};
+pub use judge::{Judgement, Subject, UnenforcedRule};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
 pub use pattern::{ParsePatternError, ToolPattern};
 pub use plan::{JudgedPlan, JudgedStep, PolicyDenial};
 pub use read::{Cap, Policy, ReadPolicyError};
-pub use roles::{Permission, ParsePrincipalError, ParseRoleError, Role, Roles};
+pub use roles::{ParsePrincipalError, ParseRoleError, Permission, Role, Roles};
+pub use time_span::{ParseTimeSpanError, TimeSpan};

@@ -77,13 +77,16 @@ impl Policy {
                     plan: plan.id().as_str(),
                 })
             }
-            Some(Action::Input(_)) => judge_without_rule(Verdict::Allow, "it asks a person and calls nothing"),
+            Some(Action::Input(_)) => {
+                judge_without_rule(Verdict::Allow, "it asks a person and calls nothing")
+            }
             Some(Action::Plan(_)) => self.judge_subplan_step(plan, ix, catalog),
             Some(Action::Think(_) | Action::Agent(_)) => self.judge_model_step(plan, ix, catalog),
             None => judge_without_rule(Verdict::Ask, "the step has no action"),
         };
         let may_be_missing = step.optional && step.tool.is_some();
-        let judgement = allow_missing_optional(may_be_missing, catalog, step.action_label(), judgement);
+        let judgement =
+            allow_missing_optional(may_be_missing, catalog, step.action_label(), judgement);
         let undo = step.undo.as_deref().map(|undo| {
             // What it is sent may come from results, so nothing of it counts as known.
             let unknown: BTreeSet<String> = undo.args.keys().cloned().collect();
@@ -135,7 +138,10 @@ impl Policy {
                 plan: plan.id().as_str(),
             };
             if self.looks_at_args() || self.judge_call(&subject).verdict != Verdict::Allow {
-                return judge_without_rule(Verdict::Ask, &format!("the executor may call `{name}`"));
+                return judge_without_rule(
+                    Verdict::Ask,
+                    &format!("the executor may call `{name}`"),
+                );
             }
         }
         judge_without_rule(

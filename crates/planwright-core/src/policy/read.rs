@@ -2,8 +2,8 @@
 
 use super::pattern::ServerPattern;
 use super::{
-    AdjustmentConsent, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument, ToolPattern,
-    Verdict,
+    AdjustmentConsent, ApprovalRules, LateChoice, Mode, PolicyDocument, Roles, RuleDocument,
+    ToolPattern, Verdict,
 };
 use crate::digest::Digest;
 use crate::plan::Condition;

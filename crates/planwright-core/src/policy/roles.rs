@@ -74,13 +74,17 @@ impl Role {
     pub fn includes(self, action: Permission) -> bool {
         match (self, action) {
             (Self::Admin, _) | (_, Permission::Read) => true,
-            (Self::Author, Permission::Propose | Permission::Delete | Permission::Cancel | Permission::Comment) => {
+            (
+                Self::Author,
+                Permission::Propose | Permission::Delete | Permission::Cancel | Permission::Comment,
+            ) => true,
+            (
+                Self::Operator,
+                Permission::Run | Permission::Cancel | Permission::Resolve | Permission::Comment,
+            ) => true,
+            (Self::Approver, Permission::Approve | Permission::Cancel | Permission::Comment) => {
                 true
             }
-            (Self::Operator, Permission::Run | Permission::Cancel | Permission::Resolve | Permission::Comment) => {
-                true
-            }
-            (Self::Approver, Permission::Approve | Permission::Cancel | Permission::Comment) => true,
             (Self::Viewer | Self::Author | Self::Operator | Self::Approver, _) => false,
         }
     }
@@ -158,9 +162,10 @@ impl Roles {
     /// agent or a service approve, or speak for a person.
     pub fn permits(&self, principal: &Principal, action: Permission) -> bool {
         match (principal.kind, action) {
-            (PrincipalKind::Agent | PrincipalKind::Service, Permission::Approve | Permission::Resolve) => {
-                false
-            }
+            (
+                PrincipalKind::Agent | PrincipalKind::Service,
+                Permission::Approve | Permission::Resolve,
+            ) => false,
             (PrincipalKind::Agent, Permission::Administer) => false,
             (
                 PrincipalKind::Agent | PrincipalKind::Service,
@@ -262,8 +267,16 @@ mod tests {
         };
         for roles in [Roles::default(), Roles::read(&table).unwrap()] {
             for by in [Principal::agent("bot"), Principal::service("ci")] {
-                assert!(!roles.permits(&by, Permission::Approve) && !roles.permits(&by, Permission::Resolve));
-                for action in [Permission::Read, Permission::Propose, Permission::Cancel, Permission::Run] {
+                assert!(
+                    !roles.permits(&by, Permission::Approve)
+                        && !roles.permits(&by, Permission::Resolve)
+                );
+                for action in [
+                    Permission::Read,
+                    Permission::Propose,
+                    Permission::Cancel,
+                    Permission::Run,
+                ] {
                     assert!(roles.permits(&by, action), "{by} {action}");
                 }
             }

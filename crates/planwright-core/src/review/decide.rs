@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::id::CommentId;
 use crate::id::RunId;
 use crate::plan::Document;
-use crate::policy::{Permission, OpenComments};
+use crate::policy::{OpenComments, Permission};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
 use crate::time::Timestamp;

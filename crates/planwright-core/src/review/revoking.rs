@@ -70,7 +70,9 @@ impl Revocation {
     /// nobody can act as.
     fn is_allowed(&self) -> bool {
         let Self { of, by, policy, .. } = self;
-        by == of || by.kind == PrincipalKind::Policy || policy.roles.permits(by, Permission::Administer)
+        by == of
+            || by.kind == PrincipalKind::Policy
+            || policy.roles.permits(by, Permission::Administer)
     }
 }
 

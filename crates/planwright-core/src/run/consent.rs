@@ -2,7 +2,7 @@
 
 use super::StoredValue;
 use crate::digest::Digest;
-use crate::policy::{Cap, Judgement, LateChoice, Policy, TimeSpan, Subject};
+use crate::policy::{Cap, Judgement, LateChoice, Policy, Subject, TimeSpan};
 use crate::principal::{Principal, PrincipalKind};
 use crate::review::{Approval, Pin, Version};
 use crate::tool::{KnownTool, ToolName};

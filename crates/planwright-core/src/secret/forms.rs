@@ -202,11 +202,15 @@ mod tests {
     fn no_form_is_found_by_chance() {
         for text in ["abcd", "12345678", "ä€😀x"] {
             assert!(
-                exact_forms(text).iter().all(|form| form.bytes.len() >= SHORTEST),
+                exact_forms(text)
+                    .iter()
+                    .all(|form| form.bytes.len() >= SHORTEST),
                 "{text}"
             );
             assert!(
-                squeezed_forms(text).iter().all(|form| form.bytes.len() >= LONG),
+                squeezed_forms(text)
+                    .iter()
+                    .all(|form| form.bytes.len() >= LONG),
                 "{text}"
             );
         }

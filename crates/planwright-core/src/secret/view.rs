@@ -180,7 +180,10 @@ fn decode_backslash(text: &[u8]) -> Option<(Decoded, usize)> {
 /// One code unit that is a character by itself.
 fn decode_code_unit(text: &[u8], from: usize, digits: usize) -> Option<(char, usize)> {
     let end = from + digits;
-    Some((char::from_u32(parse_digits(text.get(from..end)?, 16)?)?, end))
+    Some((
+        char::from_u32(parse_digits(text.get(from..end)?, 16)?)?,
+        end,
+    ))
 }
 
 /// Two escapes that make one character.
@@ -188,8 +191,11 @@ fn decode_surrogates(text: &[u8]) -> Option<(char, usize)> {
     if text.get(6..8)? != b"\\u" {
         return None;
     }
-    let units = [parse_digits(text.get(2..6)?, 16)?, parse_digits(text.get(8..12)?, 16)?];
-    let units = units.map(|unit| u16::try_from(decode_code_unit).unwrap_or(u16::MAX));
+    let units = [
+        parse_digits(text.get(2..6)?, 16)?,
+        parse_digits(text.get(8..12)?, 16)?,
+    ];
+    let units = units.map(|unit| u16::try_from(unit).unwrap_or(u16::MAX));
     let mut characters = char::decode_utf16(units);
     match (characters.next(), characters.next()) {
         (Some(Ok(character)), None) => Some((character, 12)),

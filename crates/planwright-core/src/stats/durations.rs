@@ -1,16 +1,16 @@
-//! Durations, kept as counts in steps of an eighth: quantiles of millions in a few kilobytes, at
+//! Durations, kept as counts in buckets of an eighth: quantiles of millions in a few kilobytes, at
 //! most 12% off.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Sub-steps between one power of two and the next.
+/// Buckets between one power of two and the next.
 const PARTS: u64 = 8;
 
 /// Many durations, of which only their distribution is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// How many fell into each step. There are at most a few hundred steps.
+    /// The number of durations in each bucket. There are at most a few hundred buckets.
     counts: BTreeMap<u16, u64>,
     count: u64,
     total: Duration,
@@ -43,17 +43,17 @@ impl Durations {
             .div_ceil(100)
             .max(1);
         let mut seen = 0;
-        for (&step, &count) in &self.counts {
+        for (&bucket, &count) in &self.counts {
             seen += count;
             if seen >= rank {
-                return Some(Duration::from_millis(upper_bound(bucket_of)));
+                return Some(Duration::from_millis(upper_bound(bucket)));
             }
         }
         None
     }
 }
 
-/// The step that a duration falls into.
+/// Returns the bucket that a duration falls into.
 fn bucket_of(millis: u64) -> u16 {
     let scaled = if millis < PARTS {
         millis
@@ -65,13 +65,14 @@ fn bucket_of(millis: u64) -> u16 {
     u16::try_from(scaled).expect("there are fewer than 64 powers of two in milliseconds")
 }
 
-/// The longest duration that falls into a step.
-fn upper_bound(step: u16) -> u64 {
-    let step = u64::from(bucket_of);
-    if step < PARTS {
-        return step;
+/// Returns the longest duration that falls into a bucket.
+fn upper_bound(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    if bucket < PARTS {
+        return bucket;
     }
-    let (power, part) = (step / PARTS + 2, step % PARTS);
+    let power = bucket / PARTS + 2;
+    let part = bucket % PARTS;
     let width = 1_u64 << (power - 3);
     (1_u64 << power).saturating_add((part + 1) * width - 1)
 }

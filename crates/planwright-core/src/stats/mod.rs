@@ -2,13 +2,14 @@
 //! the entries, and the memory does not grow with them.
 
 mod durations;
-mod figures;
+
 mod models;
 mod reviews;
 mod runs;
+mod statistics;
 
 pub use durations::Durations;
-pub use figures::{Statistics, PredictionStats, ReviewStats, ToolStats};
 pub use models::{ModelCosts, ModelStats};
 pub use reviews::ReviewTally;
 pub use runs::RunTally;
+pub use statistics::{PredictionStats, ReviewStats, Statistics, ToolStats};

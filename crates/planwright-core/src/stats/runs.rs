@@ -48,7 +48,9 @@ impl RunTally {
         match &entry.event {
             E::ModelUsed { used, .. } => self.models.record(used),
             E::RunReflected { .. } => self.reflections += 1,
-            E::CriteriaChecked { used, .. } => used.iter().for_each(|used| self.models.record(used)),
+            E::CriteriaChecked { used, .. } => {
+                used.iter().for_each(|used| self.models.record(used));
+            }
             E::RunStarted { .. } => self.started_at = Some(entry.at),
             E::AttemptStarted {
                 step,

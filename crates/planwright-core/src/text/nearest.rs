@@ -27,7 +27,8 @@ pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec
                     && (starts_or_ends(&letters, &wanted) || starts_or_ends(&wanted, &letters));
                 part.then_some(tolerance)
             } else {
-                Some(strsim::generic_levenshtein(&wanted, &letters)).filter(|&distance| distance <= tolerance)
+                Some(strsim::generic_levenshtein(&wanted, &letters))
+                    .filter(|&distance| distance <= tolerance)
             };
         if let Some(distance) = distance
             && !found.iter().any(|(_, known)| *known == candidate)

@@ -62,7 +62,9 @@ mod tests {
     #[test]
     fn patterns_mean_the_same_for_every_short_pattern_and_text() {
         let mut texts = Vec::new();
-        each_text(&['a', 'é', '[', '?'], 4, &mut |text| texts.push(text.to_owned()));
+        each_text(&['a', 'é', '[', '?'], 4, &mut |text| {
+            texts.push(text.to_owned())
+        });
         each_text(&['a', 'é', '[', '*', '?'], 4, &mut |pattern| {
             let signs: Vec<char> = pattern.chars().collect();
             let wildcard = Wildcard::new(pattern);

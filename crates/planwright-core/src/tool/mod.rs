@@ -2,12 +2,13 @@
 //! which tool.
 
 mod catalog;
+mod change;
 mod definition;
-mod difference;
+
 mod lookalike;
 
 pub use catalog::{Catalog, KnownTool, ResolveToolError};
+pub use change::describe_change;
 pub use definition::{Annotations, EffectClass, ToolDefinition, ToolName};
-pub use difference::describe_change;
 pub use lookalike::FoldedName;
 pub(crate) use lookalike::fold_name;

@@ -5,9 +5,10 @@ use planwright_core::id::StepId;
 use planwright_core::model::Message;
 use planwright_core::plan::{Bounds, Code, Document, Plan, validate};
 use planwright_core::planning::{
-    PlanOrigin, ContextText, AnswerFault, ReadAnswerError, StepFate, StepSlot, Prompt, PromptBudget, PromptRequest,
-    Prompts, SchemaDetail, WorkspaceSnapshot, SnapshotFile, StepOutcome, StepsSchemaRequest, PlannerTask, build_prompt,
-    merge_remaining, merge_steps, read_answer, repair_messages, steps_schema, estimate_tokens,
+    AnswerFault, ContextText, PlanOrigin, PlannerTask, Prompt, PromptBudget, PromptRequest,
+    Prompts, ReadAnswerError, SchemaDetail, SnapshotFile, StepFate, StepOutcome, StepSlot,
+    StepsSchemaRequest, WorkspaceSnapshot, build_prompt, estimate_tokens, merge_remaining,
+    merge_steps, read_answer, repair_messages, steps_schema,
 };
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use proptest::prelude::*;
@@ -498,7 +499,10 @@ fn what_is_no_plan_is_said_to_be_none() {
         "also if it could be read"
     );
     assert_eq!(read("I am sorry"), Err(ReadAnswerError::NoJson));
-    assert_eq!(read(r#"{"title":"T","steps":[]}"#), Err(ReadAnswerError::NoSteps));
+    assert_eq!(
+        read(r#"{"title":"T","steps":[]}"#),
+        Err(ReadAnswerError::NoSteps)
+    );
     assert!(matches!(
         read(r#"{"steps":[{"tool":7}]}"#),
         Err(ReadAnswerError::Unreadable(_))

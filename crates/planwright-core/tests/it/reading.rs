@@ -4,7 +4,7 @@ use crate::plans::{
     ALL, DOLLAR_REFERENCE, GENERATED_STEPS, PROPOSE_INVOICE, REFACTOR_AUTH, SHIP_MILESTONE,
     document, read,
 };
-use planwright_core::plan::{Bounds, Code, Document, SourceLocation, Plan, ReadPlanError};
+use planwright_core::plan::{Bounds, Code, Document, Plan, ReadPlanError, SourceLocation};
 use serde_json::{Value, json};
 
 fn refused(text: &str) -> ReadPlanError {
@@ -13,7 +13,11 @@ fn refused(text: &str) -> ReadPlanError {
 
 fn refused_at(value: Value, pointer: &str) -> ReadPlanError {
     let error = refused(&value.to_string());
-    assert_eq!(error.place, SourceLocation::Pointer(pointer.to_owned()), "{error}");
+    assert_eq!(
+        error.place,
+        SourceLocation::Pointer(pointer.to_owned()),
+        "{error}"
+    );
     error
 }
 

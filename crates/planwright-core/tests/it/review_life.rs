@@ -10,7 +10,7 @@ use planwright_core::review::{
     Command, CommentCommand, CommentRefusal, Offer, Refusal, Review, ReviewEvent, ReviewState,
 };
 use planwright_core::run::Shown;
-use planwright_core::stats::{Statistics, ReviewTally};
+use planwright_core::stats::{ReviewTally, Statistics};
 use planwright_core::time::Timestamp;
 use proptest::prelude::{ProptestConfig, Strategy, any};
 use proptest::{prop_oneof, proptest};

@@ -7,7 +7,7 @@ use planwright_core::journal::StreamName;
 use planwright_core::plan::{Document, Plan};
 use planwright_core::review::{Review, ReviewEvent, ReviewState};
 use planwright_core::run::RunEvent;
-use planwright_core::stats::{Statistics, ReviewTally, RunTally};
+use planwright_core::stats::{ReviewTally, RunTally, Statistics};
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ResolveToolError;
 use std::collections::BTreeSet;

@@ -8,7 +8,8 @@ use crate::journal::load::LoadError;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
-    Prompt, PromptRequest, SavedTemplate, WorkspaceSnapshot, PlannerTask, build_prompt, fallback_draft,
+    PlannerTask, Prompt, PromptRequest, SavedTemplate, WorkspaceSnapshot, build_prompt,
+    fallback_draft,
 };
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;

@@ -7,7 +7,9 @@ use crate::engine::Engine;
 use crate::review::edits::Editing;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
-use planwright_core::planning::{PromptRequest, PlannerTask, build_prompt, merge_steps, merge_whole};
+use planwright_core::planning::{
+    PlannerTask, PromptRequest, build_prompt, merge_steps, merge_whole,
+};
 use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{PlanningRecord, Refusal, Review, ReviewState};

@@ -7,7 +7,7 @@ use crate::dispatch::read_value;
 use crate::engine::Engine;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::planning::{
-    StepFate, PromptRequest, StepOutcome, PlannerTask, build_prompt, kept_steps, merge_remaining,
+    PlannerTask, PromptRequest, StepFate, StepOutcome, build_prompt, kept_steps, merge_remaining,
 };
 use planwright_core::review::PlanningRecord;
 use planwright_core::run::{Run, StepState};

@@ -7,7 +7,7 @@ use crate::port::{ModelAnswer, ModelError, ModelRequest, TextSink};
 use planwright_core::model::{Message, ModelRole};
 use planwright_core::plan::{Document, Finding};
 use planwright_core::planning::{
-    PlanOrigin, AnswerFault, Prompt, PromptBudget, read_answer, repair_messages,
+    AnswerFault, PlanOrigin, Prompt, PromptBudget, read_answer, repair_messages,
 };
 use planwright_core::review::PlanningRecord;
 

@@ -11,7 +11,7 @@ use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, ValidationReport,
     validate_with,
 };
-use planwright_core::policy::{Permission, JudgedPlan, JudgedStep, PolicyDenial};
+use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Command, Offer, PlanStatus, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,

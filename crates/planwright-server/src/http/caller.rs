@@ -22,7 +22,11 @@ pub struct Caller {
 
 /// The one question of authorization: the token's role and the operator's policy must both allow
 /// it.
-pub(crate) fn authorize(caller: &Caller, action: Permission, policy: &Policy) -> Result<(), Problem> {
+pub(crate) fn authorize(
+    caller: &Caller,
+    action: Permission,
+    policy: &Policy,
+) -> Result<(), Problem> {
     if !caller.role.includes(action) {
         return Err(Problem::forbidden(format!(
             "a token with the role {} may not {action}",

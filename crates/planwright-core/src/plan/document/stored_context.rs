@@ -207,10 +207,13 @@ mod tests {
         ];
         let files: BTreeSet<String> = names
             .iter()
-            .map(|name| file_of_stored(name).to_lowercase())
+            .map(|name| stored_part_file(name).to_lowercase())
             .collect();
         assert_eq!(files.len(), names.len());
-        assert!(files.iter().all(|file| is_stored_file(file)), "{files:?}");
-        assert_eq!(file_of_stored("toolOutputs/odoo_read"), "odoo_read.json");
+        assert!(
+            files.iter().all(|file| is_stored_part_file(file)),
+            "{files:?}"
+        );
+        assert_eq!(stored_part_file("toolOutputs/odoo_read"), "odoo_read.json");
     }
 }

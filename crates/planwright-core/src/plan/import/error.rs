@@ -51,7 +51,9 @@ impl ReadPlanError {
     pub fn into_finding(self) -> Finding {
         let (pointer, message) = match self.place {
             SourceLocation::Pointer(pointer) => (pointer, self.message),
-            SourceLocation::Text { .. } => (String::new(), format!("{} at {}", self.message, self.place)),
+            SourceLocation::Text { .. } => {
+                (String::new(), format!("{} at {}", self.message, self.place))
+            }
         };
         Finding::new(self.code, pointer, message).suggest(self.suggestion)
     }

@@ -6,7 +6,7 @@
 use super::blocks::Fence;
 use super::fence::{read_fence, write_fence};
 use super::text::{escape_line, escape_prose, shown_line, shown_prose};
-use crate::plan::{Code, SourceLocation, ReadPlanError};
+use crate::plan::{Code, ReadPlanError, SourceLocation};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

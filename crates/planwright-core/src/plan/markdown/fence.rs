@@ -2,7 +2,7 @@
 
 use super::blocks::Fence;
 use crate::json::{ParseJsonError, parse_strict};
-use crate::plan::{SourceLocation, ReadPlanError};
+use crate::plan::{ReadPlanError, SourceLocation};
 use crate::text::is_invisible;
 use serde::Serialize;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use super::read::{Reading, read_plan};
 use super::section;
 use super::tasks::read_tasks;
 use crate::json::parse_strict;
-use crate::plan::{Bounds, Code, Document, SourceLocation, ReadPlanError};
+use crate::plan::{Bounds, Code, Document, ReadPlanError, SourceLocation};
 
 /// The kinds of Markdown a plan can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The YAML at the top of a file.
 
-use crate::plan::{Bounds, Code, SourceLocation, ReadPlanError};
+use crate::plan::{Bounds, Code, ReadPlanError, SourceLocation};
 use crate::text::{is_invisible, nearest_names};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};

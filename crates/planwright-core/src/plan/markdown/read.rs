@@ -8,7 +8,7 @@ use super::sections::{Section, refuse, sections, unexpected};
 use super::step::read_step;
 use super::stored::read_stored;
 use super::text::read_prose;
-use crate::plan::{Bounds, Document, SourceLocation, ReadPlanError};
+use crate::plan::{Bounds, Document, ReadPlanError, SourceLocation};
 use serde_json::{Map, Value, json};
 
 /// A document, and what a person should know about how it was read.

@@ -5,7 +5,7 @@ use super::exact::{Exactly, is_exact, list_of, prose_of};
 use super::fence::read_fence;
 use super::section::{ARTIFACTS, CONTEXT, NOTES, TOOL_OUTPUTS};
 use super::text::{read_line, read_prose, unescape};
-use crate::plan::{Code, SourceLocation, ReadPlanError};
+use crate::plan::{Code, ReadPlanError, SourceLocation};
 use serde_json::Value;
 use std::ops::Range;
 

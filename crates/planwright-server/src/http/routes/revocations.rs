@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use planwright_api::PlanDecided;
 use planwright_core::id::PlanId;
-use planwright_core::policy::{Permission, MAX_PRINCIPAL_NAME};
+use planwright_core::policy::{MAX_PRINCIPAL_NAME, Permission};
 use planwright_core::principal::Principal;
 use serde::Deserialize;
 use serde_json::Map;

@@ -50,7 +50,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     app.start_servers(&document, Need::Look).await?;
     let catalog = app.engine.catalog();
     let plans = app.engine.known_plans(&document).await?;
-    let ValidationReport { plan, mut findings } = validate_with(document, &catalog, &plans, &bounds);
+    let ValidationReport { plan, mut findings } =
+        validate_with(document, &catalog, &plans, &bounds);
     findings.extend(
         plan.iter()
             .flat_map(|plan| app.engine.unmanned_findings(plan)),

@@ -84,7 +84,7 @@ mod tests {
             json!({"properties": {"a": {"type": "integer"}, "b": true}}),
         );
         assert_eq!(
-            difference(&before, &after),
+            describe_change(&before, &after),
             "description: \"reads\" → \"deletes\"; inputSchema/properties/a/type: \"string\" → \"integer\"; \
              inputSchema/properties/b added: true"
         );
@@ -99,7 +99,7 @@ mod tests {
                     .collect::<serde_json::Map<_, _>>()
             )
         };
-        let words = difference(&tool("a", many(1)), &tool(&"b".repeat(10_000), many(2)));
+        let words = describe_change(&tool("a", many(1)), &tool(&"b".repeat(10_000), many(2)));
         assert!(words.len() < 1_500 && words.ends_with("more"), "{words}");
     }
 }
