@@ -4,7 +4,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::model::{Cost, Message, TokenUsage};
 use planwright_core::plan::{Document, Finding};
-use planwright_core::planning::{Prompt, Shape};
+use planwright_core::planning::{Prompt, SchemaDetail};
 use planwright_core::review::PlanningRecord;
 use planwright_core::stats::{ModelCosts, ModelStats};
 use serde::Serialize;
@@ -118,9 +118,9 @@ impl<'a> From<&'a Prompt> for PromptResult<'a> {
             messages: &prompt.messages,
             schema: &prompt.schema.schema,
             shape: match prompt.shape {
-                Shape::Full => "full",
-                Shape::Shared => "shared",
-                Shape::Compact => "compact",
+                SchemaDetail::Full => "full",
+                SchemaDetail::Shared => "shared",
+                SchemaDetail::Compact => "compact",
             },
             tools_left_out: prompt.left_out,
             tokens: prompt.tokens(),

@@ -91,7 +91,7 @@ impl StepVerdict {
             late_choice: late.get(id.as_str()).map(ToString::to_string),
             undo: undo
                 .as_ref()
-                .map(|undo| format!("{} ({})", undo.verdict.as_str(), undo.because())),
+                .map(|undo| format!("{} ({})", undo.verdict.as_str(), undo.explain())),
         }
     }
 }

@@ -51,7 +51,9 @@ mod tests {
     fn each_text(alphabet: &[char], length: usize, visit: &mut impl FnMut(&str)) {
         let mut texts = vec![String::new()];
         for _ in 0..=length {
-            texts.iter().for_each(|text| visit(text));
+            for text in &texts {
+                visit(text);
+            }
             texts = texts
                 .iter()
                 .flat_map(|text| alphabet.iter().map(move |letter| format!("{text}{letter}")))
@@ -63,7 +65,7 @@ mod tests {
     fn patterns_mean_the_same_for_every_short_pattern_and_text() {
         let mut texts = Vec::new();
         each_text(&['a', 'é', '[', '?'], 4, &mut |text| {
-            texts.push(text.to_owned())
+            texts.push(text.to_owned());
         });
         each_text(&['a', 'é', '[', '*', '?'], 4, &mut |pattern| {
             let signs: Vec<char> = pattern.chars().collect();

@@ -241,7 +241,7 @@ async fn think(
 fn read(text: &str, schema: &Value) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(unfenced(text)).map_err(|error| format!("it is not JSON: {error}"))?;
-    check_schema(schema, &value).map(|()| value)
+    check_against_schema(schema, &value).map(|()| value)
 }
 
 fn unfenced(text: &str) -> &str {

@@ -81,7 +81,7 @@ impl Engine {
             match heard {
                 Heard::Plan(document) => return Ok((*document, failed.planning)),
                 Heard::Fault { text, fault } => {
-                    let faults = fault.lines();
+                    let faults = fault.describe();
                     options.told.tell(PlannerEvent::SentBack {
                         round,
                         faults: faults.clone(),

@@ -230,7 +230,7 @@ pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> 
             ));
         }
         if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
-            let (verdict, because) = (undo.verdict.as_str(), line(&undo.because()));
+            let (verdict, because) = (undo.verdict.as_str(), line(&undo.explain()));
             lines.push(format!(
                 "step {}, taken back: policy says {verdict} ({because})",
                 step.step
