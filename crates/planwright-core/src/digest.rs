@@ -32,7 +32,7 @@ impl Digest {
         writer.finish()
     }
 
-    /// The digest of a value's RFC 8785 form: the same whatever order its keys were written in.
+    /// The digest of a value's RFC 8785 form: independent of the order of its keys.
     pub fn of_json(value: &Value) -> Self {
         Self::of_bytes(&canonical_json(value))
     }

@@ -142,8 +142,8 @@ impl CommentId {
 }
 
 impl StepId {
-    /// What a journal may name: a step of the plan, or one of the instances that a run made of it.
-    /// Authors cannot write the latter, so the two never meet.
+    /// Parses an id that a journal may name: a step of the plan, or an instance that a run made of
+    /// it. Authors cannot write the latter, so the two never meet.
     fn parse_stored(text: &str) -> Result<Self, ParseIdError> {
         match split_instance(text) {
             Some((step, index)) => Ok(step.parse::<Self>()?.instance(index)),

@@ -13,7 +13,7 @@ use std::fmt;
 /// The largest integer that every JSON implementation reads alike.
 const MAX_INTEGER: u64 = 1 << 53;
 
-/// Why a text is not JSON this program accepts. Lines and columns count from 1.
+/// The reason a text is not JSON this program accepts. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at line {line}, column {column}")]
 pub struct ParseJsonError {
@@ -240,11 +240,11 @@ impl<'de> Visitor<'de> for Strict {
     }
 }
 
-/// How deep a JSON Schema may nest, and how many values it may hold.
+/// Limits on the nesting and the number of values of a JSON Schema.
 const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_SCHEMA_VALUES: usize = 50_000;
 
-/// Holds a value against a schema, and says the first thing that does not fit.
+/// Checks a value against a schema, and returns the first thing that does not fit.
 pub fn check_against_schema(schema: &Value, value: &Value) -> Result<(), String> {
     let validator =
         compile_schema(schema).map_err(|error| format!("the schema cannot be used: {error}"))?;
@@ -274,7 +274,7 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Whether `value` nests at most `depth` levels and has at most `budget` values.
+/// Returns whether `value` nests at most `depth` levels and has at most `budget` values.
 pub(crate) fn fits_within(value: &Value, depth: usize, budget: &mut usize) -> bool {
     let Some(rest) = budget.checked_sub(1) else {
         return false;

@@ -1,4 +1,4 @@
-//! What a plan is, what may happen to a run of it, and what that means.
+//! The rules of plans, reviews and runs.
 //!
 //! This crate is pure: no clock, randomness, environment, files or sockets. The time and fresh ids
 //! are handed in, so that the same journal always folds to the same state, live, after a crash and

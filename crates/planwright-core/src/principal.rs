@@ -1,4 +1,4 @@
-//! Who did something, and how sure we are.
+//! Principals, and the evidence for who they are.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,7 +22,7 @@ pub enum PrincipalKind {
     Policy,
 }
 
-/// How we know that the principal is who it says.
+/// The evidence that the principal is who it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assurance {
@@ -72,7 +72,7 @@ impl Principal {
         }
     }
 
-    /// Whoever looks at runs and proposes adjustments. It never approves.
+    /// Returns the service that looks at runs and proposes adjustments. It never approves.
     pub fn reflector() -> Self {
         Self::service("reflector")
     }

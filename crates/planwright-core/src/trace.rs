@@ -1,4 +1,4 @@
-//! Which trace something belongs to, in the form of W3C Trace Context.
+//! Traces and places in them, in the form of W3C Trace Context.
 
 use crate::digest::Digest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -96,7 +96,7 @@ pub struct TraceParent {
     pub trace: TraceId,
     /// Never zero.
     span: u64,
-    /// Whether whoever began the trace records it.
+    /// True if the service that began the trace records it.
     pub sampled: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Reading JSON out of what a model wrote around it.
 //!
 //! Models that cannot be held to a schema answer in prose, in fences, or think aloud first. This
-//! finds the value that was probably meant. It says nothing about whether the value is right:
-//! whoever asked still checks it.
+//! finds the value that was probably meant. It says nothing about whether the value is right: the
+//! caller still checks it.
 
 use serde_json::Value;
 
@@ -11,14 +11,14 @@ const MAX_BYTES: usize = 4 << 20;
 /// So many places at which a value could begin are tried.
 const MAX_STARTS: usize = 4096;
 
-/// The first JSON object, or array of objects, of a text: what stands alone, what stands in a
+/// Finds the first JSON object, or array of objects, of a text: what stands alone, what stands in a
 /// fence, what stands in prose. Other arrays count only where there is nothing better: `[1]` in
 /// prose is more often a footnote.
 pub fn find_json(text: &str) -> Option<Value> {
     if text.len() > MAX_BYTES {
         return None;
     }
-    // Whatever a model thought before it answered is no answer, unless there is nothing else.
+    // Thoughts before the answer are no answer, unless there is nothing else.
     match text.rsplit_once("</think>") {
         Some((thoughts, answer)) => find_value(answer).or_else(|| find_value(thoughts)),
         None => find_value(text),

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What holds for the whole conversation.
+    /// Instructions for the whole conversation.
     System {
         text: String,
     },
@@ -20,7 +20,7 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<WantedCall>,
     },
-    /// What came of a call the model wanted. Data, whatever it says.
+    /// The result of a call the model wanted. Always data, never an instruction.
     Tool {
         /// The [`WantedCall::id`] it answers.
         call: String,
@@ -68,7 +68,7 @@ pub struct WantedCall {
     pub args: Value,
 }
 
-/// What the answer must be JSON of.
+/// The JSON Schema that an answer must fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerSchema {

@@ -1,4 +1,4 @@
-//! Who was asked for what, and what it cost.
+//! Roles of models, the tokens they used and their cost.
 
 use crate::json::is_default;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::str::FromStr;
 
-/// What a model is asked to do. Each role may have a model of its own.
+/// The kind of work a model is asked for. Each role may have a model of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelRole {
@@ -60,7 +60,7 @@ pub struct TokenUsage {
     /// Part of `input` that the provider had read before.
     #[serde(skip_serializing_if = "is_default")]
     pub cached: u64,
-    /// Nobody counted: this follows from the length of the texts.
+    /// The provider did not count: this follows from the length of the texts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }

@@ -1,4 +1,4 @@
-//! How large a plan may be. Everything has a limit.
+//! Limits on the size of a plan. Everything has a limit.
 
 /// The limits a document is read and checked under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -194,8 +194,7 @@ impl Plan {
         needed.into_iter().collect()
     }
 
-    /// What the step runs once per element of, whatever it turns out to be; nothing if it runs
-    /// once.
+    /// Resolves the value the step runs once per element of, list or not; `None` if it runs once.
     pub fn resolve_for_each(
         &self,
         ix: StepIx,
@@ -236,7 +235,7 @@ impl Plan {
         Ok(think.or_else(agent).cloned().unwrap_or_default())
     }
 
-    /// What an `agent` step is to work on, its references replaced.
+    /// Resolves the target of an `agent` step.
     pub fn resolve_target(
         &self,
         ix: StepIx,
@@ -318,8 +317,8 @@ impl Plan {
             .unwrap_or_default()
     }
 
-    /// The tools the plan and its sub-plans cannot do without and nobody has, by the names they
-    /// use, each once.
+    /// Lists the tools the plan and its sub-plans need and no server has, by the names they use,
+    /// each once.
     pub fn missing_tools(&self, catalog: &Catalog) -> Vec<String> {
         let below = self.all_subplans();
         let plans = std::iter::once(self).chain(below.values().map(|subplan| &*subplan.plan));
@@ -355,8 +354,8 @@ impl Plan {
             .collect()
     }
 
-    /// What this version reads and validates but cannot execute, in plan order. What a sub-plan
-    /// needs is the need of the step that runs it.
+    /// Lists features that this version validates but cannot execute, in plan order. What a
+    /// sub-plan needs is the need of the step that runs it.
     pub fn unsupported_features(&self) -> Vec<(StepIx, &'static str)> {
         let mut found: Vec<(StepIx, &'static str)> = self
             .indices()

@@ -4,8 +4,8 @@ use super::Severity;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What kind of finding it is. The text of a code never changes its meaning; a code that is no
-/// longer used is not used again for something else.
+/// The kind of a finding. The text of a code never changes its meaning; a code that is no longer
+/// used is not used again for something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Code {
     Syntax,
@@ -99,7 +99,7 @@ impl Code {
         self.entry().title
     }
 
-    /// Why this is a finding and what to do about it.
+    /// Returns the reason for the finding and the remedy.
     pub fn explanation(self) -> &'static str {
         self.entry().explanation
     }
@@ -113,9 +113,9 @@ impl Code {
         }
     }
 
-    /// Whether a plan with this finding cannot be kept at all. The other errors may go away by
-    /// themselves, when a server comes up or a variable is given, so such a plan is kept and only
-    /// refuses to run.
+    /// Returns whether a plan with this finding cannot be kept at all. The other errors may go away
+    /// by themselves, when a server comes up or a variable is given, so such a plan is kept and
+    /// only refuses to run.
     pub fn blocks_import(self) -> bool {
         match self {
             Self::Syntax

@@ -15,14 +15,14 @@ use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What is known about a document's structure, sound or not.
+/// The structure of a document, sound or not.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) document: Document,
     pub(crate) by_id: BTreeMap<StepId, StepIx>,
     pub(crate) names: Names,
     pub(crate) templates: BTreeMap<StepIx, StepTemplates>,
-    /// Which steps' values are used by another step.
+    /// Marks the steps whose values another step uses.
     pub(crate) used: Vec<bool>,
     /// `None` if there are cycles.
     pub(crate) graph: Option<Graph>,

@@ -1,4 +1,4 @@
-//! What validation has to say about a plan.
+//! Findings of validation.
 
 use super::Code;
 use crate::id::StepId;
@@ -86,8 +86,8 @@ impl Findings {
         }
     }
 
-    /// Makes a suggestion, unless there are so many findings that nobody reads them all: looking
-    /// for near names is the one costly part of a finding.
+    /// Makes a suggestion, unless there are too many findings to read: looking for near names is
+    /// the one costly part of a finding.
     pub(crate) fn hint(&self, make: impl FnOnce() -> Option<String>) -> Option<String> {
         if self.list.len() < 100 { make() } else { None }
     }
@@ -96,7 +96,7 @@ impl Findings {
         self.list.iter().any(|finding| finding.code == code)
     }
 
-    /// Whether something was found that no further knowledge can mend.
+    /// Returns whether something was found that no further knowledge can mend.
     pub(crate) fn blocked(&self) -> bool {
         self.blocked
     }

@@ -1,4 +1,4 @@
-//! What a plan is: the document people write, and the checked form that can run.
+//! Plans: the document people write, and the checked form that can run.
 //!
 //! A [`Document`] is what was read. [`validate`] reports everything that is wrong with it at once
 //! and, if the structure is sound, gives a [`Plan`]: ids fixed, references parsed, edges known.

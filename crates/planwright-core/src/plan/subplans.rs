@@ -5,8 +5,8 @@ use crate::id::PlanId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The stored plans that a plan runs, directly or through others: a snapshot, taken by whoever can
-/// read the store.
+/// The stored plans that a plan runs, directly or through others: a snapshot, taken by the engine,
+/// which can read the store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KnownPlans(BTreeMap<PlanId, KnownPlan>);
 

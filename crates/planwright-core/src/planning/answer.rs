@@ -4,7 +4,7 @@ use crate::model::find_json;
 use crate::plan::{Bounds, Document, Finding, ReadPlanError};
 use serde_json::{Map, Value, json};
 
-/// Why an answer is no plan.
+/// The reason an answer is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadAnswerError {
     #[error("the answer was cut off before it was complete: write a shorter plan")]
@@ -27,7 +27,7 @@ impl ReadAnswerError {
     }
 }
 
-/// What is known about a plan whoever writes it.
+/// The goal and the author of a plan, which the model does not decide.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanOrigin<'a> {
     pub goal: &'a str,
@@ -36,7 +36,7 @@ pub struct PlanOrigin<'a> {
 
 const MAX_TITLE: usize = 100;
 
-/// What models add to a plan to explain themselves. It is no part of one.
+/// Keys that models add to a plan to explain themselves. They are no part of one.
 const REMARKS: [&str; 6] = [
     "reasoning",
     "explanation",
@@ -46,11 +46,11 @@ const REMARKS: [&str; 6] = [
     "$schema",
 ];
 
-/// The plan in an answer: whole, in a fence, in prose, under `plan`, in any spelling that can be
-/// imported. An answer that was cut off is none, also where it could be read: what is missing might
-/// matter.
+/// Reads the plan in an answer: whole, in a fence, in prose, under `plan`, in any spelling that can
+/// be imported. An answer that was cut off is none, also where it could be read: what is missing
+/// might matter.
 ///
-/// Which plan it is, what it is for and who wrote it is not the model's to say.
+/// The id, the goal and the author of the plan are not the model's to say.
 pub fn read_answer(
     text: &str,
     cut: bool,
@@ -117,7 +117,7 @@ fn name_steps(steps: &mut [Value]) {
     }
 }
 
-/// What a step does may stand under `call`, where the schema says it once for all steps.
+/// Moves the action of a step up from `call`, where the schema says it once for all steps.
 fn unfold_call(step: &mut Map<String, Value>) {
     if ["tool", "think", "agent", "input", "plan"]
         .iter()

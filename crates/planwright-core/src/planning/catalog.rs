@@ -15,7 +15,7 @@ const SHORT_DESCRIPTION: usize = 100;
 /// Schemas longer than this are shown as the names of the arguments.
 const MAX_SCHEMA_BYTES: usize = 3_000;
 
-/// What is said about one tool.
+/// The amount of text about one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
     /// Its description and the schema of its arguments.

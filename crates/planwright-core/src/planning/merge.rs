@@ -1,4 +1,5 @@
-//! What a planner may not change: steps that nobody asked it about, and steps that have run.
+//! Merges a planner's answer into a plan. Steps it was not asked about and steps that have run
+//! stay.
 
 use super::schema::StepSlot;
 use crate::id::StepId;
@@ -6,7 +7,7 @@ use crate::plan::{Code, Document, Finding, Plan};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What became of a step of a run that is planned again.
+/// The outcome of a step in a run whose remaining work is planned again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepOutcome {
     pub step: StepId,
@@ -97,9 +98,9 @@ pub fn merge_remaining(old: &Document, kept: &BTreeSet<StepId>, answer: Document
     }
 }
 
-/// The places of steps that are written anew among others that stay. Each may depend on whatever
-/// cannot depend on it: on the steps before it, and on those that need none of the steps from it
-/// on.
+/// The places of steps that are written anew among others that stay. Each may depend on every step
+/// that cannot depend on it: on the steps before it, and on those that need none of the steps from
+/// it on.
 pub(super) fn slots_among(plan: &Plan, chosen: &[StepId]) -> Vec<StepSlot> {
     let mut levels = vec![0_usize; plan.indices().count()];
     let mut places = Vec::new();

@@ -17,14 +17,14 @@ use crate::tool::KnownTool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A text that whoever asks for a plan wants the planner to know.
+/// A text that the caller wants the planner to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextText {
     pub name: String,
     pub text: String,
 }
 
-/// What a prompt is made of.
+/// The parts of a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptRequest<'a> {
     pub goal: &'a str,
@@ -37,7 +37,7 @@ pub struct PromptRequest<'a> {
     pub budget: PromptBudget,
 }
 
-/// What the planner is to write.
+/// The work the planner is asked for.
 #[derive(Debug, Clone)]
 pub enum PlannerTask<'a> {
     /// A plan.
@@ -56,7 +56,7 @@ pub enum PlannerTask<'a> {
     },
 }
 
-/// What a model is asked.
+/// A complete request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     pub messages: Vec<Message>,

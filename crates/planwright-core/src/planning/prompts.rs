@@ -1,7 +1,6 @@
 //! The texts of prompts: files with named places, which users can replace by their own.
 //!
-//! A place is `{{name}}`. Each is filled once; what is put in is never looked at again, whatever it
-//! says.
+//! A place is `{{name}}`. Each is filled once; what is put in is never scanned again.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct PromptTemplate {
     /// Also the name of the file that replaces it, with `.md`.
     pub name: &'static str,
-    /// The text if nobody replaced it.
+    /// The text if the user did not replace it.
     pub text: &'static str,
     /// The places that can be filled.
     pub places: &'static [&'static str],
@@ -18,7 +17,7 @@ pub struct PromptTemplate {
     pub required: &'static [&'static str],
 }
 
-/// What holds for every plan; the tools.
+/// Rules for every plan, and the tools.
 pub(super) const PLANNER: PromptTemplate = PromptTemplate {
     name: "planner",
     text: include_str!("prompts/planner.md"),
@@ -54,7 +53,7 @@ pub(super) const REPAIR: PromptTemplate = PromptTemplate {
     required: &["findings"],
 };
 
-/// What the reflector is told before it looks at a run. The run itself is not part of the text.
+/// Instructions for the reflector before it looks at a run. The run itself is not part of the text.
 pub const REFLECT: PromptTemplate = PromptTemplate {
     name: "reflect",
     text: include_str!("../adjust/prompts/reflect.md"),
@@ -62,7 +61,7 @@ pub const REFLECT: PromptTemplate = PromptTemplate {
     required: &[],
 };
 
-/// What the reflector is told before it looks at success criteria.
+/// Instructions for the reflector before it looks at success criteria.
 pub const CHECK: PromptTemplate = PromptTemplate {
     name: "check",
     text: include_str!("../adjust/prompts/check.md"),
@@ -70,7 +69,7 @@ pub const CHECK: PromptTemplate = PromptTemplate {
     required: &[],
 };
 
-/// What every executor of an `agent` step is told about its work.
+/// Instructions for every executor of an `agent` step.
 pub const EXECUTOR: PromptTemplate = PromptTemplate {
     name: "executor",
     text: include_str!("prompts/executor.md"),
@@ -78,7 +77,7 @@ pub const EXECUTOR: PromptTemplate = PromptTemplate {
     required: &["tools"],
 };
 
-/// What a model is told that talks with a person.
+/// Instructions for a model that talks with a person.
 pub const CHAT: PromptTemplate = PromptTemplate {
     name: "chat",
     text: include_str!("prompts/chat.md"),
@@ -91,11 +90,11 @@ pub const PROMPTS: [PromptTemplate; 9] = [
     PLANNER, CREATE, REGENERATE, REPLAN, REPAIR, REFLECT, CHECK, EXECUTOR, CHAT,
 ];
 
-/// The prompts that somebody replaced, by name.
+/// The prompts that the user replaced, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts(BTreeMap<String, String>);
 
-/// Why a prompt that somebody wrote cannot be used.
+/// The reason a replaced prompt cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FillPromptError {
     #[error("the prompt `{prompt}` has a place `{{{{{place}}}}}` that nothing belongs to; it can have {}", known.join(", "))]

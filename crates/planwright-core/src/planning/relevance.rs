@@ -42,7 +42,7 @@ impl Keywords {
         self.0.len()
     }
 
-    /// How many words both have.
+    /// Returns the number of keywords both have.
     pub fn common(&self, other: &Self) -> usize {
         self.0.intersection(&other.0).count()
     }
@@ -122,7 +122,7 @@ fn stem_word(word: &str) -> Option<&str> {
     Some(base.unwrap_or(word))
 }
 
-/// How much a tool seems to be about the goal: its name counts most.
+/// Scores how well a tool fits the goal: its name counts most.
 pub fn score_relevance(goal: &Keywords, tool: &ToolDefinition) -> usize {
     let name = MatchedKeywords::in_text(goal, &tool.name.name);
     let mut about = MatchedKeywords::in_text(goal, tool.description.as_deref().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What people said about a plan, for whoever writes its next version.
+//! Remarks of people about a plan, for the planner that writes its next version.
 
 use super::budget::estimate_tokens;
 use super::quote::quote_text;

@@ -1,6 +1,6 @@
-//! What a planner is told about an answer that is no plan: the original request stands, the last
-//! answer and what is wrong with it follow. Earlier answers are forgotten, so that the prompt does
-//! not grow with the rounds.
+//! The request to repair an answer that is no plan: the original request stands, the last answer
+//! and what is wrong with it follow. Earlier answers are forgotten, so that the prompt does not
+//! grow with the rounds.
 
 use super::budget::estimate_tokens;
 use super::prompts::{FillPromptError, Prompts, REPAIR};
@@ -8,7 +8,7 @@ use super::quote::quote_text;
 use crate::model::Message;
 use crate::plan::Finding;
 
-/// What is wrong with an answer.
+/// The reason an answer is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerFault {
     /// It is no plan at all, in words.

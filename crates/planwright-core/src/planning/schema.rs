@@ -10,7 +10,7 @@ use crate::tool::KnownTool;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// How much the schema says about a call.
+/// The amount of detail a schema has about calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaDetail {
     /// Every tool with its own arguments, at every slot; a value may be taken from the steps
@@ -25,7 +25,7 @@ pub enum SchemaDetail {
 }
 
 impl SchemaDetail {
-    /// What says most comes first.
+    /// The most detailed first.
     const ALL: [Self; 3] = [Self::Full, Self::Shared, Self::Compact];
 }
 
@@ -52,7 +52,7 @@ impl StepSlot {
     }
 }
 
-/// What a schema is made for.
+/// The tools and slots that a schema is made for.
 #[derive(Debug, Clone)]
 pub struct StepsSchemaRequest<'a> {
     pub tools: &'a [Arc<KnownTool>],
@@ -91,7 +91,7 @@ pub fn steps_schema(wanted: &StepsSchemaRequest<'_>) -> (AnswerSchema, SchemaDet
     )
 }
 
-/// What a step does: the fields that say it.
+/// The fields of a step that say its action.
 type Action = Vec<(&'static str, Value)>;
 
 impl StepsSchemaRequest<'_> {
@@ -167,7 +167,7 @@ impl StepsSchemaRequest<'_> {
         })
     }
 
-    /// A list of each length is a choice of its own: not everybody knows another way to say that a
+    /// A list of each length is a choice of its own: some providers know no other way to say that a
     /// list may end.
     fn steps_list_schema(&self) -> Value {
         let shortest = if self.all { self.slots.len() } else { 1 };

@@ -1,11 +1,10 @@
-//! What a planner is told about the place the plan will work in: names of files, never what is in
-//! them.
+//! The planner's view of the workspace: names of files, never what is in them.
 
 use super::budget::estimate_tokens;
 use super::quote::{fence_text, quote_text};
 use std::fmt::Write as _;
 
-/// The workspace as it was found, bounded by whoever looked.
+/// The workspace as it was found. The adapter that reads it bounds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkspaceSnapshot {
     /// In the order of their paths.

@@ -1,27 +1,27 @@
 //! The schema of a tool's arguments as a model is shown it.
 //!
 //! Servers write every kind of JSON Schema; what turns a schema into a grammar takes few of them.
-//! So a model is shown a smaller one: local references put in place, keywords that not everybody
-//! knows dropped. It admits no less than the true schema, and the plan is validated against the
-//! true one.
+//! So a model is shown a smaller one: local references put in place, keywords that some providers
+//! do not know dropped. It admits no less than the true schema, and the plan is validated against
+//! the true one.
 
 use super::quote::quote_text;
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is shown. Below, an object is any object.
+/// Levels of a schema that are shown. Below, an object is any object.
 const MAX_DEPTH: usize = 6;
-/// How many schemas within one are shown.
+/// Schemas within one that are shown.
 const MAX_SCHEMAS: usize = 200;
 const MAX_DESCRIPTION: usize = 160;
 /// Longer lists of values say too much.
 const MAX_ENUM: usize = 40;
 
-/// What the schema is shown for.
+/// The audience of a simplified schema.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SimplifyOptions<'a> {
     /// Descriptions are for prompts; a grammar has no use for them.
     pub(super) descriptions: bool,
-    /// How large values may be where the tool sets no tighter limit.
+    /// Limits on values where the tool sets no tighter one.
     pub(super) limits: Option<ValueLimits>,
     /// The schema of a reference to an earlier result, if a value may be one.
     pub(super) reference: Option<&'a Value>,

@@ -1,4 +1,4 @@
-//! The policy as it is written. Strict: a misspelt rule protects nobody.
+//! The policy as it is written. Strict: a misspelt rule would protect nothing.
 
 use super::{LateChoice, TimeSpan};
 use crate::json::is_default;
@@ -6,7 +6,7 @@ use crate::tool::EffectClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is done about a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -28,13 +28,13 @@ impl Verdict {
     }
 }
 
-/// How much a rule counts.
+/// The weight of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Only told when somebody asks what the policy says.
+    /// Reported only by `planwright policy`.
     Observe,
-    /// Shown to whoever approves; decides nothing.
+    /// Shown to the approver; decides nothing.
     Warn,
     Enforce,
 }
@@ -60,10 +60,10 @@ pub struct PolicyDocument {
     pub rules: Vec<RuleDocument>,
     #[serde(skip_serializing_if = "is_default")]
     pub approval: ApprovalRules,
-    /// What holds for arguments that are only known later, when the approver does not say.
+    /// The default choice for arguments that are only known later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_bound: Option<LateChoice>,
-    /// Tools that only a person's approval lets through, whatever the rules say.
+    /// Tools that only a person's approval lets through, even if a rule allows them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guarded_tools: Vec<String>,
     /// Calls per run, by tool pattern.
@@ -72,7 +72,7 @@ pub struct PolicyDocument {
     /// The same call (tool and arguments) made more often in one run is a runaway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// Who agrees to what a reflection changes.
+    /// The party that agrees to the changes of a reflection.
     #[serde(skip_serializing_if = "is_default")]
     pub adjust: AdjustmentConsent,
     /// Comes from a table of its own.
@@ -80,7 +80,7 @@ pub struct PolicyDocument {
     pub roles: Option<RolesTable>,
 }
 
-/// Who agrees to what a reflection changes.
+/// The party that agrees to the changes of a reflection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdjustmentConsent {
@@ -142,17 +142,17 @@ impl Patterns {
     }
 }
 
-/// What makes an approval of a plan complete, and how long it lasts.
+/// Rules for a complete approval of a plan, and its lifetime.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApprovalRules {
-    /// Whoever proposed a version does not approve it.
+    /// The proposer of a version does not approve it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub four_eyes: bool,
-    /// How many different people have to agree. 1 when absent.
+    /// Number of different people that have to agree. 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<u32>,
-    /// How many runs one approval is good for. 1 when absent.
+    /// Number of runs one approval is good for. 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<u32>,
     /// An approval that was not used by then is void.
@@ -161,12 +161,12 @@ pub struct ApprovalRules {
     /// A step whose approval was not given by then fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_expires_after: Option<TimeSpan>,
-    /// What comments that nobody settled mean for an approval.
+    /// The effect of open comments on an approval.
     #[serde(skip_serializing_if = "is_default")]
     pub open_comments: OpenComments,
 }
 
-/// What comments that nobody settled mean for an approval of the plan.
+/// The effect of open comments on an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenComments {
@@ -187,7 +187,7 @@ impl ApprovalRules {
     }
 }
 
-/// Who has which role, as `kind:name`.
+/// The holders of each role, as `kind:name`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RolesTable {

@@ -1,13 +1,13 @@
-//! Giving somebody access: who may give it, and to whom which role may never be given.
+//! Granting access: which principals may grant it, and which roles a kind of principal never gets.
 
 use super::{Permission, Role, Roles};
 use crate::principal::{Principal, PrincipalKind};
 use crate::text::sanitize_line;
 
-/// The longest name of somebody who is given access, in characters.
+/// The longest name of a principal that is given access, in characters.
 pub const MAX_PRINCIPAL_NAME: usize = 64;
 
-/// Why access is not given.
+/// The reason access is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
     #[error(
@@ -35,8 +35,8 @@ fn with_article(kind: PrincipalKind) -> &'static str {
 }
 
 impl Roles {
-    /// Whether `by` may give `to` this role. What kind of principal it is comes first, as it does
-    /// in [`Roles::may`].
+    /// Returns whether `by` may give `to` this role. What kind of principal it is comes first, as
+    /// it does in [`Roles::may`].
     pub fn check_grant(
         &self,
         by: &Principal,
@@ -71,7 +71,7 @@ impl Roles {
         Ok(())
     }
 
-    /// Whether `by` may take access away.
+    /// Returns whether `by` may take access away.
     pub fn check_revoke(&self, by: &Principal) -> Result<(), GrantRefusal> {
         if self.permits(by, Permission::Administer) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the policy says about one call: the first rule that matches decides, then the defaults.
+//! Judges one call: the first rule that matches decides, then the defaults.
 
 use super::read::Rule;
 use super::{Mode, Policy, Verdict};
@@ -22,7 +22,7 @@ pub(super) const NAMES: [&str; 7] = [
 /// The call that is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Absent when nobody has such a tool.
+    /// Absent when no server has such a tool.
     pub tool: Option<&'a KnownTool>,
     /// The arguments as far as they are known.
     pub args: &'a Value,
@@ -33,7 +33,7 @@ pub struct Subject<'a> {
     pub plan: &'a str,
 }
 
-/// What the policy says, and why.
+/// The policy's verdict on a call, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     pub verdict: Verdict,
@@ -72,7 +72,7 @@ impl Judgement {
     }
 }
 
-/// Whether a rule speaks of a call.
+/// The result of matching a rule with a call.
 enum Match {
     Yes,
     No,
@@ -83,7 +83,7 @@ enum Match {
 }
 
 impl Policy {
-    /// What the policy says about a call.
+    /// Judges a call.
     pub fn judge_call(&self, subject: &Subject<'_>) -> Judgement {
         let mut judgement = Judgement {
             verdict: Verdict::Deny,

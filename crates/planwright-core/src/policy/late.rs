@@ -6,10 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the approver agreed to for a step whose arguments were not all known.
+/// The approver's choice for a step whose arguments were not all known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LateChoice {
-    /// Whatever they turn out to be.
+    /// Any value is accepted.
     Any,
     /// The concrete call is shown and asked about once it is known.
     Ask,
@@ -46,7 +46,7 @@ impl fmt::Display for LateChoice {
 }
 
 impl LateChoice {
-    /// The choice as whoever approves reads it.
+    /// Describes the choice for the approver.
     pub fn describe(&self) -> String {
         match self {
             Self::Any => "any value".to_owned(),

@@ -1,5 +1,4 @@
-//! What the operator decided: which calls may be made, which are asked about, who may say yes, and
-//! how often.
+//! The operator's policy: calls that are allowed, asked about or denied, approvers, and limits.
 //!
 //! [`Policy::judge`] says what the policy thinks of one call. It is asked when a plan is reviewed,
 //! about what is known by then, and again about every call on the arguments that are sent, in the

@@ -1,4 +1,4 @@
-//! What the policy says about a plan as a whole, before it runs.
+//! Judges a plan as a whole, before it runs.
 
 use super::late::unknown_arguments;
 use super::{Judgement, LateChoice, Mode, Policy, Subject, Verdict, late_arguments};
@@ -9,7 +9,7 @@ use crate::tool::Catalog;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is only known later of a step that an executor works on.
+/// The late part of a step that an executor works on.
 const AGENT_CALLS: &str = "the executor's calls";
 
 /// Every step of a plan, judged on what is known before it runs.
@@ -25,7 +25,7 @@ pub struct JudgedStep {
     /// The tool as the step names it.
     pub tool: String,
     pub judgement: Judgement,
-    /// What is judged besides the step's own call: the call that takes it back.
+    /// The judgement of the call that takes the step back.
     pub undo: Option<Judgement>,
     /// Arguments that are only known later.
     pub late: Vec<String>,
@@ -197,7 +197,7 @@ impl Policy {
     }
 }
 
-/// What is said without a rule.
+/// Returns a judgement that no rule made.
 fn judge_without_rule(verdict: Verdict, reason: &str) -> Judgement {
     Judgement {
         verdict,
@@ -264,12 +264,12 @@ impl JudgedPlan {
             .filter(|step| step.judgement.verdict != Verdict::Allow)
     }
 
-    /// Whether policy alone may approve it.
+    /// Returns whether policy alone may approve it.
     pub fn is_allowed(&self) -> bool {
         self.asked().next().is_none()
     }
 
-    /// What holds for every late-bound step: what the approver chose, else what the policy says.
+    /// Returns the choice for every late-bound step: the approver's, else the policy's default.
     pub fn late_choices(
         &self,
         chosen: &BTreeMap<String, LateChoice>,
@@ -280,8 +280,8 @@ impl JudgedPlan {
             let name = step.step.to_string();
             let choice = match chosen.get(&name) {
                 Some(choice) => choice,
-                // What an executor wants is asked about unless the approver said otherwise,
-                // whatever the policy says of arguments that a plan has written down.
+                // What an executor wants is asked about unless the approver said otherwise, even if
+                // the policy accepts any late argument of a plan's own steps.
                 None if step.late == [AGENT_CALLS] => &LateChoice::Ask,
                 None if step.judgement.verdict == Verdict::Ask => default,
                 None => return None,
@@ -292,8 +292,8 @@ impl JudgedPlan {
         .collect()
     }
 
-    /// Whether every choice is about a step that has something to choose, and every constraint
-    /// about its arguments.
+    /// Returns whether every choice is about a step that has something to choose, and every
+    /// constraint about its arguments.
     pub fn check_choices(
         &self,
         plan: &Plan,
@@ -328,7 +328,7 @@ impl JudgedPlan {
         Ok(())
     }
 
-    /// Rules in mode `warn` that speak of a step, for whoever approves.
+    /// Returns the rules in mode `warn` that match a step, for the approver.
     pub fn warnings(&self) -> impl Iterator<Item = (&JudgedStep, String)> {
         self.steps.iter().flat_map(|step| {
             step.judgement

@@ -10,7 +10,7 @@ use crate::plan::Condition;
 use crate::principal::{Principal, PrincipalKind};
 use crate::tool::{EffectClass, KnownTool};
 
-/// What the operator decided. See [`Policy::read`]; the default is the built-in policy.
+/// The operator's policy. See [`Policy::read`]; the default is the built-in policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     pub(super) rules: Vec<Rule>,
@@ -24,7 +24,7 @@ pub struct Policy {
     version: Option<String>,
 }
 
-/// How often tools of a pattern may be called in one run.
+/// A limit on the calls of matching tools in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
     pub pattern: ToolPattern,
@@ -34,7 +34,7 @@ pub struct Cap {
 /// One rule, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
-    /// What it is called in every output: its name, or its place.
+    /// The label in every output: the rule's name, or its place.
     pub(super) label: String,
     pub(super) tools: Option<Vec<ToolPattern>>,
     pub(super) server: Option<ServerPattern>,
@@ -47,7 +47,7 @@ pub(super) struct Rule {
     pub(super) mode: Mode,
 }
 
-/// What a rule wants a tool's annotations to say.
+/// The annotations that a rule requires of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AnnotationFilter {
     read_only: Option<bool>,
@@ -57,7 +57,7 @@ pub(super) struct AnnotationFilter {
 }
 
 impl AnnotationFilter {
-    /// A server nobody believes is taken for dangerous in every way.
+    /// A server that is not trusted counts as dangerous in every way.
     pub(super) fn is_met(&self, tool: &KnownTool) -> bool {
         let annotations = &tool.definition.annotations;
         let believed = tool.trusted;
@@ -169,12 +169,12 @@ impl Policy {
         self.version.as_deref()
     }
 
-    /// Whether some rule depends on what is sent.
+    /// Returns whether some rule depends on what is sent.
     pub(super) fn looks_at_args(&self) -> bool {
         self.rules.iter().any(|rule| rule.condition.is_some())
     }
 
-    /// Who approves what this policy lets through.
+    /// Returns the principal that approves what this policy lets through.
     pub fn principal(&self) -> Principal {
         match &self.version {
             None => Principal::read_only_policy(),

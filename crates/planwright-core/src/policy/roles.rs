@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Roles and their permissions.
 
 use super::RolesTable;
 use crate::principal::{Principal, PrincipalKind};
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a principal may be trusted with.
+/// A role of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Viewer,
@@ -16,7 +16,7 @@ pub enum Role {
     Admin,
 }
 
-/// What can be done to plans and runs.
+/// An operation on plans, runs or the service that needs a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     Read,
@@ -70,7 +70,7 @@ impl Role {
         }
     }
 
-    /// The matrix: whether somebody with this role, and no other, may do this.
+    /// Returns whether this role alone includes a permission. This is the whole matrix.
     pub fn includes(self, action: Permission) -> bool {
         match (self, action) {
             (Self::Admin, _) | (_, Permission::Read) => true,
@@ -111,11 +111,11 @@ impl FromStr for Role {
     }
 }
 
-/// Kind and name of everybody who has a role.
+/// Kind and name of every principal that has a role.
 type Holders = BTreeSet<(String, String)>;
 
-/// Who has which role. A role nobody is named for is every person's; `admin` is nobody's then,
-/// unless there is no table at all.
+/// The holders of each role. Every person holds a role that the table does not list, except
+/// `admin`; without a table every person holds every role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles {
     /// Absent: every person has every role.
@@ -158,8 +158,8 @@ impl Roles {
         Ok(Self { table: Some(read) })
     }
 
-    /// Whether `principal` may do this. What kind of principal it is comes first: no role lets an
-    /// agent or a service approve, or speak for a person.
+    /// Returns whether `principal` may do this. What kind of principal it is comes first: no role
+    /// lets an agent or a service approve, or speak for a person.
     pub fn permits(&self, principal: &Principal, action: Permission) -> bool {
         match (principal.kind, action) {
             (
@@ -203,8 +203,8 @@ impl Roles {
     }
 }
 
-/// A role that nobody is named for gives everybody what it is there for, and not what it includes
-/// besides.
+/// Returns whether a permission is what a role exists for. An unlisted role gives every person
+/// these permissions, and not the others it includes.
 fn is_purpose_of(role: Role, action: Permission) -> bool {
     match action {
         Permission::Read => true,

@@ -29,7 +29,7 @@ const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BASE32_LOWER: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Whether chance will not produce this text.
+/// Returns whether chance will not produce this text.
 pub(super) fn is_long(text: &str) -> bool {
     text.chars().filter(|&c| !is_blank(c)).count() >= LONG
 }
@@ -156,8 +156,8 @@ fn rot13(text: &str) -> String {
         .collect()
 }
 
-/// The characters that are the same whatever stands before and after the secret, if `offset` bytes
-/// of something else come before it in its group.
+/// Returns the characters that do not depend on the text around the secret, if `offset` bytes of
+/// something else come before it in its group.
 fn encoded_form(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Option<Form> {
     let (first, end) = (offset * 8, (offset + bytes.len()) * 8);
     let bit = |at: usize| bytes[at / 8 - offset] >> (7 - at % 8) & 1;

@@ -24,7 +24,7 @@ impl SecretName {
         &self.0
     }
 
-    /// What stands where the secret is meant, in a plan, a review and a digest.
+    /// Returns the reference to the secret, as plans, reviews and digests have it.
     pub fn reference(&self) -> String {
         format!("${{secret.{self}}}")
     }

@@ -1,4 +1,4 @@
-//! Finds secrets in whatever comes back, and masks them.
+//! Finds secrets in everything that comes back, and masks them.
 
 use super::forms::{self, Form};
 use super::text::{is_blank, is_hidden};
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Masks secrets by value. Without secrets it does nothing and costs nothing.
 #[derive(Default)]
 pub struct Redactor {
-    /// What is put in place of each secret.
+    /// The text put in place of each secret.
     masks: Vec<String>,
     /// Finds spellings as they stand.
     exact: Option<Finder>,
@@ -41,7 +41,7 @@ pub(super) struct Found {
 const MAX_PASSES: usize = 4;
 /// Texts are searched piece by piece, so that views of them stay small.
 const WINDOW: usize = 1 << 20;
-/// How many characters one byte may be spelt with: `&#x0000041;`.
+/// The most characters that spell one byte: `&#x0000041;`.
 const LONGEST_ESCAPE: usize = 12;
 
 impl fmt::Debug for Redactor {
@@ -98,7 +98,7 @@ impl Redactor {
         self.reach
     }
 
-    /// Whether a secret is in there.
+    /// Returns whether a secret is in there.
     pub fn finds(&self, bytes: &[u8]) -> bool {
         !self.find(bytes, false).is_empty()
     }
@@ -326,7 +326,7 @@ impl Finder {
     }
 }
 
-/// Whether a byte is a digit of base64 or base32.
+/// Returns whether a byte is a digit of base64 or base32.
 fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub struct SecretText(Arc<Zeroizing<String>>);
 
-/// Why a text cannot be used as a secret. The text itself is never named.
+/// The reason a text cannot be used as a secret. The text itself is never named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretTextError {
     /// Shorter texts occur by chance: masking them would destroy results, and not masking them

@@ -7,8 +7,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
-    /// Where each byte begins and ends in the text it comes from. Views are of windows, which are
-    /// small.
+    /// The range of each byte in the text it comes from. Views are of windows, which are small.
     from: Vec<(u32, u32)>,
 }
 
@@ -35,7 +34,7 @@ impl View {
         }
     }
 
-    /// Where a range of this view comes from.
+    /// Returns the source of a range of this view.
     pub(super) fn source_range(&self, range: Range<usize>) -> Range<usize> {
         self.from[range.start].0 as usize..self.from[range.end - 1].1 as usize
     }
@@ -103,7 +102,7 @@ impl View {
     }
 }
 
-/// What an escape stands for.
+/// The byte or character an escape stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decoded {
     /// `%c3` is a byte, which may be a part of a character.
@@ -130,7 +129,7 @@ impl Escape {
         }
     }
 
-    /// What the escape at the beginning of `text` stands for, and how long it is.
+    /// Decodes the escape at the beginning of `text`; returns its meaning and its length.
     fn decode(self, text: &[u8]) -> Option<(Decoded, usize)> {
         match self {
             Self::Percent if text.get(1) == Some(&b'u') => {

@@ -1,5 +1,5 @@
-//! What happened over all plans and runs, as figures. Folded entry by entry: the cost is linear in
-//! the entries, and the memory does not grow with them.
+//! Statistics over all plans and runs. Folded entry by entry: the cost is linear in the entries,
+//! and the memory does not grow with them.
 
 mod durations;
 

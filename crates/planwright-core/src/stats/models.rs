@@ -1,4 +1,4 @@
-//! What asking models took.
+//! Use of models.
 
 use crate::model::{Cost, ModelUse, TokenUsage};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ const MAX_MODELS: usize = 200;
 
 const OTHERS: &str = "(others)";
 
-/// What one model was asked and what that cost.
+/// Requests to one model and their cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelStats {
     /// Answers that were paid for.
@@ -38,7 +38,7 @@ impl ModelStats {
     }
 }
 
-/// What all models were asked, by name.
+/// Requests to all models, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelCosts(BTreeMap<String, ModelStats>);
 

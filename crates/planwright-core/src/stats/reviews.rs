@@ -1,4 +1,4 @@
-//! What one plan adds to the figures.
+//! Counts one plan for the statistics.
 
 use super::ModelCosts;
 use crate::journal::Entry;
@@ -7,8 +7,8 @@ use crate::review::ReviewEvent;
 use crate::time::Timestamp;
 use std::time::Duration;
 
-/// What is remembered of one plan while its journal is read. Handed over to
-/// [`Statistics`](super::Statistics) at its end.
+/// Counters of one plan while its journal is read. Handed over to [`Statistics`](super::Statistics)
+/// at its end.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewTally {
     since: Option<Timestamp>,
@@ -21,7 +21,7 @@ pub struct ReviewTally {
     pub(super) expiries: u64,
     /// From the proposal of a version to a person's yes to it.
     pub(super) times_to_approval: Vec<Duration>,
-    /// What writing its versions took.
+    /// Use of models for writing its versions.
     pub(super) models: ModelCosts,
     proposed_at: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! What one run adds to the figures.
+//! Counts one run for the statistics.
 
 use super::ModelCosts;
 use crate::id::{AttemptNo, StepId};
@@ -8,8 +8,8 @@ use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What is remembered of one run while its journal is read. Handed over to
-/// [`Statistics`](super::Statistics) at its end.
+/// Counters of one run while its journal is read. Handed over to [`Statistics`](super::Statistics)
+/// at its end.
 #[derive(Debug, Clone, Default)]
 pub struct RunTally {
     pub(super) started_at: Option<Timestamp>,
@@ -21,9 +21,9 @@ pub struct RunTally {
     pub(super) calls: Vec<(String, Duration, bool)>,
     pub(super) approvals: u64,
     pub(super) denials: u64,
-    /// What asking models took.
+    /// Use of models.
     pub(super) models: ModelCosts,
-    /// How often it was looked at before its end.
+    /// Number of reflections on it.
     pub(super) reflections: u64,
     /// Its plan was adjusted.
     pub(super) adjusted: bool,
@@ -118,7 +118,7 @@ impl RunTally {
         }
     }
 
-    /// How long it took, without the time in which it waited for people.
+    /// Returns the duration of the run without the time in which it waited for people.
     pub(super) fn active_duration(&self) -> Option<Duration> {
         let took = self.ended_at?.since(self.started_at?);
         Some(took.saturating_sub(self.waited))

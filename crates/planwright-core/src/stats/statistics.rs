@@ -1,4 +1,4 @@
-//! The figures over everything that was read.
+//! The statistics over everything that was read.
 
 use super::{Durations, ModelCosts, ReviewTally, RunTally};
 use crate::plan::Plan;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Tools with figures of their own; the calls of any others are counted together.
 const MAX_TOOLS: usize = 1000;
 
-/// What the tools beyond that are called.
+/// The name under which further tools are counted.
 const OTHERS: &str = "(others)";
 
 /// Everything that was counted.
@@ -18,17 +18,17 @@ pub struct Statistics {
     pub tools: BTreeMap<String, ToolStats>,
     pub reviews: ReviewStats,
     pub predictions: PredictionStats,
-    /// How many plans stand where.
+    /// Number of plans by status.
     pub plans: BTreeMap<String, u64>,
-    /// How many runs stand where.
+    /// Number of runs by status.
     pub runs: BTreeMap<String, u64>,
-    /// Tools that plans ask for and nobody offers, and how many plans do.
+    /// Tools that plans ask for and no server offers, with the number of such plans.
     pub gaps: BTreeMap<String, u64>,
-    /// What asking models took, for writing plans and in runs.
+    /// Use of models, for writing plans and in runs.
     pub models: ModelCosts,
-    /// How often runs were looked at before their end.
+    /// Number of reflections on runs.
     pub reflections: u64,
-    /// How often a plan was adjusted after that.
+    /// Number of adjustments that followed.
     pub adjustments: u64,
     /// Journals that could not be read.
     pub unreadable: u64,
@@ -42,7 +42,7 @@ pub struct ToolStats {
     pub latency: Durations,
 }
 
-/// What people decided.
+/// Decisions of people, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewStats {
     pub plans: u64,
@@ -62,7 +62,7 @@ pub struct ReviewStats {
     pub time_to_approval: Durations,
 }
 
-/// How long completed runs were expected to take, and took.
+/// Predicted and actual durations of completed runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PredictionStats {
     pub runs: u64,
@@ -106,8 +106,8 @@ impl Statistics {
         }
     }
 
-    /// What a run of this plan can be expected to take: what its author says, else what its tools
-    /// took so far along its longest path. Nothing, if nothing is known about them.
+    /// Predicts the duration of a run: the author's estimate, else the mean latency of its tools
+    /// along its longest path. `None` if nothing is known about them.
     pub fn predict_duration(&self, plan: &Plan) -> Option<Duration> {
         if let Some(seconds) = plan.document().estimated_duration {
             return Duration::try_from_secs_f64(seconds).ok();
@@ -168,7 +168,7 @@ impl Statistics {
         }
     }
 
-    /// Adds a plan that asks for a tool nobody offers.
+    /// Adds a plan that asks for a tool no server offers.
     pub fn add_gap(&mut self, tool: &str) {
         let known = self.gaps.contains_key(tool) || self.gaps.len() < MAX_TOOLS;
         *self

@@ -1,11 +1,11 @@
-//! What a person who mistyped a name may have meant.
+//! Suggestions for mistyped names.
 
 /// Names longer than this are not compared: the cost is their product.
 const MAX_LENGTH: usize = 128;
 /// Names looked at. A catalog or a plan beyond this still gets suggestions, from its first names.
 const MAX_NAMES: usize = 2_000;
 
-/// Up to three of `names` that a person who wrote `name` may have meant, nearest first.
+/// Returns up to three of `names` that a person who wrote `name` may have meant, nearest first.
 pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     if wanted.len() > MAX_LENGTH {
@@ -44,7 +44,7 @@ pub fn nearest_names(name: &str, names: impl IntoIterator<Item = String>) -> Vec
         .collect()
 }
 
-/// A suggestion in words, if there is anything to suggest.
+/// Returns a suggestion in words, if there is anything to suggest.
 pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
     if names.is_empty() {
         return None;

@@ -14,9 +14,9 @@ pub struct KnownTool {
     pub name: ToolName,
     pub digest: Digest,
     pub class: EffectClass,
-    /// Whether the server's word about its tools is taken: its operator trusts it.
+    /// True if the server's word about its tools is taken: its operator trusts it.
     pub trusted: bool,
-    /// Where the idempotency key goes, for `keyed` tools that take it as an argument.
+    /// The argument for the idempotency key, for `keyed` tools that take one.
     pub key_argument: Option<String>,
     input_validator: OnceLock<Result<Validator, String>>,
     output_validator: OnceLock<Result<Validator, String>>,

@@ -1,4 +1,5 @@
-//! What changed between two definitions of a tool, for the person whose approval pinned the first.
+//! Describes the change between two definitions of a tool, for the person whose approval pinned the
+//! first.
 
 use super::ToolDefinition;
 use crate::json::pointer_token;
@@ -8,8 +9,8 @@ use serde_json::{Value, json};
 const MAX_CHANGES: usize = 8;
 const MAX_TEXT: usize = 60;
 
-/// What changed, field by field, in few words. Equal definitions differ in where the tool comes
-/// from.
+/// Describes the changes field by field, in few words. Equal definitions differ in the origin of
+/// the tool.
 pub fn describe_change(before: &ToolDefinition, after: &ToolDefinition) -> String {
     let mut changes = Vec::new();
     let fields = |definition: &ToolDefinition| {

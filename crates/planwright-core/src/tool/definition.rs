@@ -39,7 +39,7 @@ impl TryFrom<String> for ToolName {
     }
 }
 
-/// What happens to a call whose outcome was lost.
+/// The treatment of a call whose outcome was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {

@@ -1,5 +1,4 @@
-//! What is known about tools: their definitions, how dangerous a call is, and which name means
-//! which tool.
+//! Tools: their definitions, effect classes and names.
 
 mod catalog;
 mod change;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl PlanDiff {
-    /// What differs between two versions. Steps are the same if they have the same id.
+    /// Compares two versions. Steps are the same if they have the same id.
     pub fn between(before: &Document, after: &Document) -> Self {
         Self {
             fields: plan_fields(before, after),

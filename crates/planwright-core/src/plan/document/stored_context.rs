@@ -25,7 +25,7 @@ pub enum RestoreContextError {
 }
 
 impl Context {
-    /// How many bytes of JSON a context may have before its largest parts are stored elsewhere.
+    /// Bytes of JSON a context may have before its largest parts are stored elsewhere.
     pub const MAX_INLINE_BYTES: usize = 50 << 10;
 
     /// The parts to store elsewhere, largest first, with the bytes to store. Empty if the context
@@ -99,8 +99,8 @@ fn bytes_of(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("a context has only string keys")
 }
 
-/// The name of the file that holds a stored part. Two parts never share one, whatever the file
-/// system makes of case.
+/// The name of the file that holds a stored part. Two parts never share one, even on a file system
+/// that ignores case.
 pub fn stored_part_file(name: &str) -> String {
     let short = name.strip_prefix(TOOL_OUTPUTS).unwrap_or(name);
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
@@ -114,14 +114,14 @@ pub fn stored_part_file(name: &str) -> String {
         .filter(|c| is_plain(*c))
         .take(40)
         .collect();
-    // A dot is in no plain name, so this is nobody else's.
+    // A dot is in no plain name, so no other part has this name.
     format!(
         "{plain}.{}.json",
         &Digest::of_bytes(name.as_bytes()).hex()[..16]
     )
 }
 
-/// Whether a file beside a plan can hold a stored part.
+/// Returns whether a file beside a plan can hold a stored part.
 pub fn is_stored_part_file(file: &str) -> bool {
     file.strip_suffix(".json").is_some_and(|name| {
         let plain =

@@ -1,4 +1,4 @@
-//! Why a change cannot be made.
+//! The reasons a change cannot be made.
 
 /// A change that cannot be made. The document is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum EditError {
 }
 
 impl EditError {
-    /// What may help.
+    /// Returns a suggestion for the author.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoSuchStep { suggestion, .. }

@@ -1,4 +1,4 @@
-//! Where a step goes, and whether it can stand there.
+//! Positions for steps, and the check that a step can stand there.
 
 use super::EditError;
 use crate::plan::compile::compile;
@@ -6,7 +6,7 @@ use crate::plan::finding::Findings;
 use crate::plan::{Bounds, Document, Graph, Step, StepIx};
 use crate::text::{did_you_mean, nearest_names};
 
-/// Where a step goes: at most one of the three.
+/// The position for a step: at most one of the three.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InsertPosition<'a> {
     pub(super) before: Option<&'a str>,
@@ -67,8 +67,8 @@ pub(super) fn name_of(document: &Document, index: usize) -> String {
     id.map_or_else(|| (index + 1).to_string(), ToString::to_string)
 }
 
-/// Who needs whom. Nothing while the document is not sound: then validation says what is wrong with
-/// it.
+/// Returns the dependencies between steps. `None` while the document is not sound: validation
+/// reports what is wrong.
 pub(super) fn graph(document: &Document, bounds: &Bounds) -> Option<Graph> {
     compile(document.clone(), bounds, &mut Findings::default())?.graph
 }

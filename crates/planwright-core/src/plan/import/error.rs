@@ -1,10 +1,10 @@
-//! Why a text is not a plan, and where in the text the problem is.
+//! The error for a text that is not a plan, with the location of the problem.
 
 use crate::json::ParseJsonError;
 use crate::plan::{Code, Finding};
 use std::fmt;
 
-/// Why a text is not a plan.
+/// The reason a text is not a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at {place}")]
 pub struct ReadPlanError {
@@ -14,7 +14,7 @@ pub struct ReadPlanError {
     pub suggestion: Option<String>,
 }
 
-/// Where in the text the problem is.
+/// The location of a problem in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceLocation {
     /// Counted from 1.

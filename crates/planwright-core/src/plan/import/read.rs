@@ -51,7 +51,7 @@ impl Document {
     }
 }
 
-/// Turns serde's word into ours: a pointer, and the key that was probably meant.
+/// Turns serde's error into ours: a pointer, and the key that was probably meant.
 pub(in crate::plan) fn explain(
     error: &serde_path_to_error::Error<serde_json::Error>,
 ) -> ReadPlanError {

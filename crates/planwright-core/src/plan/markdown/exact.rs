@@ -119,8 +119,8 @@ pub(super) fn list_of(
     })
 }
 
-/// What was read, and whether an exact text was left out because the prose above it says something
-/// else.
+/// A value that was read. `edited` is set if an exact text was left out because the prose above it
+/// says something else.
 #[derive(Debug)]
 pub(super) struct Exactly<T> {
     pub(super) value: T,

@@ -1,4 +1,4 @@
-//! What kind of Markdown a file is, and how it is read.
+//! Detects the kind of a Markdown file and reads it.
 
 use super::blocks::{BlockKind, Blocks};
 use super::cursor::read_cursor;
@@ -20,7 +20,7 @@ pub enum MarkdownForm {
     Tasks,
 }
 
-/// What a Markdown file says.
+/// A plan read from Markdown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadMarkdown {
     pub document: Document,
@@ -28,11 +28,11 @@ pub struct ReadMarkdown {
     /// The version of the plan that the file was written from. Nothing else of what the frontmatter
     /// says about the plan's life is read.
     pub version: Option<u32>,
-    /// What was left out or could be a surprise.
+    /// Notices about parts that were left out or could be a surprise.
     pub notices: Vec<String>,
 }
 
-/// Reads a plan in Markdown, whatever kind it is.
+/// Reads a plan in any kind of Markdown.
 pub fn from_markdown(text: &[u8], bounds: &Bounds) -> Result<ReadMarkdown, ReadPlanError> {
     read(text, None, bounds)
 }

@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How many values there may be, and how deep they may nest.
+/// Limits on the number of values and their nesting.
 const MAX_VALUES: usize = 20_000;
 const MAX_DEPTH: usize = 64;
 
@@ -179,7 +179,7 @@ fn refuse(line: usize, column: usize, message: String, suggestion: &str) -> Read
     }
 }
 
-/// A YAML scalar in double quotes, whatever is in it.
+/// Formats any text as a YAML scalar in double quotes.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

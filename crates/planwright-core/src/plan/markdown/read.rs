@@ -376,7 +376,7 @@ impl PlanFile<'_> {
     }
 }
 
-/// What stands below an instruction belongs to it.
+/// Adds the text below an instruction to it.
 pub(super) fn add_details(step: &mut Map<String, Value>, item: &Item, blocks: &Blocks<'_>) {
     let mut parts: Vec<usize> = item.rest.iter().map(|(start, _)| *start).collect();
     parts.extend(item.children.first().map(|child| child.start));

@@ -86,7 +86,7 @@ impl Section<'_> {
         prose_of(prose, exact.map(|fence| (fence, blocks.line(fence.start))))
     }
 
-    /// Whether nothing but empty lines is in it.
+    /// Returns whether nothing but empty lines is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

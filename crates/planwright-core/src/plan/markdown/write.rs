@@ -1,8 +1,8 @@
 //! Writes a plan as Markdown.
 //!
-//! Everything in it was written by somebody else. Scalars of the frontmatter are always quoted,
-//! prose is escaped so that it cannot open a section or a tag, and fences are longer than anything
-//! inside them.
+//! Everything in it is untrusted text. Scalars of the frontmatter are always quoted, prose is
+//! escaped so that it cannot open a section or a tag, and fences are longer than anything inside
+//! them.
 
 use super::exact::{write_exact_items, write_list, write_prose};
 use super::fence::write_fence;
@@ -15,7 +15,7 @@ use crate::plan::Document;
 use crate::time::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// What the journal knows about a plan and its document does not say.
+/// Facts about a plan that its journal has and its document does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownMeta {
     pub status: String,

@@ -11,7 +11,7 @@ pub struct Reference {
     pub source: Box<str>,
 }
 
-/// What the first name of a reference stands for.
+/// The origin of a reference's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Root {
     Variable(Box<str>),
@@ -46,8 +46,8 @@ pub(crate) struct Written {
     pub(crate) source: Box<str>,
 }
 
-/// Why a reference cannot be read. The offset counts bytes from the start of the string it stands
-/// in.
+/// The reason a reference cannot be read. The offset counts bytes from the start of the string it
+/// stands in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (character {})", .offset + 1)]
 pub struct ParseReferenceError {
@@ -64,7 +64,7 @@ pub(crate) enum Piece<'a> {
     Reference(Written),
 }
 
-/// Whether `name` can be the first name of a reference.
+/// Returns whether `name` can be the first name of a reference.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_name_character)
 }

@@ -35,8 +35,8 @@ pub trait Values {
     fn variable(&self, name: &str) -> Option<&Value>;
     fn step(&self, ix: StepIx) -> Option<&Value>;
 
-    /// What stands for a secret: its text where it is sent, its reference where it is shown.
-    /// Nothing anywhere else.
+    /// Returns the value for a secret: its text where it is sent, its reference where it is shown,
+    /// nothing anywhere else.
     fn secret(&self, _name: &str) -> Option<&Value> {
         None
     }
@@ -161,7 +161,7 @@ fn push_text(segments: &mut Vec<Segment>, text: &str) {
     }
 }
 
-/// Whether some string in `value` has a reference or an escaped one.
+/// Returns whether some string in `value` has a reference or an escaped one.
 pub(crate) fn has_markers(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("${"),
@@ -171,7 +171,7 @@ pub(crate) fn has_markers(value: &Value) -> bool {
     }
 }
 
-/// Whether some string in `value` has a reference to a secret, also a malformed one.
+/// Returns whether some string in `value` has a reference to a secret, also a malformed one.
 pub(crate) fn names_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("${secret"),
@@ -182,7 +182,7 @@ pub(crate) fn names_secret(value: &Value) -> bool {
 }
 
 impl Template {
-    /// What one step's arguments may grow to when the caller sets no bound.
+    /// The limit on one step's resolved arguments when the caller sets none.
     pub const DEFAULT_MAX_RESOLVED_BYTES: usize = 64 << 20;
 
     pub fn referenced_steps(&self) -> Vec<StepIx> {
@@ -430,8 +430,8 @@ fn shorten(key: &str) -> String {
     key.chars().take(64).collect()
 }
 
-/// What is left of `budget` after the JSON of `value`, or `None` if it does not fit. Stops as soon
-/// as it is clear.
+/// Returns the rest of `budget` after the JSON of `value`, or `None` if it does not fit. Stops as
+/// soon as it is clear.
 fn charge(value: &Value, budget: usize) -> Option<usize> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => budget.checked_sub(8),

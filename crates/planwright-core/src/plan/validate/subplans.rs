@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Goes from a plan through all that it runs. Every plan is looked at once, whatever the number of
-/// ways to it.
+/// Goes from a plan through all that it runs. Every plan is checked once, however many steps run
+/// it.
 pub(super) struct Walk<'a> {
     pub(super) known: &'a KnownPlans,
     pub(super) catalog: &'a Catalog,
@@ -32,9 +32,9 @@ pub(super) struct Walk<'a> {
 #[derive(Clone)]
 struct Looked {
     subplan: Subplan,
-    /// How many plans nest in it, itself included.
+    /// Number of plans that nest in it, itself included.
     height: usize,
-    /// Why it could not run by itself.
+    /// The reason it could not run by itself.
     error: Option<String>,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
         let ValidationReport { plan, findings } = self.validate((*known.document).clone());
         let below = self.heights.pop().unwrap_or_default();
         self.path.pop();
-        // Whoever runs the plan brings the inputs; what is wrong with those is said where they are
+        // The step that runs the plan brings the inputs; errors in them are reported where they are
         // written.
         let errors: Vec<&Finding> = findings
             .iter()
@@ -200,8 +200,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is wrong with the inputs as they are written. Those with references are checked when they
-/// are known.
+/// Checks the inputs as they are written. Those with references are checked when they are known.
 fn inputs(written: &SubPlan, child: &Document) -> Vec<Finding> {
     let mut findings: Vec<Finding> = written
         .inputs

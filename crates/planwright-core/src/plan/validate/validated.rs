@@ -6,7 +6,7 @@ use crate::plan::finding::Findings;
 use crate::plan::{Bounds, Code, Document, Finding, KnownPlans, Plan};
 use crate::tool::Catalog;
 
-/// What validation found, and the plan if it can be kept.
+/// The findings of validation, and the plan if it can be kept.
 #[derive(Debug)]
 pub struct ValidationReport {
     /// The plan, unless a finding [blocks the import](Code::blocks_import). It may still have
@@ -17,7 +17,7 @@ pub struct ValidationReport {
 }
 
 impl ValidationReport {
-    /// Whether nothing stands in the way of running the plan.
+    /// Returns whether nothing stands in the way of running the plan.
     pub fn is_sound(&self) -> bool {
         self.plan.is_some() && !self.findings.iter().any(Finding::is_error)
     }
@@ -69,8 +69,8 @@ impl subplans::Walk<'_> {
     }
 }
 
-/// A result name nobody uses. The last steps of a plan are left out: their values are what the plan
-/// is for.
+/// Reports result names that no step uses. The last steps of a plan are left out: their values are
+/// what the plan is for.
 fn unused_results(compiled: &Compiled, findings: &mut Findings) {
     let Some(graph) = &compiled.graph else { return };
     for (index, step) in compiled.document.steps.iter().enumerate() {
