@@ -232,7 +232,8 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::PlanExpired
             | ReviewRefusal::NotArchived
             | ReviewRefusal::NotOver(_) => Self::caused(Exit::Refused, &refusal),
-            ReviewRefusal::Deleted
+            ReviewRefusal::Exists(_)
+            | ReviewRefusal::Deleted
             | ReviewRefusal::NothingToDecide(_)
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
@@ -392,6 +393,7 @@ impl From<CommandError> for Failure {
             CommandError::NoAnswer(_) => Self::caused(Exit::Store, &error),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+            CommandError::Artifact(error) => error.into(),
         }
     }
 }

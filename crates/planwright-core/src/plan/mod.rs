@@ -31,6 +31,7 @@ mod printable;
 mod reference;
 mod render;
 mod schema;
+mod secret_names;
 mod subplans;
 mod template;
 mod validate;

@@ -7,7 +7,7 @@ use crate::workspace::app::{Setting, user};
 use crate::workspace::run_selector::step_target;
 use planwright_core::json::parse_strict;
 use planwright_core::run::Resolution;
-use planwright_engine::{RunCommand, store_value};
+use planwright_engine::RunCommand;
 use serde_json::Value;
 
 #[derive(Debug, clap::Args)]
@@ -44,8 +44,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let app = setting.open(existing(setting))?;
     let target = step_target(&app, &args.plan, &args.step).await?;
     let (resolution, word) = if args.happened {
-        let (value, _) = store_value(&**app.artifacts(), value).await?;
-        (Resolution::Happened { value }, "happened")
+        let happened = app
+            .engine
+            .resolution_with_value(target.run.id(), value)
+            .await?;
+        (happened, "happened")
     } else if args.did_not_happen {
         (Resolution::DidNotHappen, "did not happen")
     } else {
