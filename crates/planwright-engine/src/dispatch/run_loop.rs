@@ -321,7 +321,7 @@ impl RunLoop {
     }
 
     fn decide_request(&mut self, command: &Command) -> Result<Verdict, RunError> {
-        if let Err(refusal) = self.env.policy.permit(command) {
+        if let Err(refusal) = self.env.policy.permit_command(command) {
             return Ok(Err(refusal));
         }
         let now = self.env.clock.now();
