@@ -79,7 +79,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-pub(crate) fn unsupported_features(wanted: &str) -> Problem {
+pub(crate) fn unsupported(wanted: &str) -> Problem {
     Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         format!("the body has to be {wanted}"),
