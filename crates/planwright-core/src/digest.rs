@@ -11,6 +11,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
+/// The error for a text that is not a digest.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("not a digest: expected `sha256:` and 64 hexadecimal digits")]
 pub struct ParseDigestError;
@@ -19,6 +20,7 @@ impl Digest {
     /// The digest that stands before the first entry of a chain.
     pub const ZERO: Self = Self([0; 32]);
 
+    /// Returns the digest of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -37,10 +39,12 @@ impl Digest {
         Self::of_bytes(&canonical_json(value))
     }
 
+    /// Wraps the 32 bytes of a digest.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
+    /// Returns the 32 bytes of the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -62,11 +66,13 @@ impl Digest {
 pub struct DigestWriter(Sha256);
 
 impl DigestWriter {
+    /// Adds one part with its length.
     pub fn add_part(&mut self, part: &[u8]) {
         self.0.update((part.len() as u64).to_le_bytes());
         self.0.update(part);
     }
 
+    /// Returns the digest over all parts.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }

@@ -7,16 +7,22 @@ use std::str::FromStr;
 
 const MAX_LEN: usize = 64;
 
+/// The reason a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseIdError {
+    /// The text is empty.
     #[error("an id must not be empty")]
     Empty,
+    /// The text has this many characters.
     #[error("an id has at most {MAX_LEN} characters, this one has {0}")]
     TooLong(usize),
+    /// The first character cannot begin an id.
     #[error("an id must start with a letter or a digit{1}, not {0:?}")]
     BadStart(char, &'static str),
+    /// This character cannot stand in an id.
     #[error("an id must not contain {0:?}: use letters, digits{1}")]
     BadCharacter(char, &'static str),
+    /// The text ends with a dot.
     #[error("an id must not end with a dot")]
     TrailingDot,
 }
@@ -54,6 +60,7 @@ macro_rules! id {
         pub struct $name(Box<str>);
 
         impl $name {
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -17,9 +17,13 @@ const MAX_INTEGER: u64 = 1 << 53;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at line {line}, column {column}")]
 pub struct ParseJsonError {
+    /// Line of the problem.
     pub line: usize,
+    /// Column of the problem, in characters.
     pub column: usize,
+    /// Description of the problem.
     pub message: String,
+    /// A remedy, where one is known.
     pub suggestion: Option<String>,
 }
 

@@ -7,16 +7,21 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Principal {
+    /// Kind of the principal.
     pub kind: PrincipalKind,
+    /// Name of the principal, unique within its kind.
     pub name: String,
 }
 
+/// The kind of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
+    /// A human being.
     Person,
     /// A program that acts for a person through a model. It proposes; it never approves.
     Agent,
+    /// A program that acts for itself.
     Service,
     /// A rule of the operator. What policy approves is recorded as policy's.
     Policy,
@@ -43,6 +48,7 @@ pub enum Assurance {
 }
 
 impl Principal {
+    /// Makes a person.
     pub fn person(name: impl Into<String>) -> Self {
         Self {
             kind: PrincipalKind::Person,
@@ -50,6 +56,7 @@ impl Principal {
         }
     }
 
+    /// Makes an agent.
     pub fn agent(name: impl Into<String>) -> Self {
         Self {
             kind: PrincipalKind::Agent,
@@ -57,6 +64,7 @@ impl Principal {
         }
     }
 
+    /// Makes a service.
     pub fn service(name: impl Into<String>) -> Self {
         Self {
             kind: PrincipalKind::Service,
@@ -87,6 +95,7 @@ impl Principal {
 }
 
 impl PrincipalKind {
+    /// Returns the kind's word in journals.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",

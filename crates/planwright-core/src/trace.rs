@@ -28,6 +28,7 @@ impl TraceId {
         Self::mint(half(0), half(8))
     }
 
+    /// Returns the id in network byte order.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
@@ -55,6 +56,7 @@ impl fmt::Display for TraceId {
     }
 }
 
+/// The error for a text that is no trace context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is no trace context: 00-<32 hex digits>-<16 hex digits>-<2 hex digits> is expected")]
 pub struct ParseTraceError;
@@ -93,6 +95,7 @@ impl<'de> Deserialize<'de> for TraceId {
 /// The place in a trace that something belongs below: the header `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
+    /// The trace.
     pub trace: TraceId,
     /// Never zero.
     span: u64,
@@ -125,6 +128,7 @@ impl TraceParent {
         }
     }
 
+    /// Returns the id of the span.
     pub fn span(&self) -> u64 {
         self.span
     }
@@ -150,7 +154,10 @@ impl FromStr for TraceParent {
     fn from_str(text: &str) -> Result<Self, ParseTraceError> {
         let mut parts = text.split('-');
         let mut next = || parts.next().ok_or(ParseTraceError);
-        let (version, trace, span, flags) = (next()?, next()?, next()?, next()?);
+        let version = next()?;
+        let trace = next()?;
+        let span = next()?;
+        let flags = next()?;
         let version = parse_hex::<2>(version)
             .filter(|version| *version != 0xff)
             .ok_or(ParseTraceError)?;

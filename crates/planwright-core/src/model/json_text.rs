@@ -54,7 +54,8 @@ fn find_in_fence(text: &str) -> Option<Value> {
 
 /// The value at the first place where one can be read.
 fn find_in_prose(text: &str) -> Option<Value> {
-    let (mut at, mut second_best) = (0, None);
+    let mut at = 0;
+    let mut second_best = None;
     for _ in 0..MAX_STARTS {
         let Some(found) = text[at..].find(['{', '[']) else {
             break;

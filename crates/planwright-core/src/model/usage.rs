@@ -16,12 +16,15 @@ pub enum ModelRole {
     Reflector,
     /// Does the work of `think` and `agent` steps.
     Executor,
+    /// Talks with a person.
     Chat,
 }
 
 impl ModelRole {
+    /// All roles, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Planner, Self::Reflector, Self::Executor, Self::Chat];
 
+    /// Returns the name of the role in configuration files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Planner => "planner",
@@ -38,6 +41,7 @@ impl fmt::Display for ModelRole {
     }
 }
 
+/// The error for a text that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no role of a model: it is one of planner, reflector, executor, chat")]
 pub struct ParseModelRoleError(pub String);
@@ -55,7 +59,9 @@ impl FromStr for ModelRole {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenUsage {
+    /// Tokens that were read.
     pub input: u64,
+    /// Tokens that were written.
     pub output: u64,
     /// Part of `input` that the provider had read before.
     #[serde(skip_serializing_if = "is_default")]
@@ -66,6 +72,7 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
+    /// Returns the tokens read and written together.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -106,9 +113,11 @@ impl fmt::Display for Cost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUse {
+    /// Role in which the model was asked.
     pub role: ModelRole,
     /// As it is configured, `provider/name`.
     pub model: String,
+    /// Tokens of the request and the answer.
     pub usage: TokenUsage,
     /// Absent where no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

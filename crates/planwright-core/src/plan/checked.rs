@@ -30,6 +30,7 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns the id of the plan.
     pub fn id(&self) -> &PlanId {
         &self.id
     }
@@ -39,22 +40,27 @@ impl Plan {
         &self.document
     }
 
+    /// Returns the dependencies between the steps.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
+    /// Returns the number of steps.
     pub fn len(&self) -> usize {
         self.document.steps.len()
     }
 
+    /// Returns whether the plan has no steps.
     pub fn is_empty(&self) -> bool {
         self.document.steps.is_empty()
     }
 
+    /// Returns the step at an index of this plan.
     pub fn step(&self, ix: StepIx) -> &Step {
         &self.document.steps[ix.index()]
     }
 
+    /// Returns the id of the step at an index of this plan.
     pub fn step_id(&self, ix: StepIx) -> &StepId {
         self.step(ix)
             .id
@@ -62,6 +68,7 @@ impl Plan {
             .expect("validation gives every step an id")
     }
 
+    /// Finds a step by its id.
     pub fn find(&self, id: &str) -> Option<StepIx> {
         self.by_id.get(id).copied()
     }

@@ -348,7 +348,8 @@ fn report_clashes(compiled: &Compiled, findings: &mut Findings) -> Result<(), To
             if *last == Some(pair[0]) {
                 continue;
             }
-            let (one, two) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+            let one = pair[0].min(pair[1]);
+            let two = pair[0].max(pair[1]);
             let id = |ix| {
                 compiled
                     .step_id(ix)

@@ -7,12 +7,16 @@ use serde_json::{Map, Value, json};
 /// The reason an answer is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadAnswerError {
+    /// The answer was cut off.
     #[error("the answer was cut off before it was complete: write a shorter plan")]
     Cut,
+    /// The answer has no JSON object.
     #[error("there is no JSON object in the answer")]
     NoJson,
+    /// The JSON is not a plan.
     #[error(transparent)]
     Unreadable(#[from] ReadPlanError),
+    /// The plan has no steps.
     #[error("the plan has no steps")]
     NoSteps,
 }
@@ -30,7 +34,9 @@ impl ReadAnswerError {
 /// The goal and the author of a plan, which the model does not decide.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanOrigin<'a> {
+    /// Goal of the plan.
     pub goal: &'a str,
+    /// Model that wrote it.
     pub model: &'a str,
 }
 

@@ -9,8 +9,11 @@ pub fn estimate_tokens(text: &str) -> usize {
 /// says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PromptBudget {
+    /// The tools.
     pub catalog: usize,
+    /// The workspace.
     pub snapshot: usize,
+    /// Texts the caller gives.
     pub context: usize,
     /// Open comments, rejections, requests for changes.
     pub remarks: usize,

@@ -86,7 +86,8 @@ fn offer_relevant(
         .map(|(index, tool)| (Reverse(score_relevance(&goal, &tool.definition)), index))
         .collect();
     ranked.sort_unstable();
-    let (mut offered, mut text) = (Vec::new(), String::new());
+    let mut offered = Vec::new();
+    let mut text = String::new();
     // Room for the line that says what is missing.
     let budget = budget.saturating_sub(20);
     for (_, index) in ranked {

@@ -13,8 +13,11 @@ use std::sync::Arc;
 /// A template that a draft could be made from.
 #[derive(Debug, Clone)]
 pub struct SavedTemplate {
+    /// Id of the template.
     pub id: PlanId,
+    /// Version of the template.
     pub version: u32,
+    /// Document of that version.
     pub document: Arc<Document>,
 }
 
@@ -90,7 +93,8 @@ fn draft_from_template(goal: &str, template: &SavedTemplate) -> Document {
 fn named_value(goal: &str, name: &str) -> Option<Value> {
     let mut from = 0;
     while let Some(at) = goal[from..].find(name).map(|at| from + at) {
-        let (before, after) = (&goal[..at], &goal[at + name.len()..]);
+        let before = &goal[..at];
+        let after = &goal[at + name.len()..];
         from = at + name.len().max(1);
         while !goal.is_char_boundary(from) {
             from += 1;

@@ -10,20 +10,27 @@ use std::collections::BTreeSet;
 /// The outcome of a step in a run whose remaining work is planned again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepOutcome {
+    /// The step.
     pub step: StepId,
+    /// Its outcome.
     pub outcome: StepFate,
 }
 
+/// The treatment of a step when the rest is planned again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepFate {
     /// It is done, and stays as it is; what came out, as far as it is shown.
     Kept {
+        /// Status of the step.
         status: &'static str,
+        /// Its value, as far as it is shown.
         value: Option<Value>,
     },
     /// It has to be planned again; why, if it failed.
     Open {
+        /// Status of the step.
         status: &'static str,
+        /// The error it failed with.
         error: Option<String>,
     },
 }

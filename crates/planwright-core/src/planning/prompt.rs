@@ -20,20 +20,28 @@ use std::sync::Arc;
 /// A text that the caller wants the planner to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextText {
+    /// Name of the text, such as a file name.
     pub name: String,
+    /// The text itself.
     pub text: String,
 }
 
 /// The parts of a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptRequest<'a> {
+    /// Goal of the plan.
     pub goal: &'a str,
     /// The tools that may be used, in a stable order.
     pub tools: &'a [Arc<KnownTool>],
+    /// The workspace, if the planner is told about it.
     pub snapshot: Option<&'a WorkspaceSnapshot>,
+    /// Texts the caller gives.
     pub context: &'a [ContextText],
+    /// The work to do.
     pub task: PlannerTask<'a>,
+    /// Most steps of the plan.
     pub max_steps: usize,
+    /// Sizes of the parts.
     pub budget: PromptBudget,
 }
 
@@ -44,14 +52,20 @@ pub enum PlannerTask<'a> {
     Create,
     /// The next version of a plan: all of it, or these steps.
     Regenerate {
+        /// The review, for what people said.
         review: &'a Review,
+        /// The current version.
         plan: &'a Plan,
+        /// The steps to write again; all if empty.
         steps: &'a [StepId],
+        /// A wish for this version.
         feedback: Option<&'a str>,
     },
     /// The rest of a plan whose run failed.
     Replan {
+        /// The plan whose run failed.
         document: &'a Document,
+        /// The outcomes of its steps.
         outcomes: &'a [StepOutcome],
     },
 }
@@ -59,8 +73,11 @@ pub enum PlannerTask<'a> {
 /// A complete request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
+    /// Messages for the model.
     pub messages: Vec<Message>,
+    /// Schema of the answer.
     pub schema: AnswerSchema,
+    /// Detail of that schema.
     pub shape: SchemaDetail,
     /// Tools that did not fit into the budget.
     pub left_out: usize,

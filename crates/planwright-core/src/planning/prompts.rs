@@ -97,19 +97,35 @@ pub struct Prompts(BTreeMap<String, String>);
 /// The reason a replaced prompt cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FillPromptError {
+    /// The prompt has a placeholder that nothing fills.
     #[error("the prompt `{prompt}` has a place `{{{{{place}}}}}` that nothing belongs to; it can have {}", known.join(", "))]
     UnknownPlace {
+        /// Name of the prompt.
         prompt: String,
+        /// Name of the placeholder.
         place: String,
+        /// Placeholders it can have.
         known: Vec<String>,
     },
+    /// The prompt lacks a placeholder it needs.
     #[error("the prompt `{prompt}` has no place `{{{{{place}}}}}`, and says nothing without it")]
-    MissingPlace { prompt: String, place: String },
+    MissingPlace {
+        /// Name of the prompt.
+        prompt: String,
+        /// Name of the placeholder.
+        place: String,
+    },
+    /// The prompt is too long.
     #[error(
         "the prompt `{prompt}` has {bytes} bytes, at most {} are read",
         Prompts::MAX_BYTES
     )]
-    TooLong { prompt: String, bytes: usize },
+    TooLong {
+        /// Name of the prompt.
+        prompt: String,
+        /// Its length.
+        bytes: usize,
+    },
 }
 
 impl Prompts {
@@ -141,7 +157,8 @@ impl Prompts {
                 bytes: text.len(),
             });
         }
-        let (mut filled, mut found) = (String::with_capacity(text.len()), Vec::new());
+        let mut filled = String::with_capacity(text.len());
+        let mut found = Vec::new();
         let mut rest = text;
         while let Some((before, place, after)) = next_place(rest) {
             if !form.places.contains(&place) {

@@ -1,4 +1,4 @@
-//! Which tools and templates a goal seems to be about: words they have in common.
+//! Scores tools and templates by the keywords they have in common with a goal.
 
 use crate::tool::ToolDefinition;
 use serde_json::Value;
@@ -20,6 +20,7 @@ impl Keywords {
     /// Longer texts are read up to here: more words do not make a tool more relevant.
     const MAX: usize = 4_096;
 
+    /// Returns the keywords of a text.
     pub fn of(text: &str) -> Self {
         let mut words = Self::default();
         words.add(text);
@@ -34,10 +35,12 @@ impl Keywords {
         });
     }
 
+    /// Returns whether there are no keywords.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns the number of keywords.
     pub fn len(&self) -> usize {
         self.0.len()
     }

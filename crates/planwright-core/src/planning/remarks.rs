@@ -19,14 +19,16 @@ pub(super) fn write_section(review: &Review, feedback: Option<&str>, budget: usi
         ));
     }
     for rejection in review.rejections().iter().rev() {
-        let (version, text) = (rejection.version, quote_text(&rejection.reason, MAX_TEXT));
+        let version = rejection.version;
+        let text = quote_text(&rejection.reason, MAX_TEXT);
         lines.push(format!(
             "- version {version} was rejected by {}: {text}\n",
             by(&rejection.by)
         ));
     }
     for asked in review.change_requests().iter().rev() {
-        let (version, text) = (asked.version, quote_text(&asked.reason, MAX_TEXT));
+        let version = asked.version;
+        let text = quote_text(&asked.reason, MAX_TEXT);
         lines.push(format!(
             "- changes to version {version} asked for by {}: {text}\n",
             by(&asked.by)

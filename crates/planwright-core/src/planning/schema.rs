@@ -32,6 +32,7 @@ impl SchemaDetail {
 /// One place in the list of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepSlot {
+    /// Id of the step in this slot.
     pub id: String,
     /// The steps it may depend on and take values from.
     pub earlier: Vec<String>,
@@ -55,7 +56,9 @@ impl StepSlot {
 /// The tools and slots that a schema is made for.
 #[derive(Debug, Clone)]
 pub struct StepsSchemaRequest<'a> {
+    /// Tools that may be called.
     pub tools: &'a [Arc<KnownTool>],
+    /// Slots for steps.
     pub slots: &'a [StepSlot],
     /// Every slot is to be filled, not only the first ones.
     pub all: bool,

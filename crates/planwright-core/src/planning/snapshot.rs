@@ -15,10 +15,12 @@ pub struct WorkspaceSnapshot {
     pub readme: Option<(String, String)>,
 }
 
+/// A file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotFile {
     /// Relative to the workspace.
     pub path: String,
+    /// Size of the file.
     pub bytes: u64,
 }
 
@@ -26,6 +28,7 @@ pub struct SnapshotFile {
 const MAX_PATH: usize = 200;
 
 impl WorkspaceSnapshot {
+    /// Returns whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.readme.is_none()
     }
@@ -37,7 +40,8 @@ impl WorkspaceSnapshot {
         }
         let mut text = "## Workspace\n\nFiles, with their sizes in bytes:\n".to_owned();
         // The files come first; what they leave is for the description.
-        let (for_files, mut left_out) = (budget / 3 * 2, 0);
+        let for_files = budget / 3 * 2;
+        let mut left_out = 0;
         for file in &self.files {
             let line = format!("- {} {}\n", quote_text(&file.path, MAX_PATH), file.bytes);
             if left_out > 0 || estimate_tokens(&text) + estimate_tokens(&line) > for_files {

@@ -181,7 +181,8 @@ impl Simplifier<'_> {
         let Some(properties) = object.get("properties").and_then(Value::as_object) else {
             return self.with_description(object, shown);
         };
-        let (mut named, depth) = (Map::new(), depth.saturating_sub(1));
+        let depth = depth.saturating_sub(1);
+        let mut named = Map::new();
         for (name, property) in properties {
             let value = self.simplify_value(property, depth);
             named.insert(name.clone(), value);

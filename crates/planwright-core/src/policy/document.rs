@@ -19,6 +19,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Returns the verdict's word in policies.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -36,10 +37,12 @@ pub enum Mode {
     Observe,
     /// Shown to the approver; decides nothing.
     Warn,
+    /// Decides.
     Enforce,
 }
 
 impl Mode {
+    /// Returns the mode's word in policies.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -56,8 +59,10 @@ pub struct PolicyDocument {
     /// The mode of rules that name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
+    /// The rules; the first that matches decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleDocument>,
+    /// Rules for approvals of plans.
     #[serde(skip_serializing_if = "is_default")]
     pub approval: ApprovalRules,
     /// The default choice for arguments that are only known later.
@@ -96,31 +101,42 @@ pub enum AdjustmentConsent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleDocument {
+    /// Name of the rule in every output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Glob over tool names; several mean any of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Patterns>,
+    /// Pattern over the names of servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// Capability the step names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
+    /// The tool only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
+    /// The tool may destroy something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
+    /// The tool may be called again with the same arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
+    /// The tool reaches beyond its own system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
+    /// Effect class of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<EffectClass>,
     /// CEL over `tool`, `server`, `args`, `step`, `plan`, `labels`, `capability`.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// The verdict on calls that match.
     pub then: Verdict,
+    /// The reason shown with the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Mode of this rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
@@ -129,7 +145,9 @@ pub struct RuleDocument {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Patterns {
+    /// One pattern.
     One(String),
+    /// Several patterns, of which any may match.
     Several(Vec<String>),
 }
 
@@ -178,10 +196,12 @@ pub enum OpenComments {
 }
 
 impl ApprovalRules {
+    /// Returns the number of people that have to agree, at least one.
     pub fn required(&self) -> u32 {
         self.required.unwrap_or(1).max(1)
     }
 
+    /// Returns the number of runs one approval is good for, at least one.
     pub fn uses(&self) -> u32 {
         self.uses.unwrap_or(1).max(1)
     }
@@ -191,14 +211,19 @@ impl ApprovalRules {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RolesTable {
+    /// Principals that may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viewer: Option<Vec<String>>,
+    /// Principals that may propose plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<Vec<String>>,
+    /// Principals that may run plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<Vec<String>>,
+    /// Principals that may approve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approver: Option<Vec<String>>,
+    /// Principals that may administer the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<Vec<String>>,
 }

@@ -10,17 +10,30 @@ pub const MAX_PRINCIPAL_NAME: usize = 64;
 /// The reason access is not granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
+    /// The principal may not administer the service.
     #[error(
         "{by} may not give or take access: that is for those who {}",
         Permission::Administer
     )]
-    MayNot { by: Principal },
+    MayNot {
+        /// The principal that tried to.
+        by: Principal,
+    },
+    /// A kind of principal that never approves cannot be an approver.
     #[error("{} never approves, so it cannot have the role {role}: only a person can agree", with_article(*kind))]
-    NeverApproves { kind: PrincipalKind, role: Role },
+    NeverApproves {
+        /// Kind of the principal.
+        kind: PrincipalKind,
+        /// The role it was to get.
+        role: Role,
+    },
+    /// An agent cannot be an administrator.
     #[error("an agent never administers, so it cannot have the role admin")]
     NeverAdministers,
-    #[error("policy is a rule of the operator: nobody can act as it")]
+    /// Policy is no principal that acts.
+    #[error("policy is a rule of the operator: no principal can act as it")]
     NotAPrincipal,
+    /// The name cannot be shown safely.
     #[error("`{}` is no name: 1 to {MAX_PRINCIPAL_NAME} visible characters, none of them a space at an end", sanitize_line(.0))]
     Name(String),
 }

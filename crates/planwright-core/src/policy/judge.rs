@@ -28,17 +28,22 @@ pub struct Subject<'a> {
     pub args: &'a Value,
     /// The arguments that are only known later, by name. Empty when the call is about to be made.
     pub unknown: &'a BTreeSet<String>,
+    /// The step the call belongs to.
     pub step: &'a Step,
+    /// Id of that step.
     pub step_id: &'a str,
+    /// Id of its plan.
     pub plan: &'a str,
 }
 
 /// The policy's verdict on a call, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
+    /// The verdict.
     pub verdict: Verdict,
     /// The rule that decided; nothing if it was a default.
     pub rule: Option<String>,
+    /// The reason in words.
     pub reason: String,
     /// Rules that matched without deciding.
     pub noticed: Vec<UnenforcedRule>,
@@ -49,9 +54,13 @@ pub struct Judgement {
 /// A rule that matched and was not enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnenforcedRule {
+    /// Label of the rule.
     pub rule: String,
+    /// The verdict it would have given.
     pub verdict: Verdict,
+    /// The mode that kept it from deciding.
     pub mode: Mode,
+    /// The rule's own reason.
     pub reason: Option<String>,
 }
 
@@ -168,7 +177,8 @@ impl Policy {
 impl Rule {
     fn matches(&self, subject: &Subject<'_>, tool: &KnownTool) -> Match {
         // Only the exact name is allowed; what looks like a name that is not, is not either.
-        let (exactly, name) = (self.then == Verdict::Allow, tool.folded());
+        let exactly = self.then == Verdict::Allow;
+        let name = tool.folded();
         if let Some(tools) = &self.tools
             && !tools.iter().any(|p| {
                 if exactly {
@@ -213,11 +223,9 @@ impl Rule {
             return Match::Later;
         }
         let full_name = json!(tool.name.to_string());
-        let (server, step, plan) = (
-            json!(tool.name.server),
-            json!(subject.step_id),
-            json!(subject.plan),
-        );
+        let server = json!(tool.name.server);
+        let step = json!(subject.step_id);
+        let plan = json!(subject.plan);
         let labels = json!(subject.step.labels);
         let capability = json!(subject.step.capability.as_deref().unwrap_or_default());
         let held = condition.holds([

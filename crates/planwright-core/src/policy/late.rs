@@ -17,6 +17,7 @@ pub enum LateChoice {
     Constraint(Condition),
 }
 
+/// The error for a text that is no choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not `any`, not `ask`, and not a CEL predicate over the arguments: {0}")]
 pub struct ParseLateChoiceError(String);

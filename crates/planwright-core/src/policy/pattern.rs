@@ -20,10 +20,13 @@ enum PatternForm {
     Bare(Wildcard),
 }
 
+/// The reason a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParsePatternError {
+    /// The pattern is empty.
     #[error("the tool pattern is empty")]
     Empty,
+    /// The pattern has this many bytes.
     #[error("the tool pattern has {0} bytes, at most {MAX_PATTERN} are read")]
     TooLong(usize),
 }
@@ -31,6 +34,7 @@ pub enum ParsePatternError {
 const MAX_PATTERN: usize = 256;
 
 impl ToolPattern {
+    /// Parses a pattern.
     pub fn parse(source: &str) -> Result<Self, ParsePatternError> {
         if source.trim().is_empty() {
             return Err(ParsePatternError::Empty);

@@ -19,11 +19,14 @@ pub struct JudgedPlan {
     pub steps: Vec<JudgedStep>,
 }
 
+/// One step of a judged plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedStep {
+    /// Id of the step.
     pub step: StepId,
     /// The tool as the step names it.
     pub tool: String,
+    /// The judgement of the step's own call.
     pub judgement: Judgement,
     /// The judgement of the call that takes the step back.
     pub undo: Option<Judgement>,
@@ -35,7 +38,9 @@ pub struct JudgedStep {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Policy denied: step `{step}`: {because}")]
 pub struct PolicyDenial {
+    /// Id of the step.
     pub step: String,
+    /// The rule and its reason.
     pub because: String,
 }
 

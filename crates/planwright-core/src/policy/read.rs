@@ -16,10 +16,15 @@ pub struct Policy {
     pub(super) rules: Vec<Rule>,
     pub(super) guarded: Vec<ToolPattern>,
     caps: Vec<Cap>,
+    /// Rules for approvals of plans.
     pub approval: ApprovalRules,
+    /// Default for arguments that are only known later.
     pub late_bound: LateChoice,
+    /// Most identical calls in one run.
     pub same_call: Option<u64>,
+    /// Consent to changes of reflections.
     pub adjust: AdjustmentConsent,
+    /// Roles of principals.
     pub roles: Roles,
     version: Option<String>,
 }
@@ -27,7 +32,9 @@ pub struct Policy {
 /// A limit on the calls of matching tools in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
+    /// Tools that are counted together.
     pub pattern: ToolPattern,
+    /// Most calls of these tools in one run.
     pub limit: u64,
 }
 

@@ -9,21 +9,30 @@ use std::str::FromStr;
 /// A role of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
+    /// Reads.
     Viewer,
+    /// Writes plans.
     Author,
+    /// Runs plans.
     Operator,
+    /// Approves plans and steps.
     Approver,
+    /// Administers the service, and everything else.
     Admin,
 }
 
 /// An operation on plans, runs or the service that needs a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
+    /// Read plans and runs.
     Read,
+    /// Propose plans and versions.
     Propose,
+    /// Delete plans.
     Delete,
     /// Start, resume, fork and pause runs.
     Run,
+    /// Cancel runs.
     Cancel,
     /// Say what became of a call, or give the values a step asks for.
     Resolve,
@@ -52,6 +61,7 @@ impl fmt::Display for Permission {
 }
 
 impl Role {
+    /// All roles, from the least to the most.
     pub const ALL: [Self; 5] = [
         Self::Viewer,
         Self::Author,
@@ -60,6 +70,7 @@ impl Role {
         Self::Admin,
     ];
 
+    /// Returns the role's word in configuration files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -96,6 +107,7 @@ impl fmt::Display for Role {
     }
 }
 
+/// The error for a text that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no role: there are viewer, author, operator, approver and admin")]
 pub struct ParseRoleError(String);
@@ -122,8 +134,9 @@ pub struct Roles {
     table: Option<Vec<(Role, Option<Holders>)>>,
 }
 
+/// The error for a text that names no principal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names nobody: write `person:NAME`, `agent:NAME` or `service:NAME`")]
+#[error("`{0}` names no principal: write `person:NAME`, `agent:NAME` or `service:NAME`")]
 pub struct ParsePrincipalError(String);
 
 impl Roles {

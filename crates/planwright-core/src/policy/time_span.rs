@@ -11,14 +11,17 @@ use std::time::Duration;
 pub struct TimeSpan(u64);
 
 impl TimeSpan {
+    /// Makes a span of this many seconds.
     pub fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
     }
 
+    /// Returns the span in seconds.
     pub fn seconds(self) -> u64 {
         self.0
     }
 
+    /// Returns the span as a duration.
     pub fn as_duration(self) -> Duration {
         Duration::from_secs(self.0)
     }
@@ -35,6 +38,7 @@ impl TimeSpan {
     }
 }
 
+/// The error for a text that is no span of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no span of time: write 45s, 30m, 12h or 7d")]
 pub struct ParseTimeSpanError(String);

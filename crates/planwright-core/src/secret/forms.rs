@@ -159,7 +159,8 @@ fn rot13(text: &str) -> String {
 /// Returns the characters that do not depend on the text around the secret, if `offset` bytes of
 /// something else come before it in its group.
 fn encoded_form(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Option<Form> {
-    let (first, end) = (offset * 8, (offset + bytes.len()) * 8);
+    let first = offset * 8;
+    let end = (offset + bytes.len()) * 8;
     let bit = |at: usize| bytes[at / 8 - offset] >> (7 - at % 8) & 1;
     let character = |at: usize| {
         let index =

@@ -10,8 +10,10 @@ use std::fmt;
 pub struct SecretName(String);
 
 impl SecretName {
+    /// The longest name, in characters.
     pub const MAX_CHARS: usize = 64;
 
+    /// Makes a name; `None` if the text cannot be one.
     pub fn new(name: &str) -> Option<Self> {
         let fits = !name.is_empty() && name.len() <= Self::MAX_CHARS;
         let plain = name
@@ -20,6 +22,7 @@ impl SecretName {
         (fits && plain).then(|| Self(name.to_owned()))
     }
 
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -54,8 +54,10 @@ impl Redactor {
     /// Looks for all of these. A name may come with several values, when a secret was changed on
     /// the way.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a SecretName, &'a SecretText)>) -> Self {
-        let (mut exact, mut squeezed) = (BTreeMap::new(), BTreeMap::new());
-        let (mut masks, mut longest) = (Vec::new(), 0);
+        let mut exact = BTreeMap::new();
+        let mut squeezed = BTreeMap::new();
+        let mut masks = Vec::new();
+        let mut longest = 0;
         for (index, (name, secret)) in secrets.into_iter().enumerate() {
             for text in forms::searched_texts(secret.expose()) {
                 longest = longest.max(text.len());
@@ -89,6 +91,7 @@ impl Redactor {
         redactor
     }
 
+    /// Returns whether there are no secrets to look for.
     pub fn is_empty(&self) -> bool {
         self.exact.is_none()
     }
@@ -103,6 +106,7 @@ impl Redactor {
         !self.find(bytes, false).is_empty()
     }
 
+    /// Masks secrets in a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut masked = Cow::Borrowed(text);
         for _ in 0..MAX_PASSES {
@@ -115,6 +119,7 @@ impl Redactor {
         Cow::Owned(self.harmless_mask("[hidden]".to_owned()))
     }
 
+    /// Masks secrets in bytes.
     pub fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         for _ in 0..MAX_PASSES {
             let found = self.find(&bytes, false);
@@ -234,7 +239,8 @@ impl Redactor {
         meant: fn(&Leaf<'_>) -> bool,
         found: &mut [Vec<Found>],
     ) {
-        let (mut text, mut starts) = (String::new(), Vec::new());
+        let mut text = String::new();
+        let mut starts = Vec::new();
         for (index, leaf) in leaves.iter().enumerate().filter(|(_, leaf)| meant(leaf)) {
             starts.push((text.len(), index));
             text.push_str(&leaf.text);
@@ -260,7 +266,8 @@ impl Redactor {
     }
 
     fn mask_text(&self, text: &str, found: &[Found]) -> String {
-        let (mut masked, mut at) = (String::with_capacity(text.len()), 0);
+        let mut masked = String::with_capacity(text.len());
+        let mut at = 0;
         for Found { range, secret } in found {
             let start = text.floor_char_boundary(range.start).max(at);
             masked.push_str(&text[at..start]);
@@ -272,7 +279,8 @@ impl Redactor {
     }
 
     pub(super) fn mask(&self, bytes: &[u8], found: &[Found]) -> Vec<u8> {
-        let (mut masked, mut at) = (Vec::with_capacity(bytes.len()), 0);
+        let mut masked = Vec::with_capacity(bytes.len());
+        let mut at = 0;
         for Found { range, secret } in found {
             masked.extend_from_slice(&bytes[at..range.start]);
             masked.extend_from_slice(self.masks[*secret].as_bytes());

@@ -20,6 +20,7 @@ pub enum SecretTextError {
         SecretText::MIN_CHARS
     )]
     TooShort,
+    /// The text is longer than a secret may be.
     #[error("it is longer than {} bytes", SecretText::MAX_BYTES)]
     TooLong,
 }
@@ -27,8 +28,10 @@ pub enum SecretTextError {
 impl SecretText {
     /// The fewest visible characters a secret has.
     pub const MIN_CHARS: usize = 4;
+    /// The longest secret, in bytes.
     pub const MAX_BYTES: usize = 16 << 10;
 
+    /// Makes a secret, unless the text could not be recognised again.
     pub fn new(text: impl Into<Zeroizing<String>>) -> Result<Self, SecretTextError> {
         let text = text.into();
         if text.len() > Self::MAX_BYTES {

@@ -49,7 +49,8 @@ impl View {
             bytes: Vec::with_capacity(self.bytes.len()),
             from: Vec::with_capacity(self.bytes.len()),
         };
-        let (mut at, mut changed) = (0, false);
+        let mut at = 0;
+        let mut changed = false;
         while at < self.bytes.len() {
             let decoded = if self.bytes[at] == marker {
                 escape.decode(&self.bytes[at..])
@@ -77,7 +78,8 @@ impl View {
             bytes: Vec::new(),
             from: Vec::new(),
         };
-        let (mut at, mut changed) = (0, false);
+        let mut at = 0;
+        let mut changed = false;
         for chunk in self.bytes.utf8_chunks() {
             for character in chunk.valid().chars() {
                 let length = character.len_utf8();

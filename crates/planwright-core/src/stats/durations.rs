@@ -17,6 +17,7 @@ pub struct Durations {
 }
 
 impl Durations {
+    /// Adds a duration.
     pub fn record(&mut self, duration: Duration) {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         *self.counts.entry(bucket_of(millis)).or_default() += 1;
@@ -24,10 +25,12 @@ impl Durations {
         self.total = self.total.saturating_add(duration);
     }
 
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
+    /// Returns the mean of all durations.
     pub fn mean(&self) -> Option<Duration> {
         let millis = self.total.as_millis().checked_div(u128::from(self.count))?;
         Some(Duration::from_millis(

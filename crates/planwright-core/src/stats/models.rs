@@ -13,6 +13,7 @@ const OTHERS: &str = "(others)";
 pub struct ModelStats {
     /// Answers that were paid for.
     pub answers: u64,
+    /// Tokens of all requests.
     pub usage: TokenUsage,
     /// As far as prices are known.
     pub cost: Cost,
@@ -43,12 +44,14 @@ impl ModelStats {
 pub struct ModelCosts(BTreeMap<String, ModelStats>);
 
 impl ModelCosts {
+    /// Counts one use of a model.
     pub fn record(&mut self, used: &ModelUse) {
         let known = self.0.contains_key(&used.model) || self.0.len() < MAX_MODELS;
         let name = if known { &*used.model } else { OTHERS };
         self.0.entry(name.to_owned()).or_default().record(used);
     }
 
+    /// Adds the counts of another set.
     pub fn merge(&mut self, other: &Self) {
         for (model, figures) in &other.0 {
             let known = self.0.contains_key(model) || self.0.len() < MAX_MODELS;
@@ -57,10 +60,12 @@ impl ModelCosts {
         }
     }
 
+    /// Returns whether no model was used.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Iterates over the models in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelStats)> {
         self.0
             .iter()

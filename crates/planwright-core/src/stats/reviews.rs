@@ -35,6 +35,7 @@ impl ReviewTally {
         }
     }
 
+    /// Counts one entry of the plan's journal.
     pub fn record(&mut self, entry: &Entry<ReviewEvent>) {
         use ReviewEvent as E;
         let counts = u64::from(self.since.is_none_or(|since| entry.at >= since));

@@ -38,10 +38,12 @@ impl RunTally {
     /// Calls are handed over in portions, so that a long run needs no more memory than a short one.
     pub const PORTION: usize = 1000;
 
+    /// Returns whether a portion of calls should be handed over.
     pub fn is_full(&self) -> bool {
         self.calls.len() >= Self::PORTION
     }
 
+    /// Counts one entry of the run's journal.
     pub fn record(&mut self, entry: &Entry<RunEvent>) {
         use RunEvent as E;
         self.advance_to(entry.at);

@@ -15,8 +15,11 @@ const OTHERS: &str = "(others)";
 /// Everything that was counted.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
+    /// Calls by tool.
     pub tools: BTreeMap<String, ToolStats>,
+    /// Decisions of people and policy.
     pub reviews: ReviewStats,
+    /// Predicted and actual durations.
     pub predictions: PredictionStats,
     /// Number of plans by status.
     pub plans: BTreeMap<String, u64>,
@@ -37,36 +40,51 @@ pub struct Statistics {
 /// The calls of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolStats {
+    /// Number of calls.
     pub calls: u64,
+    /// Calls that failed.
     pub failures: u64,
+    /// Durations of the calls.
     pub latency: Durations,
 }
 
 /// Decisions of people, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewStats {
+    /// Number of plans.
     pub plans: u64,
+    /// Number of versions.
     pub versions: u64,
     /// Given by people.
     pub approvals: u64,
+    /// Approvals given by policy.
     pub by_policy: u64,
     /// Of single steps, in runs.
     pub step_approvals: u64,
+    /// Denials of single steps, in runs.
     pub step_denials: u64,
+    /// Rejections of versions.
     pub rejections: u64,
     /// The most often that one plan was rejected.
     pub most_rejections: u64,
+    /// Requests for changes.
     pub change_requests: u64,
+    /// Comments of people.
     pub comments: u64,
+    /// Plans and approvals that expired.
     pub expiries: u64,
+    /// Time from a proposal to its approval by a person.
     pub time_to_approval: Durations,
 }
 
 /// Predicted and actual durations of completed runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PredictionStats {
+    /// Number of completed runs with a prediction.
     pub runs: u64,
+    /// Sum of the predictions.
     pub predicted: Duration,
+    /// Sum of the actual durations.
     pub actual: Duration,
     /// The sum of how far each prediction was off.
     pub off: Duration,
@@ -154,7 +172,8 @@ impl Statistics {
 
     /// Adds a run whose journal was read to its end.
     pub fn add_run(&mut self, tally: RunTally, status: &str, predicted: Option<Duration>) {
-        let (completed, actual) = (tally.completed, tally.active_duration());
+        let completed = tally.completed;
+        let actual = tally.active_duration();
         self.reflections += tally.reflections;
         self.adjustments += u64::from(tally.adjusted);
         self.add_call_run(tally);

@@ -10,9 +10,13 @@ use std::sync::{Arc, OnceLock};
 
 /// A tool that can be called, with what the operator decided about it.
 pub struct KnownTool {
+    /// The tool as its server describes it.
     pub definition: ToolDefinition,
+    /// Full name of the tool.
     pub name: ToolName,
+    /// Digest that an approval pins.
     pub digest: Digest,
+    /// Effect class of its calls.
     pub class: EffectClass,
     /// True if the server's word about its tools is taken: its operator trusts it.
     pub trusted: bool,
@@ -33,6 +37,7 @@ impl fmt::Debug for KnownTool {
 }
 
 impl KnownTool {
+    /// Makes a tool of a trusted server in this process.
     pub fn new(definition: ToolDefinition, class: EffectClass) -> Self {
         Self {
             name: definition.tool_name(),
@@ -67,6 +72,7 @@ impl KnownTool {
         }
     }
 
+    /// Returns whether a trusted server says that the tool only reads.
     pub fn is_read_only(&self) -> bool {
         self.trusted && self.definition.annotations.is_read_only()
     }
@@ -98,13 +104,23 @@ impl KnownTool {
     }
 }
 
+/// The reason a name stands for no tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveToolError {
+    /// No server has the tool.
     #[error("unknown tool `{name}`")]
-    Unknown { name: String, nearest: Vec<String> },
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// Names that were probably meant.
+        nearest: Vec<String>,
+    },
+    /// Several servers have a tool of this name.
     #[error("the name `{name}` is ambiguous: {}", .candidates.join(", "))]
     Ambiguous {
+        /// The name that was asked for.
         name: String,
+        /// Full names it could stand for.
         candidates: Vec<String>,
     },
 }
@@ -120,10 +136,12 @@ struct Tools {
 }
 
 impl Catalog {
+    /// Makes a catalog of these tools.
     pub fn new(tools: impl IntoIterator<Item = KnownTool>) -> Self {
         tools.into_iter().map(Arc::new).collect()
     }
 
+    /// Iterates over the tools in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownTool>> {
         self.0.tools.values()
     }

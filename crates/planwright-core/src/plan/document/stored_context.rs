@@ -12,14 +12,19 @@ use serde_json::Value;
 const NOTES: &str = "notes";
 const TOOL_OUTPUTS: &str = "toolOutputs/";
 
+/// The reason a stored part cannot be put back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreContextError {
+    /// The document has no reference to this part.
     #[error("the plan has no stored context `{0}`")]
     NotStored(String),
+    /// The part is in the document and stored elsewhere.
     #[error("the context `{0}` is both in the plan and stored elsewhere")]
     Twice(String),
+    /// The bytes have another digest than the reference.
     #[error("the stored context `{0}` has another digest: it was changed")]
     Changed(String),
+    /// The bytes are not what the document needs there.
     #[error("the stored context `{0}` is not what the plan needs there")]
     Unreadable(String),
 }

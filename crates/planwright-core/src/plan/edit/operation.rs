@@ -21,21 +21,29 @@ pub enum Edit {
     Unskip { step: String },
     /// Adds a step: before or after another one, at a position counted from 1, or at the end.
     Add {
+        /// The step to add.
         step: Box<Step>,
+        /// Step before which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<String>,
+        /// Step after which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
+        /// Position counted from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<usize>,
     },
     /// Moves a step: before or after another one, or to a position counted from 1.
     Move {
+        /// The step to move.
         step: String,
+        /// Step before which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<String>,
+        /// Step after which it is put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
+        /// Position counted from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<usize>,
     },

@@ -82,7 +82,8 @@ pub(super) fn check_order(
     let Some(graph) = graph(document, bounds) else {
         return Ok(());
     };
-    let (ix, step) = (StepIx::new(index), || name_of(document, index));
+    let ix = StepIx::new(index);
+    let step = || name_of(document, index);
     if let Some(dependency) = graph
         .dependencies(ix)
         .iter()

@@ -13,12 +13,22 @@ const EXCERPT: usize = 200;
 /// An expression that should hold and does not, or that cannot be decided.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
+    /// The expression is false.
     #[error("`{expression}` is false{about}")]
-    False { expression: String, about: String },
+    False {
+        /// The expression as it is written.
+        expression: String,
+        /// An excerpt of the values it was decided on.
+        about: String,
+    },
+    /// The expression cannot be decided.
     #[error("`{expression}` cannot be decided: {problem}{about}")]
     Undecided {
+        /// The expression as it is written.
         expression: String,
+        /// The reason it cannot be decided.
         problem: String,
+        /// An excerpt of the values it was decided on.
         about: String,
     },
 }

@@ -39,10 +39,12 @@ impl Condition {
         })
     }
 
+    /// Returns the predicate as it is written.
     pub fn source(&self) -> &str {
         &self.source
     }
 
+    /// Returns the arguments the predicate looks at.
     pub fn arguments(&self) -> &ArgumentUse {
         &self.arguments
     }

@@ -8,9 +8,13 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at {place}")]
 pub struct ReadPlanError {
+    /// The code of the finding this error is.
     pub code: Code,
+    /// The location of the problem.
     pub place: SourceLocation,
+    /// Description of the problem.
     pub message: String,
+    /// A remedy, where one is known.
     pub suggestion: Option<String>,
 }
 

@@ -23,7 +23,9 @@ pub enum MarkdownForm {
 /// A plan read from Markdown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadMarkdown {
+    /// The document that was read.
     pub document: Document,
+    /// The kind of Markdown it was read as.
     pub form: MarkdownForm,
     /// The version of the plan that the file was written from. Nothing else of what the frontmatter
     /// says about the plan's life is read.

@@ -5,7 +5,9 @@ use crate::plan::StepIx;
 /// A parsed reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
+    /// Origin of the value.
     pub root: Root,
+    /// Path into the value.
     pub path: Vec<PathSegment>,
     /// The text between the braces, for messages.
     pub source: Box<str>,
@@ -14,12 +16,15 @@ pub struct Reference {
 /// The origin of a reference's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Root {
+    /// A variable or an input.
     Variable(Box<str>),
+    /// The value of a step.
     Step(StepIx),
     /// Resolved only when the call is sent; never stored or shown.
     Secret(Box<str>),
 }
 
+/// One part of a path into a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PathSegment {
     /// `.name`: a field, or an index when it is a number and the value is a list.
@@ -51,7 +56,9 @@ pub(crate) struct Written {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (character {})", .offset + 1)]
 pub struct ParseReferenceError {
+    /// Bytes from the start of the string.
     pub offset: usize,
+    /// Description of the problem.
     pub problem: &'static str,
 }
 

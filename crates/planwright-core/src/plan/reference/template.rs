@@ -15,24 +15,32 @@ use std::fmt::Write as _;
 /// A JSON value with parsed references. What a reference resolves to is never scanned again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Template {
+    /// A value without references.
     Literal(Value),
     /// The whole string is a reference: the value keeps its type.
     Reference(Reference),
     /// References with text around them: the result is a string.
     Text(Vec<Segment>),
+    /// A list with references inside.
     List(Vec<Self>),
+    /// An object with references inside, in the order of its keys.
     Object(Vec<(String, Self)>),
 }
 
+/// A piece of a text with references.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Segment {
+    /// Text that is sent as it is.
     Text(String),
+    /// A reference whose value is put in.
     Reference(Reference),
 }
 
 /// The values a run has so far.
 pub trait Values {
+    /// Returns the value of a variable.
     fn variable(&self, name: &str) -> Option<&Value>;
+    /// Returns the value of a step, once it has one.
     fn step(&self, ix: StepIx) -> Option<&Value>;
 
     /// Returns the value for a secret: its text where it is sent, its reference where it is shown,
@@ -42,18 +50,33 @@ pub trait Values {
     }
 }
 
+/// The reason a template cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
+    /// The reference has no value.
     #[error("`${{{reference}}}` has no value: {at} has {}", describe(.keys))]
     Missing {
+        /// The reference as it is written.
         reference: String,
+        /// The part of it that has a value.
         at: String,
+        /// Keys that value has.
         keys: Vec<String>,
     },
+    /// The resolved value would exceed its limit.
     #[error("the arguments grow beyond {limit} bytes once `${{{reference}}}` is put in")]
-    TooLarge { reference: String, limit: usize },
+    TooLarge {
+        /// The reference that exceeds it.
+        reference: String,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A secret is referred to where none is available.
     #[error("`${{{reference}}}` is a secret, and secrets are not available here")]
-    Secret { reference: String },
+    Secret {
+        /// The reference as it is written.
+        reference: String,
+    },
 }
 
 fn describe(keys: &[String]) -> String {
@@ -185,6 +208,7 @@ impl Template {
     /// The limit on one step's resolved arguments when the caller sets none.
     pub const DEFAULT_MAX_RESOLVED_BYTES: usize = 64 << 20;
 
+    /// Returns the steps that are referred to, each once.
     pub fn referenced_steps(&self) -> Vec<StepIx> {
         let mut steps = BTreeSet::new();
         self.each_reference(&mut |reference| {
@@ -240,6 +264,7 @@ impl Template {
         }
     }
 
+    /// Resolves an object under the default size limit.
     pub fn resolve_object(&self, values: &dyn Values) -> Result<Map<String, Value>, ResolveError> {
         self.resolve_object_within(values, Self::DEFAULT_MAX_RESOLVED_BYTES)
     }
