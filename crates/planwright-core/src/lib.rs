@@ -20,14 +20,23 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 #![warn(missing_docs)]
 
-#[expect(missing_docs, reason = "its fields and variants are not all described yet")]
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod adjust;
 pub mod artifact;
 pub mod digest;
-#[expect(missing_docs, reason = "its fields and variants are not all described yet")]
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod event;
 pub mod id;
-#[expect(missing_docs, reason = "its fields and variants are not all described yet")]
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod journal;
 pub mod json;
 pub mod model;
@@ -35,9 +44,15 @@ pub mod plan;
 pub mod planning;
 pub mod policy;
 pub mod principal;
-#[expect(missing_docs, reason = "its fields and variants are not all described yet")]
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod review;
-#[expect(missing_docs, reason = "its fields and variants are not all described yet")]
+#[expect(
+    missing_docs,
+    reason = "its fields and variants are not all described yet"
+)]
 pub mod run;
 pub mod secret;
 pub mod stats;
