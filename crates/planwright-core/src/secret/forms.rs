@@ -169,8 +169,8 @@ fn encoded_form(bytes: &[u8], offset: usize, bits: usize, alphabet: &[u8]) -> Op
     };
     let form = Form {
         bytes: (first.div_ceil(bits)..end / bits).map(character).collect(),
-        ragged_start: first % bits != 0,
-        ragged_end: end % bits != 0,
+        ragged_start: !first.is_multiple_of(bits),
+        ragged_end: !end.is_multiple_of(bits),
     };
     (form.bytes.len() >= SHORTEST).then_some(form)
 }

@@ -12,13 +12,27 @@ use serde_json::Value;
 pub enum Edit {
     /// Puts a value at a dotted path: `title`, `variables.x`, `limits.maxConcurrency`,
     /// `steps.fetch.args.path`.
-    Set { path: String, value: Value },
+    Set {
+        /// The path as it is written.
+        path: String,
+        /// The value to put there.
+        value: Value,
+    },
     /// Takes away what is at a path.
-    Unset { path: String },
+    Unset {
+        /// The path as it is written.
+        path: String,
+    },
     /// Leaves a step out when the plan runs. It stays in the plan.
-    Skip { step: String },
+    Skip {
+        /// The step to leave out.
+        step: String,
+    },
     /// Takes a step back in.
-    Unskip { step: String },
+    Unskip {
+        /// The step to take back in.
+        step: String,
+    },
     /// Adds a step: before or after another one, at a position counted from 1, or at the end.
     Add {
         /// The step to add.
@@ -48,7 +62,10 @@ pub enum Edit {
         to: Option<usize>,
     },
     /// Removes steps that no other step needs. Those removed together may need each other.
-    Remove { steps: Vec<String> },
+    Remove {
+        /// The steps to remove.
+        steps: Vec<String>,
+    },
 }
 
 impl Edit {

@@ -22,7 +22,12 @@ pub struct ReadPlanError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceLocation {
     /// Counted from 1.
-    Text { line: usize, column: usize },
+    Text {
+        /// Line of the text.
+        line: usize,
+        /// Column of the line.
+        column: usize,
+    },
     /// A JSON pointer, in the spelling of the text where that is known.
     Pointer(String),
 }
