@@ -3,8 +3,8 @@
 use super::{Refusal, Review, ReviewEvent, ReviewState, Version};
 use crate::digest::Digest;
 use crate::plan::{Document, PlanDiff};
-use crate::planning::Planning;
 use crate::principal::{Principal, PrincipalKind};
+use crate::review::PlanningRecord;
 use crate::trace::TraceId;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Revision {
     /// The earlier version whose content this is.
     pub restored_from: Option<u32>,
     /// How it came about, if a model wrote it.
-    pub planning: Option<Box<Planning>>,
+    pub planning: Option<Box<PlanningRecord>>,
 }
 
 impl ReviewEvent {
@@ -47,7 +47,7 @@ impl ReviewEvent {
 impl ReviewEvent {
     /// Says how a new version came about.
     #[must_use]
-    pub fn planned(mut self, how: Option<Box<Planning>>) -> Self {
+    pub fn planned(mut self, how: Option<Box<PlanningRecord>>) -> Self {
         if let Self::PlanProposed { planning, .. } = &mut self {
             *planning = how;
         }
@@ -63,12 +63,12 @@ impl Review {
 
     /// The first entry of a plan's life.
     pub fn propose_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        first(document, digest, by, false)
+        first_version(document, digest, by, false)
     }
 
     /// The first entry of the life of a plan that is worked on before it is put forward.
     pub fn draft_first(document: Arc<Document>, digest: Digest, by: Principal) -> ReviewEvent {
-        first(document, digest, by, true)
+        first_version(document, digest, by, true)
     }
 
     /// What differs between two versions.
@@ -216,23 +216,28 @@ impl Review {
             return Err(Refusal::TooManyVersions(Self::MAX_VERSIONS));
         }
         let document = Arc::clone(document);
-        let proposed = first(document, digest, by.clone(), draft);
+        let proposed = first_version(document, digest, by.clone(), draft);
         Ok(vec![numbered(proposed, version)])
     }
 }
 
-fn first(document: Arc<Document>, digest: Digest, by: Principal, draft: bool) -> ReviewEvent {
-    let (reason, restored_from, trace, planning) = (None, None, None, None);
+/// The first entry of a plan's journal.
+pub(super) fn first_version(
+    document: Arc<Document>,
+    digest: Digest,
+    by: Principal,
+    draft: bool,
+) -> ReviewEvent {
     ReviewEvent::PlanProposed {
         version: 1,
         document,
         digest,
         by,
-        reason,
-        restored_from,
+        reason: None,
+        restored_from: None,
         draft,
-        trace,
-        planning,
+        trace: None,
+        planning: None,
     }
 }
 

@@ -7,10 +7,11 @@ use crate::reflection::Continuation;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
-use planwright_core::planning::Planning;
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
-use planwright_core::review::{BuildsOn, Command, Refusal, Review, Revision, already_agreed};
+use planwright_core::review::{
+    BuildsOn, Command, PlanningRecord, Refusal, Review, Revision, already_agreed,
+};
 use std::sync::Arc;
 
 /// How often an edit is tried again because something else was said about the same version
@@ -55,7 +56,7 @@ impl Engine {
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Propose)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
-        self.review(review, head, &Command::ProposeDraft { by: by.clone() })
+        self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
     }
 
@@ -95,7 +96,7 @@ impl Engine {
         id: &PlanId,
         document: Document,
         editing: &Editing,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.revise(id, document, editing, None, planning).await
     }
@@ -122,7 +123,7 @@ impl Engine {
         mut document: Document,
         editing: &Editing,
         restored_from: Option<u32>,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let Editing {
             based_on,
@@ -157,7 +158,7 @@ impl Engine {
             let (review, head) = load_review(&*self.env.store, id).await?;
             // Whoever was faster may have said something about the same version, or made the next
             // one: the core tells.
-            match self.review(review, head, &command).await {
+            match self.write_review(review, head, &command).await {
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },
                 )) => {}
@@ -165,7 +166,7 @@ impl Engine {
             }
         }
         let (review, head) = load_review(&*self.env.store, id).await?;
-        Ok((self.review(review, head, &command).await?, findings))
+        Ok((self.write_review(review, head, &command).await?, findings))
     }
 
     /// What an adjustment changed since the run that it grew out of was agreed to.

@@ -2,7 +2,7 @@
 //! nobody.
 
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
-use crate::config::models::{self, Described, ModelsTable};
+use crate::config::models::{self, DescribedModels, ModelsTable};
 use crate::config::secrets::{self, SecretTable};
 use crate::config::webhooks::{self, WebhookTable};
 use crate::exit::Failure;
@@ -14,8 +14,9 @@ use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
-use planwright_core::plan::{Bounds, nearest};
+use planwright_core::plan::Bounds;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
+use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
 use planwright_engine::{AgentSettings, Engine, Keeping, Limits};
 use serde::Deserialize;
@@ -276,7 +277,7 @@ impl Config {
         &self,
         workspace: &Path,
         variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Described, Failure> {
+    ) -> Result<DescribedModels, Failure> {
         models::describe(&self.models, &self.user.models, workspace, variable)
     }
 
@@ -465,7 +466,7 @@ fn explain(file: &str, text: &str, error: &toml::de::Error) -> Failure {
     else {
         return Failure::usage(format!("{place}: {message}"));
     };
-    let near = nearest(unknown, known.iter().map(|&name| name.to_owned()));
+    let near = nearest_names(unknown, known.iter().map(|&name| name.to_owned()));
     let what = if message.starts_with("unknown variant") {
         "value"
     } else {

@@ -1,5 +1,6 @@
 //! Plans: proposing, listing, looking at, changing and deleting them.
 
+use crate::documents::load_plan_details;
 use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
 use crate::http::caller::{Caller, Trace};
 use crate::http::page::{Cursor, Filling, PageParams};
@@ -7,12 +8,12 @@ use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use crate::http::{etag, patch};
-use crate::wire::{Created, CreatedPlan, Page, PlanDetails, PlanLine};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{ETAG, LOCATION};
+use planwright_api::{Created, CreatedPlan, Page, PlanLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
@@ -73,12 +74,8 @@ async fn create_plan(
         let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
         return created(&http, &review, trace).await;
     }
-    match &document.id {
-        Some(id) => refuse_known(&http, id).await?,
-        None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
-    }
     let (review, _) = engine
-        .take_in(document, &caller.principal, only_a_goal, trace.parse().ok())
+        .create_plan(document, &caller.principal, only_a_goal, trace.parse().ok())
         .await?;
     created(&http, &review, trace).await
 }
@@ -118,17 +115,6 @@ fn check_goal(value: &Value) -> Result<(), Problem> {
         )),
         Some(Value::String(_)) => Ok(()),
         Some(_) => Err(Problem::bad_request("the goal has to be a text")),
-    }
-}
-
-/// A plan that exists is edited, not proposed again.
-async fn refuse_known(http: &Http, id: &PlanId) -> Result<(), Problem> {
-    match http.service.engine.load_review(id).await {
-        Ok((review, _)) if review.state() == ReviewState::Deleted => Ok(()),
-        Ok(_) => Err(Problem::conflict(format!("there is a plan `{id}` already"))
-            .hint(format!("PATCH /plan/{id} makes a new version of it"))),
-        Err(LoadError::NoSuchPlan(_)) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -253,7 +239,7 @@ pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
     let engine = &http.service.engine;
     let status = engine.status(review).await?;
     let candidate = engine.candidate(review, &Map::new()).await?;
-    let details = PlanDetails::read(engine, review, &candidate, status.as_str()).await?;
+    let details = load_plan_details(engine, review, &candidate, status.as_str()).await?;
     Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
 }
 

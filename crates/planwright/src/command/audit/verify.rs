@@ -1,0 +1,296 @@
+//! `verify`: that nothing which was recorded is lost or changed.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{GREEN, RED, line};
+use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
+use planwright_adapters::files::Projection;
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::id::PlanId;
+use planwright_core::journal::StreamName;
+use planwright_core::review::Review;
+use planwright_core::run::{Resolution, RunEvent, StoredValue};
+use planwright_engine::with_causes;
+use planwright_engine::{load_review, load_run, plan_of_run, read_entries};
+use serde::Serialize;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only this plan and its runs.
+    #[arg(value_name = "ID")]
+    plan: Option<String>,
+}
+
+/// What `verify --json` prints.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Verification {
+    pub(crate) ok: bool,
+    pub(crate) streams: usize,
+    pub(crate) entries: u64,
+    pub(crate) findings: Vec<Damage>,
+}
+
+/// One thing that is not as it was recorded.
+#[derive(Debug, Serialize)]
+pub(crate) struct Damage {
+    /// The stream, the file or the artifact.
+    pub(crate) place: String,
+    pub(crate) message: String,
+}
+
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let mut verification = Verification::default();
+    if let Some(sqlite) = &app.sqlite {
+        let only = match &args.plan {
+            Some(plan) => Some(load_plan_for_reading(&app, plan).await?.0.id().clone()),
+            None => None,
+        };
+        verification.check(&app, sqlite, only.as_ref()).await?;
+    } else if let Some(plan) = &args.plan {
+        load_plan_for_reading(&app, plan).await?;
+    }
+    verification.ok = verification.findings.is_empty();
+    let printer = context.printer;
+    let Verification {
+        ok,
+        streams,
+        entries,
+        findings,
+    } = &verification;
+    if printer.json {
+        printer.document(&verification)?;
+    } else {
+        for Damage { place, message } in findings {
+            printer.data(&format!(
+                "{} {}: {}",
+                printer.out(RED, "✗"),
+                line(place),
+                line(message)
+            ))?;
+        }
+        if *ok {
+            let sign = printer.out(GREEN, "●");
+            printer.data(&format!(
+                "{sign} {streams} streams, {entries} entries: nothing is lost or changed"
+            ))?;
+        }
+    }
+    if *ok {
+        return Ok(Exit::Done);
+    }
+    let count = findings.len();
+    Err(Failure::new(
+        Exit::Store,
+        format!("the store is damaged: {count} finding(s)"),
+    ))
+}
+
+impl Verification {
+    pub(crate) fn note(&mut self, place: impl Into<String>, message: impl Into<String>) {
+        self.findings.push(Damage {
+            place: place.into(),
+            message: message.into(),
+        });
+    }
+
+    pub(crate) async fn check(
+        &mut self,
+        app: &App,
+        sqlite: &SqliteStore,
+        only: Option<&PlanId>,
+    ) -> Result<(), Failure> {
+        match sqlite.integrity().await {
+            Ok(problems) => problems
+                .into_iter()
+                .for_each(|problem| self.note("database", problem)),
+            Err(error) => self.note("database", error.to_string()),
+        }
+        match sqlite.damage().await {
+            Ok(losses) => {
+                for loss in losses {
+                    let message = format!(
+                        "entries up to {} were acknowledged, the last one present is {}",
+                        loss.promised, loss.present
+                    );
+                    self.note(loss.stream, message);
+                }
+            }
+            Err(error) => self.note("database", error.to_string()),
+        }
+        let streams = match sqlite.streams().await {
+            Ok(streams) => streams,
+            Err(error) => {
+                self.note("database", error.to_string());
+                return Ok(());
+            }
+        };
+        for stream in streams {
+            self.check_stream(app, &stream, only).await;
+        }
+        Ok(())
+    }
+
+    async fn check_stream(&mut self, app: &App, stream: &StreamName, only: Option<&PlanId>) {
+        let store = &**app.engine.store();
+        let folded = match stream {
+            StreamName::Plan(id) if only.is_none_or(|only| only == id) => {
+                let folded = load_review(store, id).await;
+                if let Ok((review, _)) = &folded {
+                    self.check_context(app, stream, review).await;
+                }
+                self.check_session(app, id).await;
+                folded.map(|(_, head)| head.seq)
+            }
+            StreamName::Plan(_) => return,
+            StreamName::Run(id) => match plan_of_run(store, id).await {
+                Ok(plan) if only.is_some_and(|only| *only != plan) => return,
+                Ok(plan) => match load_review(store, &plan).await {
+                    Ok((review, _)) => {
+                        let bounds = &app.engine.environment().bounds;
+                        let folded = load_run(store, id, &review, bounds)
+                            .await
+                            .map(|(_, head)| head.seq);
+                        if folded.is_ok() {
+                            self.check_artifacts(app, stream).await;
+                        }
+                        folded
+                    }
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(error),
+            },
+        };
+        self.streams += 1;
+        match folded {
+            Ok(entries) => self.entries += entries,
+            Err(error) => self.note(stream.to_string(), with_causes(&error)),
+        }
+    }
+
+    /// What is too large for the versions of a plan is there and unchanged.
+    async fn check_context(&mut self, app: &App, stream: &StreamName, review: &Review) {
+        let versions = review.versions().iter();
+        for (name, artifact) in versions.flat_map(|version| &version.document.context.stored) {
+            if let Err(error) = app.artifacts().get(artifact).await {
+                self.note(
+                    stream.to_string(),
+                    format!("`{name}` of its context: {error}"),
+                );
+            }
+        }
+    }
+
+    /// Every large value that the run refers to is there and unchanged.
+    async fn check_artifacts(&mut self, app: &App, stream: &StreamName) {
+        let mut artifacts = Vec::new();
+        let read = read_entries::<RunEvent>(&**app.engine.store(), stream, |_, entry| {
+            match entry.event {
+                RunEvent::AttemptSucceeded {
+                    value: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::ResultReused {
+                    value: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::LoopOpened {
+                    items: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::LoopClosed {
+                    value: StoredValue::Artifact(artifact),
+                    ..
+                }
+                | RunEvent::OutcomeResolved {
+                    resolution:
+                        Resolution::Happened {
+                            value: StoredValue::Artifact(artifact),
+                        },
+                    ..
+                } => artifacts.push(artifact),
+                RunEvent::ApprovalRequested {
+                    call: Some(asked), ..
+                } => {
+                    if let StoredValue::Artifact(artifact) = asked.args {
+                        artifacts.push(artifact);
+                    }
+                }
+                RunEvent::RunStarted {
+                    consent: Some(consent),
+                    ..
+                } => {
+                    artifacts.extend(consent.pins.into_values().filter_map(|pin| pin.definition));
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        if let Err(error) = read.await {
+            self.note(stream.to_string(), with_causes(&error));
+        }
+        for artifact in artifacts {
+            if let Err(error) = app.artifacts().get(&artifact).await {
+                self.note(stream.to_string(), error.to_string());
+            }
+        }
+    }
+
+    /// The last line of the exported session must be in the journal: if it is not, the journal lost
+    /// its tail.
+    async fn check_session(&mut self, app: &App, plan: &PlanId) {
+        let plans = &app.context.workspace.plans;
+        let places = [
+            Projection::of(plans, plan),
+            Projection::archived(plans, plan),
+        ];
+        let paths = places
+            .into_iter()
+            .flatten()
+            .map(|place| place.path(Projection::SESSION));
+        let Some(path) = paths.into_iter().find(|path| path.is_file()) else {
+            return;
+        };
+        let Ok(file) = std::fs::File::open(&path) else {
+            return;
+        };
+        let Some(Ok(last)) = BufReader::new(file).lines().last() else {
+            return;
+        };
+        let place = path
+            .strip_prefix(&app.context.workspace.root)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        let parsed = serde_json::from_str::<Value>(&last).ok();
+        let field = |name: &str| parsed.as_ref().and_then(|line| line.get(name));
+        let stream = field("stream")
+            .and_then(Value::as_str)
+            .and_then(|name| name.parse::<StreamName>().ok());
+        let head = (
+            stream,
+            field("seq").and_then(Value::as_u64),
+            field("hash").and_then(Value::as_str),
+        );
+        let (Some(stream), Some(seq @ 1..), Some(hash)) = head else {
+            self.note(
+                place,
+                "its last line is not an entry: the file was cut or changed",
+            );
+            return;
+        };
+        let found = app.engine.store().read(&stream, seq - 1, 1).await;
+        let same = found.is_ok_and(|page| {
+            page.first()
+                .is_some_and(|record| record.hash.to_string() == hash)
+        });
+        if !same {
+            self.note(
+                place,
+                format!("entry {seq} of {stream} was exported, but the journal does not have it"),
+            );
+        }
+    }
+}

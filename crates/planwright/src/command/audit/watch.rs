@@ -1,0 +1,85 @@
+//! `watch`: what happens to a plan, as it happens, also in other processes.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
+use planwright_core::event::{EventName, PlanEvent, PlanEvents};
+use planwright_engine::port::{FeedOf, Position};
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The plan.
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// Leave out the events up to this number.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    after: u64,
+    /// Stay when the run is over, for whatever happens to the plan later.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Records read at a time.
+const PAGE: usize = 500;
+/// The longest wait between two looks, in case a change goes unnoticed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
+    let plan = review.id().clone();
+    let store = app.engine.store();
+    let mut changes = store.changes();
+    let mut events = PlanEvents::new(plan.clone(), app.engine.environment().bounds);
+    let (of, mut after) = (FeedOf::Plan(plan), Position(0));
+    loop {
+        changes.mark_unchanged();
+        let page = store.feed(&of, after, PAGE).await?;
+        for placed in &page {
+            let told = events
+                .push(&placed.stream, &placed.record)
+                .map_err(|error| {
+                    Failure::new(
+                        Exit::Store,
+                        format!("the journal of {} cannot be told: {error}", placed.stream),
+                    )
+                    .hint("planwright verify lists everything that is damaged")
+                })?;
+            after = placed.position;
+            for event in told.iter().filter(|event| event.seq > args.after) {
+                print_event(context.printer, event)?;
+            }
+        }
+        if page.len() == PAGE {
+            continue;
+        }
+        if events.is_over() && !args.follow {
+            return Ok(Exit::Done);
+        }
+        // Woken or not: the next look decides.
+        drop(tokio::time::timeout(PATIENCE, changes.changed()).await);
+    }
+}
+
+fn print_event(printer: Printer, event: &PlanEvent) -> Result<(), Failure> {
+    if printer.json {
+        let text = serde_json::to_string(event);
+        return printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?);
+    }
+    let at = printer.out(DIM, &event.occurred_at.to_string());
+    let name = event.state().unwrap_or(event.event.as_str());
+    let style = match (event.event, name) {
+        (EventName::RunFailed, _) | (_, "failed" | "denied" | "blocked" | "outcome_unknown") => RED,
+        (EventName::RunCompleted, _) | (_, "completed") => GREEN,
+        (_, "awaiting_approval" | "awaiting_input" | "retry_due") => YELLOW,
+        _ => DIM,
+    };
+    let name = printer.out(style, &format!("{name:22}"));
+    printer.data(&format!(
+        "{:>5}  {at}  {name}  {}",
+        event.seq,
+        line(&event.summary)
+    ))
+}

@@ -1,0 +1,195 @@
+//! Looking at a run before it ends, as the command line asks for it, and agreeing to what that
+//! changes.
+
+use crate::exit::Failure;
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
+use crate::terminal::diff;
+use crate::terminal::late_bound::LateFlags;
+use crate::terminal::printer::{BOLD, Printer, line};
+use crate::workspace::app::{App, user};
+use crate::workspace::servers::Need;
+use clap::Args;
+use planwright_core::plan::Limits;
+use planwright_core::principal::{Assurance, PrincipalKind};
+use planwright_core::run::{CriterionCheck, Reflection, ReflectionWish, Run, Shown};
+use planwright_engine::{Continuation, GivenApproval, Reapproval};
+
+/// Whether a model looks at the run, and within which bounds.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReflectFlags {
+    /// Have a model look at the run before it ends. What it would change is shown and asked about.
+    #[arg(long)]
+    reflect: bool,
+    /// If a step fails for good, have the remaining work planned anew. The new plan is shown and
+    /// asked about.
+    #[arg(long)]
+    replan: bool,
+    /// How often the work is looked at, over all its runs. Default: what the plan says, else 3.
+    #[arg(long, value_name = "N", requires = "reflect", value_parser = clap::value_parser!(u32).range(1..=100))]
+    max_cycles: Option<u32>,
+    /// How often the remaining work is planned anew. Default: what the plan says, else 1.
+    #[arg(long, value_name = "N", requires = "replan", value_parser = clap::value_parser!(u32).range(1..=100))]
+    max_replans: Option<u32>,
+    /// No model is asked any more once so many tokens were used, over all runs of the work.
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Agree in advance, as the person at the keyboard, to whatever an adjustment changes.
+    #[arg(long)]
+    yes_adjustments: bool,
+}
+
+impl ReflectFlags {
+    /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be
+    /// asked.
+    pub(crate) fn read(&self, app: &App, limits: &Limits) -> Result<Option<Reflection>, Failure> {
+        let models = &app.engine.environment().model;
+        let wish = ReflectionWish {
+            reflect: self.reflect,
+            replan: self.replan,
+            max_cycles: self.max_cycles,
+            max_replans: self.max_replans,
+            max_tokens: self.max_tokens,
+        };
+        for role in wish.roles() {
+            models
+                .resolve(role, None)
+                .map_err(|error| Failure::from(&error))?;
+        }
+        Ok(wish.bounds(limits))
+    }
+}
+
+/// Whether the work of an adjusted run goes on now.
+#[derive(Debug)]
+pub(crate) enum AdjustmentDecision {
+    /// With this approval; with none, there is one, or policy gives it.
+    Continue {
+        approval: Option<GivenApproval>,
+        steps: usize,
+    },
+    /// Somebody has to agree first.
+    Wait,
+}
+
+/// Shows what an adjustment changes, and asks about it: only about the change.
+pub(crate) async fn confirm_adjustment(
+    app: &App,
+    run: &Run,
+    flags: &ReflectFlags,
+    late: &LateFlags,
+) -> Result<AdjustmentDecision, Failure> {
+    let (review, _) = app.engine.load_review(run.plan().id()).await?;
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
+    let Some(continuation) = app.engine.continuation(run.id()).await? else {
+        return Ok(AdjustmentDecision::Wait);
+    };
+    let printer = app.printer();
+    print_adjustment(printer, run, &continuation);
+    let candidate = &continuation.candidate;
+    let go_on = |approval| {
+        Ok(AdjustmentDecision::Continue {
+            approval,
+            steps: candidate.plan.len(),
+        })
+    };
+    if continuation
+        .review
+        .usable_approvals(&candidate.digest, app.now())
+        .is_some()
+    {
+        return go_on(None);
+    }
+    if continuation.by_policy {
+        printer.talk("policy agrees: everything that is new, other or tried again only reads");
+        return go_on(None);
+    }
+    let late = late.read()?.choices_for(&app.engine.judge(&candidate.plan));
+    let given = |assurance| {
+        let shown = Shown::Digest(candidate.digest);
+        Some(GivenApproval {
+            shown,
+            by: user(),
+            assurance,
+            late,
+        })
+    };
+    if flags.yes_adjustments {
+        return go_on(given(Assurance::CommandLine));
+    }
+    if !printer.can_ask() || printer.json || user().kind != PrincipalKind::Person {
+        return Ok(AdjustmentDecision::Wait);
+    }
+    let answer =
+        tokio::task::spawn_blocking(move || ask_yes_no(printer, "Agree to the change, and go on?"))
+            .await;
+    match answer.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?? {
+        YesNo::Yes => go_on(given(Assurance::Terminal)),
+        YesNo::No | YesNo::Unclear => Ok(AdjustmentDecision::Wait),
+    }
+}
+
+fn print_adjustment(printer: Printer, run: &Run, continuation: &Continuation) {
+    for text in reflection_lines(run) {
+        printer.talk(&text);
+    }
+    let Continuation {
+        since,
+        diff,
+        agreed,
+        again,
+        ..
+    } = continuation;
+    let since = Reapproval {
+        since: *since,
+        diff: diff.clone(),
+        agreed: agreed.clone(),
+        again: again.clone(),
+    };
+    printer.talk(&printer.err(BOLD, "what would change:"));
+    diff::talk_changes(printer, &since);
+    printer.talk(&format!("digest {}", continuation.candidate.digest));
+}
+
+/// What was said about a run, one line each.
+pub(crate) fn reflection_lines(run: &Run) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(looked) = run.looked_at() {
+        let word = looked.assessment.as_str().replace('_', " ");
+        lines.push(format!(
+            "looked at ({}): {word}: {}",
+            looked.cycle,
+            line(&looked.reasoning)
+        ));
+    }
+    if let Some(reason) = run.why_given_up() {
+        lines.push(format!("given up: {}", line(reason)));
+    }
+    if let Some(continues) = run
+        .start()
+        .reflection
+        .as_ref()
+        .and_then(|reflection| reflection.continues.as_ref())
+    {
+        lines.push(format!("goes on from {continues}"));
+    }
+    lines
+}
+
+/// Whether the success criteria hold, one line each.
+pub(crate) fn criterion_lines(checks: &[CriterionCheck]) -> Vec<String> {
+    let each = checks.iter().map(|check| {
+        let sign = match check.holds {
+            Some(true) => "✓",
+            Some(false) => "✗",
+            None => "?",
+        };
+        let evidence = if check.evidence.is_empty() {
+            String::new()
+        } else {
+            format!("  ({})", line(&check.evidence))
+        };
+        format!("{sign} {}{evidence}", line(&check.criterion))
+    });
+    each.collect()
+}

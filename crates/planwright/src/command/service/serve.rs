@@ -1,0 +1,233 @@
+//! `serve`: the HTTP service over the plans of this workspace.
+
+use crate::config::file::FILE;
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{Access, App, CommandContext, user};
+use crate::workspace::projections::WorkspaceFiles;
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::policy::Role;
+use planwright_core::principal::PrincipalKind;
+use planwright_engine::memory::{MemoryAnswers, MemoryTokens};
+use planwright_engine::port::{Answers, Tokens};
+use planwright_engine::webhooks::CourierWatch;
+use planwright_server::Service;
+use planwright_server::http::{
+    AllowedHost, Http, ServeError, Settings, Tls, listen, secret, serve,
+};
+use planwright_server::observe::NoticeFigures;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+/// Where the service listens unless it is told otherwise.
+const DEFAULT_PORT: u16 = 7526;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen: ADDRESS:PORT, or :PORT on this machine only. Port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", value_parser = parse_address, default_value = "127.0.0.1:7526")]
+    listen: SocketAddr,
+    /// The certificate chain, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// A proxy in front of the service does the encryption: an address that others reach is fine
+    /// without a certificate.
+    #[arg(long)]
+    behind_proxy: bool,
+    /// A name or address that the service answers to, besides those of this machine. With a port,
+    /// only that one.
+    #[arg(long = "allow-host", value_name = "HOST")]
+    allow_host: Vec<AllowedHost>,
+    /// A web origin whose pages may use the service, besides its own.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    if let Some(port) = text.strip_prefix(':') {
+        let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Ok((ip, DEFAULT_PORT).into());
+    }
+    let local = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"));
+    let text = local.as_deref().unwrap_or(text);
+    text.parse()
+        .map_err(|_| format!("`{text}` is no address: ADDRESS:PORT or :PORT is expected"))
+}
+
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    refuse_unencrypted_address(args)?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).await?),
+        _ => None,
+    };
+    let app = context.open(Access::Write)?;
+    let wanted: BTreeSet<String> = app.roster.ready().map(|spec| spec.name.clone()).collect();
+    app.connect(&wanted).await?;
+    let listener = listen(args.listen)?;
+    let address = listener.local_addr().map_err(|error| {
+        Failure::new(
+            Exit::RunFailed,
+            format!("cannot tell where the service listens: {error}"),
+        )
+    })?;
+    let service = build_service(&app);
+    let http = Http::new(service, read_settings(context, args, address)?);
+    let watch: Arc<dyn CourierWatch> = Arc::new(NoticeFigures);
+    let couriers = app.start_couriers(&watch, &http.stop)?;
+    announce_address(&app, &http, args, address)?;
+    let signals = tokio::spawn(stop_on_signals(http.clone()));
+    let served = serve(&http, listener, tls).await;
+    signals.abort();
+    // A notice that is on its way is sent again after the next start, with the same id.
+    couriers.iter().for_each(JoinHandle::abort);
+    served?;
+    app.printer().talk("stopped");
+    Ok(Exit::Done)
+}
+
+/// The parts of the service; without a store everything ends with it.
+fn build_service(app: &App) -> Service {
+    let files = Arc::<WorkspaceFiles>::clone(&app.files);
+    let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
+        Some(store) => (
+            Arc::<SqliteStore>::clone(store),
+            Arc::<SqliteStore>::clone(store),
+        ),
+        None => (
+            Arc::new(MemoryTokens::new()),
+            Arc::new(MemoryAnswers::default()),
+        ),
+    };
+    Service {
+        engine: app.engine.clone(),
+        tokens,
+        files,
+        answers,
+    }
+}
+
+/// Tokens and plans do not travel in the clear, unless somebody else sees to that.
+fn refuse_unencrypted_address(args: &Args) -> Result<(), Failure> {
+    if args.listen.ip().is_loopback() || args.tls_cert.is_some() || args.behind_proxy {
+        return Ok(());
+    }
+    Err(Failure::refused(format!("{} can be reached by others, and nothing would be encrypted", args.listen))
+        .hint("give --tls-cert and --tls-key, or --behind-proxy if a proxy encrypts, or listen on 127.0.0.1"))
+}
+
+/// What the command line and `[serve]` say together.
+fn read_settings(
+    context: &CommandContext,
+    args: &Args,
+    address: SocketAddr,
+) -> Result<Settings, Failure> {
+    let (table, default) = (context.config.serve(), Settings::default());
+    let mut hosts = AllowedHost::of_address(address);
+    hosts.extend(args.allow_host.iter().cloned());
+    for host in &table.allow_hosts {
+        hosts.push(
+            host.parse()
+                .map_err(|error| Failure::usage(format!("{FILE}, [serve]: {error}")))?,
+        );
+    }
+    let zero = [table.max_connections, table.max_in_flight].contains(&Some(0));
+    if zero || [table.requests_per_second, table.burst].contains(&Some(0)) {
+        return Err(
+            Failure::usage(format!("{FILE}, [serve]: a limit of 0 would let nobody in"))
+                .hint("use 1 or more, or leave it out"),
+        );
+    }
+    Ok(Settings {
+        hosts,
+        origins: args
+            .allow_origin
+            .iter()
+            .chain(&table.allow_origins)
+            .cloned()
+            .collect(),
+        https: args.tls_cert.is_some(),
+        metrics_public: table.metrics_public,
+        max_connections: table.max_connections.unwrap_or(default.max_connections),
+        max_in_flight: table.max_in_flight.unwrap_or(default.max_in_flight),
+        requests_per_second: table
+            .requests_per_second
+            .unwrap_or(default.requests_per_second),
+        burst: table.burst.unwrap_or(default.burst),
+        ..default
+    })
+}
+
+/// Says where the service is and, to whoever sits at the terminal, how to sign in.
+fn announce_address(
+    app: &App,
+    http: &Http,
+    args: &Args,
+    address: SocketAddr,
+) -> Result<(), Failure> {
+    let printer = app.printer();
+    let scheme = if args.tls_cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let url = format!("{scheme}://{address}");
+    printer.talk(&format!("listening on {url}"));
+    let by = user();
+    if printer.is_live() && by.kind == PrincipalKind::Person {
+        let code = secret("").map_err(|problem| Failure::new(Exit::RunFailed, problem.detail))?;
+        http.sign_in.offer(&code, by, Role::Admin, app.now());
+        printer.talk(&format!(
+            "sign in once, within five minutes: {url}/docs#sign-in={code}"
+        ));
+    }
+    if printer.json {
+        printer.document(&json!({ "url": url }))
+    } else {
+        Ok(())
+    }
+}
+
+/// The first signal stops the service in good order, the second one at once.
+async fn stop_on_signals(http: Http) {
+    let (Ok(mut keyboard), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        tracing::error!("cannot listen for signals");
+        return;
+    };
+    for first in [true, false] {
+        tokio::select! {
+            _ = keyboard.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if first {
+            http.stop.cancel();
+        }
+    }
+    http.stop_now.cancel();
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Listen { .. } => Self::from_error(Exit::RunFailed, &error)
+                .hint("another program may listen there: --listen :0 takes a free port"),
+            ServeError::Certificate { .. } => Self::from_error(Exit::Usage, &error)
+                .hint("both are files in PEM, and the key is the certificate's own"),
+            ServeError::Stopped(_) => Self::from_error(Exit::RunFailed, &error),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `token`: who may use the service.
+
+use crate::command::review::revoke;
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{BOLD, DIM, line};
+use crate::workspace::app::{Access, App, CommandContext, user};
+use clap::ValueEnum;
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_api::TokenLine;
+use planwright_core::policy::{Role, Span};
+use planwright_core::principal::{Principal, PrincipalKind};
+use planwright_engine::Sweep;
+use planwright_engine::access::{self, Grant, GrantError, Minted};
+use planwright_engine::crash;
+use planwright_engine::port::{Token, TokenId, Tokens as _};
+use planwright_server::documents::{new_token, token_line};
+use serde_json::json;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token. It is printed once, on stdout, and kept only as a hash.
+    Create(CreateArgs),
+    /// List the tokens, never what they are.
+    List,
+    /// Take a token back: it opens nothing from this moment on, and what was approved with it and
+    /// not used is void.
+    Revoke {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Replace a token by a fresh one for the same person or program. The old one is revoked.
+    Rotate {
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CreateArgs {
+    /// What its bearer may do: viewer, author, operator, approver or admin.
+    #[arg(long)]
+    role: Role,
+    /// Who its bearer is. Only a person can be an approver, and an agent cannot be an admin.
+    #[arg(long, value_enum)]
+    kind: TokenKind,
+    /// The name under which the bearer appears in the journal.
+    #[arg(long)]
+    name: String,
+    /// How long it opens the door: 45s, 30m, 12h, 30d. Default: until it is revoked.
+    #[arg(long, value_name = "TIME")]
+    expires: Option<Span>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TokenKind {
+    Person,
+    Agent,
+    Service,
+}
+
+impl TokenKind {
+    fn principal(self, name: &str) -> Principal {
+        let kind = match self {
+            Self::Person => PrincipalKind::Person,
+            Self::Agent => PrincipalKind::Agent,
+            Self::Service => PrincipalKind::Service,
+        };
+        Principal {
+            kind,
+            name: name.to_owned(),
+        }
+    }
+}
+
+impl From<GrantError> for Failure {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::Refused(_) => Self::from_error(Exit::Refused, &error),
+            GrantError::NoSuchToken(_) => Self::from_error(Exit::Usage, &error)
+                .hint("planwright token list shows the tokens there are"),
+            GrantError::Invalid(_) => Self::from_error(Exit::Refused, &error)
+                .hint("planwright token create makes a new one for the same name"),
+            GrantError::TooMany | GrantError::Random(_) => Self::from_error(Exit::Store, &error),
+            GrantError::Store(error) => error.into(),
+        }
+    }
+}
+
+pub(crate) async fn run(context: &CommandContext, command: &TokenCommand) -> Result<Exit, Failure> {
+    match command {
+        TokenCommand::Create(args) => create_token(context, args).await,
+        TokenCommand::List => list_tokens(context).await,
+        TokenCommand::Revoke { id } => revoke_token(context, &TokenId(id.clone())).await,
+        TokenCommand::Rotate { id } => rotate_token(context, &TokenId(id.clone())).await,
+    }
+}
+
+async fn create_token(context: &CommandContext, args: &CreateArgs) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
+    let grant = Grant {
+        to: args.kind.principal(&args.name),
+        role: args.role,
+        lifetime: args.expires.map(Span::as_duration),
+    };
+    let roles = &app.engine.policy().roles;
+    let minted = access::create(token_store(&app)?, roles, &user(), &grant, app.now()).await?;
+    print_token(&app, &minted)
+}
+
+async fn rotate_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
+    let roles = &app.engine.policy().roles;
+    let minted = access::rotate(token_store(&app)?, roles, &user(), id, app.now()).await?;
+    print_token(&app, &minted)
+}
+
+/// The only moment at which the token can be seen.
+fn print_token(app: &App, minted: &Minted) -> Result<Exit, Failure> {
+    let printer = app.printer();
+    let Token {
+        id,
+        principal,
+        role,
+        expires_at,
+        ..
+    } = &minted.token;
+    if printer.json {
+        printer.document(&new_token(minted))?;
+    } else {
+        printer.data(minted.text.expose())?;
+        let until = expires_at.map_or_else(
+            || "until it is revoked".to_owned(),
+            |at| format!("until {at}"),
+        );
+        printer.talk(&format!(
+            "{} lets {} in as {role}, {until}",
+            id.0,
+            line(&principal.to_string())
+        ));
+        printer.hint("it is not shown again: keep it where only its bearer can read it");
+    }
+    Ok(Exit::Done)
+}
+
+async fn list_tokens(context: &CommandContext) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let tokens = match &app.sqlite {
+        Some(store) => store.list().await?,
+        None => Vec::new(),
+    };
+    let (printer, now) = (app.printer(), app.now());
+    if printer.json {
+        let lines: Vec<TokenLine> = tokens.iter().map(|token| token_line(token, now)).collect();
+        printer.document(&lines)?;
+        return Ok(Exit::Done);
+    }
+    if tokens.is_empty() {
+        printer.talk("no tokens yet");
+        printer.hint("planwright token create --role viewer --kind person --name NAME");
+    }
+    for token in &tokens {
+        let standing = match (token.revoked_at, token.expires_at) {
+            (Some(at), _) => printer.out(DIM, &format!("revoked {at}")),
+            (None, Some(at)) if !token.is_valid(now) => printer.out(DIM, &format!("expired {at}")),
+            (None, Some(at)) => format!("until {at}"),
+            (None, None) => "until it is revoked".to_owned(),
+        };
+        let id = printer.out(BOLD, &token.id.0);
+        let whose = line(&token.principal.to_string());
+        printer.data(&format!(
+            "{id}  {:8}  {whose}  {standing}",
+            token.role.as_str()
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn revoke_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
+    let (roles, tokens) = (&app.engine.policy().roles, token_store(&app)?);
+    let of = access::find(tokens, id).await?.principal;
+    let revoked = access::revoke(tokens, roles, &user(), id, app.now()).await?;
+    crash::point("token: revoked");
+    // Also for a token that was revoked before: whoever died in between is not left half done.
+    let swept = revoke::sweep_approvals(&app, &Sweep::of(of, user()))
+        .await
+        .map_err(|failure| Failure {
+            message: format!(
+                "the token is revoked, but what it approved is not: {}",
+                failure.message
+            ),
+            hint: Some(format!(
+                "planwright token revoke {} again goes on with it",
+                id.0
+            )),
+            ..failure
+        })?;
+    let printer = app.printer();
+    if printer.json {
+        let (plans, runs) = revoke::sweep_documents(&swept);
+        printer.document(&json!({
+            "id": id.0, "revoked": revoked, "approvalsRevoked": plans, "runsExecuting": runs,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let word = if revoked {
+        "revoked"
+    } else {
+        "was not valid any more"
+    };
+    printer.data(&format!("{}  {word}", line(&id.0)))?;
+    revoke::print_sweep(&app, &swept);
+    Ok(Exit::Done)
+}
+
+fn token_store(app: &App) -> Result<&SqliteStore, Failure> {
+    let store = app.sqlite.as_deref();
+    store.ok_or_else(|| Failure::new(Exit::Store, "there is no store in this workspace"))
+}

@@ -1,0 +1,380 @@
+//! `doctor`: whether everything a plan needs is in order.
+
+use crate::config::file::{self, Config};
+use crate::config::passphrase::Unlock;
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
+use crate::workspace::app::{Access, App, CommandContext, Workspace};
+use crate::workspace::servers::Servers;
+use planwright_adapters::sqlite::SqliteStore;
+use planwright_core::id::PlanId;
+use planwright_core::review::ReviewState;
+use planwright_engine::Redaction;
+use planwright_engine::port::Model as _;
+use planwright_engine::with_causes;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Below this much free space a run may not be able to record what it did.
+const LITTLE_SPACE: u64 = 200 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CheckVerdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+#[derive(Debug, Serialize)]
+struct DoctorCheck {
+    name: &'static str,
+    verdict: CheckVerdict,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    ok: bool,
+    checks: Vec<DoctorCheck>,
+}
+
+impl Diagnosis {
+    fn note(
+        &mut self,
+        name: &'static str,
+        verdict: CheckVerdict,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        self.ok &= verdict != CheckVerdict::Fail;
+        self.checks.push(DoctorCheck {
+            name,
+            verdict,
+            message: message.into(),
+            hint,
+        });
+    }
+}
+
+pub(crate) async fn run(
+    printer: Printer,
+    dir: Option<&Path>,
+    unlock: Unlock,
+) -> Result<Exit, Failure> {
+    let mut diagnosis = Diagnosis {
+        ok: true,
+        checks: Vec::new(),
+    };
+    let mut exit = Exit::Usage;
+    match Workspace::find(dir) {
+        Ok(workspace) => {
+            diagnosis.note(
+                "workspace",
+                CheckVerdict::Ok,
+                workspace.root.display().to_string(),
+                None,
+            );
+            check_permissions(&mut diagnosis, &workspace);
+            check_free_space(&mut diagnosis, &workspace);
+            if let Some(config) = check_config(&mut diagnosis, &workspace) {
+                let context = CommandContext {
+                    workspace,
+                    config,
+                    printer,
+                    servers: Servers::default(),
+                    unlock,
+                    shared: None,
+                };
+                check_secrets(&mut diagnosis, &context).await;
+                check_servers(&mut diagnosis, &context);
+                check_models(&mut diagnosis, &context);
+                check_executors(&mut diagnosis, &context);
+                exit = check_store(&mut diagnosis, &context).await;
+            }
+        }
+        Err(failure) => diagnosis.note(
+            "workspace",
+            CheckVerdict::Fail,
+            failure.message,
+            failure.hint,
+        ),
+    }
+    if printer.json {
+        printer.document(&diagnosis)?;
+    } else {
+        for DoctorCheck {
+            name,
+            verdict,
+            message,
+            hint,
+        } in &diagnosis.checks
+        {
+            let sign = match verdict {
+                CheckVerdict::Ok => printer.out(GREEN, "ok  "),
+                CheckVerdict::Warn => printer.out(YELLOW, "warn"),
+                CheckVerdict::Fail => printer.out(RED, "fail"),
+            };
+            printer.data(&format!("{sign}  {name:12}  {}", line(message)))?;
+            if let Some(hint) = hint {
+                printer.data(&format!("      {:12}  hint: {}", "", line(hint)))?;
+            }
+        }
+    }
+    Ok(if diagnosis.ok { Exit::Done } else { exit })
+}
+
+fn check_permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
+    for path in [&workspace.plans, &workspace.database] {
+        let Ok(found) = std::fs::metadata(path) else {
+            continue;
+        };
+        let mode = found.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let hint = format!("chmod go-rwx {}", path.display());
+            let message = format!("{} can be read by others (mode {mode:o})", path.display());
+            diagnosis.note("permissions", CheckVerdict::Warn, message, Some(hint));
+        } else {
+            let message = format!("{} is for its owner only", path.display());
+            diagnosis.note("permissions", CheckVerdict::Ok, message, None);
+        }
+    }
+}
+
+fn check_free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
+    let place = workspace
+        .database
+        .ancestors()
+        .find(|path| path.exists())
+        .unwrap_or(&workspace.root);
+    match rustix::fs::statvfs(place) {
+        Ok(found) => {
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            let verdict = if free < LITTLE_SPACE {
+                CheckVerdict::Warn
+            } else {
+                CheckVerdict::Ok
+            };
+            diagnosis.note("free space", verdict, format!("{} MiB", free >> 20), None);
+        }
+        Err(error) => diagnosis.note("free space", CheckVerdict::Warn, error.to_string(), None),
+    }
+}
+
+fn check_config(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Config> {
+    match Config::read(&workspace.root) {
+        Ok(config) => {
+            let there = workspace.root.join(file::FILE).exists();
+            let message = if there {
+                file::FILE.to_owned()
+            } else {
+                format!("no {}: the defaults", file::FILE)
+            };
+            diagnosis.note("config", CheckVerdict::Ok, message, None);
+            Some(config)
+        }
+        Err(failure) => {
+            diagnosis.note("config", CheckVerdict::Fail, failure.message, failure.hint);
+            None
+        }
+    }
+}
+
+/// Whether the configured secrets are there. A plan that needs none runs all the same.
+async fn check_secrets(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let Ok(secrets) = context.config.secrets(&context.workspace.root) else {
+        return;
+    };
+    let listed = super::secrets::probe_secrets(&secrets, secrets.names()).await;
+    if listed.is_empty() {
+        return;
+    }
+    let problems: Vec<&str> = listed
+        .iter()
+        .filter_map(|secret| secret.problem.as_deref())
+        .collect();
+    let message = format!(
+        "{} of {} available",
+        listed.len() - problems.len(),
+        listed.len()
+    );
+    if problems.is_empty() {
+        diagnosis.note("secrets", CheckVerdict::Ok, message, None);
+    } else {
+        let hint = Some("planwright secrets list says where each is looked for".to_owned());
+        diagnosis.note(
+            "secrets",
+            CheckVerdict::Warn,
+            format!("{message}: {}", problems.join("; ")),
+            hint,
+        );
+    }
+}
+
+/// Which servers may be started. None is: that is what `servers check` is for.
+fn check_servers(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let roster = context.roster();
+    for problem in &roster.problems {
+        diagnosis.note("servers", CheckVerdict::Warn, problem.clone(), None);
+    }
+    let mut ready = 0;
+    for server in roster.effective() {
+        match server.obstacle() {
+            None => ready += 1,
+            Some((reason, hint)) => diagnosis.note("servers", CheckVerdict::Warn, reason, hint),
+        }
+    }
+    let message = match ready {
+        0 => "none is ready: docs/servers.md says how to add one".to_owned(),
+        1 => "1 is ready; planwright servers check starts it".to_owned(),
+        ready => format!("{ready} are ready; planwright servers check starts them"),
+    };
+    diagnosis.note("servers", CheckVerdict::Ok, message, None);
+}
+
+/// Which models would be asked. None is: that is what `models check` is for.
+fn check_models(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let models = match context.models(&Redaction::default()) {
+        Ok(models) => models,
+        Err(failure) => {
+            return diagnosis.note("models", CheckVerdict::Warn, failure.message, failure.hint);
+        }
+    };
+    let listed = models.models();
+    for model in &listed {
+        let missing = model.key.as_ref().filter(|key| !key.present);
+        let missing = missing.map(|key| format!("its key is missing ({})", key.source));
+        if let Some(problem) = models.obstacle(&model.name).or(missing) {
+            diagnosis.note(
+                "models",
+                CheckVerdict::Warn,
+                format!("{}: {problem}", model.name),
+                None,
+            );
+        }
+    }
+    let names: Vec<&str> = listed.iter().map(|model| model.name.as_str()).collect();
+    let message = match names.as_slice() {
+        [] => "none is configured: docs/models.md says how to add one".to_owned(),
+        names => format!("{}; planwright models check asks them", names.join(", ")),
+    };
+    diagnosis.note("models", CheckVerdict::Ok, message, None);
+}
+
+/// Which programs may work on agent steps. Most workspaces have none.
+fn check_executors(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    for executor in context.executors() {
+        match executor.obstacle() {
+            None => diagnosis.note("executors", CheckVerdict::Ok, executor.name, None),
+            Some(obstacle) => {
+                let hint = format!("planwright executors trust {}", executor.name);
+                diagnosis.note("executors", CheckVerdict::Warn, obstacle, Some(hint));
+            }
+        }
+    }
+}
+
+/// Looks at the store and says with which exit code its failure ends.
+async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exit {
+    diagnosis.note(
+        "SQLite",
+        CheckVerdict::Ok,
+        SqliteStore::sqlite_version(),
+        None,
+    );
+    let app = match context.open(Access::Read) {
+        Ok(app) => app,
+        Err(failure) => {
+            let exit = failure.exit;
+            let name = if matches!(exit, Exit::Store | Exit::Locked) {
+                "store"
+            } else {
+                "tools"
+            };
+            diagnosis.note(name, CheckVerdict::Fail, failure.message, None);
+            return exit;
+        }
+    };
+    let Some(sqlite) = &app.sqlite else {
+        diagnosis.note(
+            "store",
+            CheckVerdict::Ok,
+            "none yet: it is made with the first plan",
+            None,
+        );
+        return Exit::Store;
+    };
+    match sqlite.damage().await {
+        Ok(losses) if losses.is_empty() => {
+            let kept = if sqlite.cipher().is_sealed() {
+                "encrypted"
+            } else {
+                "not encrypted"
+            };
+            let message = format!(
+                "{} ({kept}) opens, and no entry is missing",
+                sqlite.path().display()
+            );
+            diagnosis.note("store", CheckVerdict::Ok, message, None);
+        }
+        Ok(losses) => {
+            let message = format!("{} stream(s) lost entries", losses.len());
+            diagnosis.note(
+                "store",
+                CheckVerdict::Fail,
+                message,
+                Some("planwright verify lists them".to_owned()),
+            );
+        }
+        Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),
+    }
+    if let Err(failure) = check_abandoned_runs(diagnosis, &app).await {
+        diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
+    }
+    Exit::Store
+}
+
+/// Runs that go on in the journal, but in no process.
+async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
+    let runs = app
+        .engine
+        .store()
+        .runs_in(&["executing", "stalled"])
+        .await?;
+    let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();
+    let mut left = Vec::new();
+    for plan in plans {
+        let (review, _) = app.engine.load_review(&plan).await?;
+        if review.state() == ReviewState::Deleted {
+            continue;
+        }
+        if crate::terminal::plan_status::load_status_line(app, &review)
+            .await?
+            .note
+            .is_some()
+        {
+            left.push(review.id().to_string());
+        }
+    }
+    if left.is_empty() {
+        diagnosis.note(
+            "runs",
+            CheckVerdict::Ok,
+            "none is left behind by a dead process",
+            None,
+        );
+    } else {
+        let hint = format!("planwright resume {}", left[0]);
+        diagnosis.note(
+            "runs",
+            CheckVerdict::Warn,
+            format!("left behind: {}", left.join(", ")),
+            Some(hint),
+        );
+    }
+    Ok(())
+}
