@@ -1,7 +1,7 @@
 //! Secrets on their way into a call: read before the start is recorded, held in memory, and gone
 //! with the call.
 
-use crate::engine::Environment;
+use crate::context::Context;
 use crate::port::SecretError;
 use planwright_core::plan::Plan;
 use planwright_core::run::StepError;
@@ -41,7 +41,7 @@ impl fmt::Debug for SecretValues {
     }
 }
 
-impl Environment {
+impl Context {
     /// Learns every secret of the plan before anything is called. A step may read from a file what
     /// another one was given, and a resumed run may see again what was sent before the crash. What
     /// is not there is nobody's yet.
@@ -62,7 +62,7 @@ impl Environment {
     ) -> Result<SecretValues, StepError> {
         let mut values = BTreeMap::new();
         for name in names {
-            if !self.secrets.allows(name, tool) {
+            if !self.ports.secrets.allows(name, tool) {
                 let message = format!("the tool `{tool}` may not have the secret `{name}`");
                 return Err(StepError::new("secret_not_allowed", message));
             }
@@ -78,7 +78,7 @@ impl Environment {
             name: name.clone(),
             reason: format!("no answer within {} s", PATIENCE.as_secs()),
         };
-        let read = tokio::time::timeout(PATIENCE, self.secrets.get(name)).await;
+        let read = tokio::time::timeout(PATIENCE, self.ports.secrets.get(name)).await;
         let secret = read
             .unwrap_or_else(|_| Err(late()))
             .map_err(|error| unavailable(error.to_string()))?;

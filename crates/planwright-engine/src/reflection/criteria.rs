@@ -1,8 +1,8 @@
 //! Holding the success criteria of a plan against what a run of it came to.
 
-use crate::engine::Engine;
 use crate::journal::load::LoadError;
 use crate::port::{Append, AppendError, LeaseRule, ModelRequest};
+use crate::run::runs::Runs;
 use crate::run::undo::load_any_run;
 use planwright_core::adjust::{
     criteria_messages, criteria_schema, read_criteria, settled_by_steps,
@@ -29,7 +29,7 @@ pub enum CheckCriteriaError {
     Append(#[from] AppendError),
 }
 
-impl Engine {
+impl Runs {
     /// Finds out whether each success criterion holds, and records it: steps of the plan decide
     /// where they say so, the reflector is asked about the rest. What it cannot say, nobody knows.
     pub async fn check_criteria(
@@ -37,7 +37,7 @@ impl Engine {
         id: &RunId,
         model: Option<&str>,
     ) -> Result<Run, CheckCriteriaError> {
-        let (run, _) = load_any_run(&self.env, id).await?;
+        let (run, _) = load_any_run(&self.context, id).await?;
         let criteria = &run.plan().document().success_criteria;
         if criteria.is_empty() {
             return Err(CheckCriteriaError::NoCriteria);
@@ -82,7 +82,7 @@ impl Engine {
         if asked.is_empty() {
             return (BTreeMap::new(), Vec::new());
         }
-        let instructions = match self.env.prompts.fill(&CHECK, &[]) {
+        let instructions = match self.context.settings.prompts.fill(&CHECK, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 return (
@@ -95,7 +95,7 @@ impl Engine {
         let mut request = ModelRequest::new(ModelRole::Reflector, messages);
         request.schema = Some(criteria_schema(asked));
         request.model = model.map(str::to_owned);
-        match self.env.model.ask(request).await {
+        match self.context.ports.model.ask(request).await {
             Err(error) => (
                 nobody_knows(&format!("the model could not be asked: {error}")),
                 Vec::new(),
@@ -121,10 +121,10 @@ impl Engine {
         let command = Command::NoteCriteria { checks, used };
         let mut tries = TRIES;
         loop {
-            let (mut run, head) = load_any_run(&self.env, id).await?;
-            let (at, mut last, mut records) = (self.env.clock.now(), head, Vec::new());
+            let (mut run, head) = load_any_run(&self.context, id).await?;
+            let (at, mut last, mut records) = (self.context.ports.clock.now(), head, Vec::new());
             for mut event in run.decide(&command, at)? {
-                crate::redaction::masking::mask_event(&self.env.redaction, &mut event);
+                crate::redaction::masking::mask_event(&self.context.redaction, &mut event);
                 let record = encode(last, &stream, at, 0, Cause::Command, &event);
                 let entry = Entry {
                     seq: record.seq,
@@ -146,7 +146,7 @@ impl Engine {
                 status: None,
                 answers: Vec::new(),
             };
-            match self.env.store.append(vec![append]).await {
+            match self.context.ports.store.append(vec![append]).await {
                 Err(AppendError::Conflict { .. }) if tries > 0 => tries -= 1,
                 done => {
                     done?;

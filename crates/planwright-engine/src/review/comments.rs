@@ -1,7 +1,7 @@
 //! Comments on plans, requests for changes, and putting plans away.
 
-use crate::engine::Engine;
 use crate::journal::load::load_review;
+use crate::review::plans::Plans;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
 use planwright_core::journal::StreamName;
@@ -21,7 +21,7 @@ pub struct NewComment {
     pub text: String,
 }
 
-impl Engine {
+impl Plans {
     /// Says something about a plan. Returns the comment's id.
     pub async fn comment(
         &self,
@@ -29,9 +29,9 @@ impl Engine {
         new: NewComment,
         by: &Principal,
     ) -> Result<(CommentId, Review), ReviewError> {
-        let comment = CommentId::mint(self.env.ids.entropy());
+        let comment = CommentId::mint(self.context.ports.ids.entropy());
         let NewComment { on, reply_to, text } = new;
-        let text = self.env.redaction.redactor().text(&text).into_owned();
+        let text = self.context.redaction.redactor().text(&text).into_owned();
         let command = CommentCommand::Add {
             comment: comment.clone(),
             on,
@@ -78,7 +78,7 @@ impl Engine {
         by: &Principal,
     ) -> Result<Review, ReviewError> {
         self.permit(by, Action::Comment)?;
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         self.review(review, head, &Command::Comment(command)).await
     }
 
@@ -91,16 +91,16 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.may(by, Action::Approve) {
+        if !self.context.settings.policy.roles.may(by, Action::Approve) {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
         }
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         let digest = self.candidate(&review, &Map::new()).await?.digest;
         let (by, reason) = (
             by.clone(),
-            self.env.redaction.redactor().text(reason).into_owned(),
+            self.context.redaction.redactor().text(reason).into_owned(),
         );
         self.review(
             review,
@@ -118,7 +118,7 @@ impl Engine {
     /// Puts a plan away that is over. It is kept, and left out of lists.
     pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Delete)?;
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         let latest_run = self.latest_status(&review).await?;
         self.review(
             review,
@@ -134,7 +134,7 @@ impl Engine {
     /// Takes a plan out of the archive.
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Delete)?;
-        let (review, head) = load_review(&*self.env.store, plan).await?;
+        let (review, head) = load_review(&*self.context.ports.store, plan).await?;
         self.review(review, head, &Command::Unarchive { by: by.clone() })
             .await
     }
@@ -148,7 +148,8 @@ impl Engine {
             return Ok(None);
         };
         let info = self
-            .env
+            .context
+            .ports
             .store
             .info(&StreamName::Run(opened.run.clone()))
             .await;

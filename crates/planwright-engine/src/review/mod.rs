@@ -2,7 +2,9 @@
 
 pub(crate) mod comments;
 pub(crate) mod edits;
+pub(crate) mod given_approval;
 pub(crate) mod inbox;
+pub(crate) mod missing_executor;
 pub(crate) mod pins;
 pub(crate) mod plans;
 pub(crate) mod policy_approval;

@@ -1,11 +1,11 @@
 //! Proposing, approving, rejecting and deleting plans, and looking at them.
 
-use crate::engine::Engine;
-use crate::journal::load::{LoadError, load_review, load_run};
+use crate::context::Context;
+use crate::journal::load::{LoadError, load_review, plan_status};
 use crate::port::{Append, AppendError, ArtifactError, LeaseRule, StreamStatus};
-use crate::run::options::GivenApproval;
+use crate::review::given_approval::GivenApproval;
 use planwright_core::digest::Digest;
-use planwright_core::id::{PlanId, RunId};
+use planwright_core::id::PlanId;
 use planwright_core::journal::{Cause, Head, StreamName, encode};
 use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
@@ -17,7 +17,7 @@ use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState,
 };
-use planwright_core::run::{Run, Shown};
+use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
@@ -57,7 +57,21 @@ pub struct Candidate {
     pub findings: Vec<Finding>,
 }
 
-impl Engine {
+/// The review life of plans: proposing, editing, discussing, approving, putting away.
+///
+/// Cheap to clone: it shares the engine's context.
+#[derive(Debug, Clone)]
+pub struct Plans {
+    pub(crate) context: Arc<Context>,
+}
+
+impl Plans {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: Arc::clone(context),
+        }
+    }
+
     /// Stores a document as a new plan or as the next version of a known one. The same content
     /// again changes nothing. Findings that more knowledge can mend (a tool that is not there yet)
     /// do not stand in the way of proposing. A document without an id gets one from its content, so
@@ -100,34 +114,35 @@ impl Engine {
         let (document, by, now) = (
             Arc::clone(plan.document()),
             by.clone(),
-            self.env.clock.now(),
+            self.context.ports.clock.now(),
         );
-        let (id, review, head, events) = match load_review(&*self.env.store, plan.id()).await {
-            Ok((review, head)) => {
-                let command = match draft {
-                    true => Command::Draft {
-                        document,
-                        digest,
-                        by,
-                    },
-                    false => Command::Propose {
-                        document,
-                        digest,
-                        by,
-                    },
-                };
-                let events = review.decide(&command, now)?;
-                (review.id().clone(), Some(review), head, events)
-            }
-            Err(LoadError::NoSuchPlan(id)) => {
-                let first = match draft {
-                    true => Review::draft_first(document, digest, by),
-                    false => Review::propose_first(document, digest, by),
-                };
-                (id, None, Head::EMPTY, vec![first])
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let (id, review, head, events) =
+            match load_review(&*self.context.ports.store, plan.id()).await {
+                Ok((review, head)) => {
+                    let command = match draft {
+                        true => Command::Draft {
+                            document,
+                            digest,
+                            by,
+                        },
+                        false => Command::Propose {
+                            document,
+                            digest,
+                            by,
+                        },
+                    };
+                    let events = review.decide(&command, now)?;
+                    (review.id().clone(), Some(review), head, events)
+                }
+                Err(LoadError::NoSuchPlan(id)) => {
+                    let first = match draft {
+                        true => Review::draft_first(document, digest, by),
+                        false => Review::propose_first(document, digest, by),
+                    };
+                    (id, None, Head::EMPTY, vec![first])
+                }
+                Err(error) => return Err(error.into()),
+            };
         let events = events
             .into_iter()
             .map(|event| event.traced(trace).planned(planning.clone()))
@@ -162,10 +177,10 @@ impl Engine {
         variables: &Map<String, Value>,
         given: &GivenApproval,
     ) -> Result<Review, ReviewError> {
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let (review, head) = self.without_lost_approvals(review, head).await?;
         let candidate = self.candidate(&review, variables).await?;
-        let missing = candidate.plan.missing_tools(&self.catalog());
+        let missing = candidate.plan.missing_tools(&self.context.catalog());
         if !missing.is_empty() {
             return Err(ReviewError::MissingTools(missing));
         }
@@ -198,7 +213,7 @@ impl Engine {
         judged
             .check_choices(&candidate.plan, &given.late)
             .map_err(ReviewError::BadChoice)?;
-        let policy = &self.env.policy;
+        let policy = &self.context.settings.policy;
         let offer = Offer {
             policy: Arc::clone(policy),
             asks_about: judged
@@ -227,12 +242,15 @@ impl Engine {
 
     /// What the policy says about every step of a plan, on what is known before it runs.
     pub fn judge(&self, plan: &Plan) -> JudgedPlan {
-        self.env.policy.judge_plan(plan, &self.catalog())
+        self.context
+            .settings
+            .policy
+            .judge_plan(plan, &self.context.catalog())
     }
 
     /// Refuses what the policy does not let this principal do.
     pub(crate) fn permit(&self, by: &Principal, action: Action) -> Result<(), Refusal> {
-        if self.env.policy.roles.may(by, action) {
+        if self.context.settings.policy.roles.may(by, action) {
             return Ok(());
         }
         Err(planwright_core::run::Refusal::MayNot {
@@ -249,12 +267,12 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.may(by, Action::Approve) {
+        if !self.context.settings.policy.roles.may(by, Action::Approve) {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
         }
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let candidate = self.candidate(&review, &Map::new()).await?;
         let command = Command::Reject {
             shown,
@@ -267,7 +285,7 @@ impl Engine {
 
     pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Delete)?;
-        let (review, head) = load_review(&*self.env.store, id).await?;
+        let (review, head) = load_review(&*self.context.ports.store, id).await?;
         let executing = self.status(&review).await?.is_executing();
         self.review(
             review,
@@ -295,12 +313,12 @@ impl Engine {
     /// today.
     pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
         let plans = self.known_plans(&document).await?;
-        let catalog = self.catalog();
+        let catalog = self.context.catalog();
         let Validated { plan, findings } =
-            validate_with(document, &catalog, &plans, &self.env.bounds);
+            validate_with(document, &catalog, &plans, &self.context.settings.bounds);
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {
-                let digest = plan.digest(&catalog, &self.env.policy_version);
+                let digest = plan.digest(&catalog, &self.context.settings.policy_version);
                 let mut findings = findings;
                 findings.extend(self.unmanned_findings(&plan));
                 Ok(Candidate {
@@ -334,7 +352,7 @@ impl Engine {
                     message,
                 )]));
             }
-            let review = match load_review(&*self.env.store, &id).await {
+            let review = match load_review(&*self.context.ports.store, &id).await {
                 Ok((review, _)) => review,
                 Err(LoadError::NoSuchPlan(_)) => continue,
                 Err(error) => return Err(error.into()),
@@ -365,7 +383,12 @@ impl Engine {
             return Ok(Subplans::default());
         }
         let plans = self.known_plans(document).await?;
-        let validated = validate_with(document.clone(), &self.catalog(), &plans, &self.env.bounds);
+        let validated = validate_with(
+            document.clone(),
+            &self.context.catalog(),
+            &plans,
+            &self.context.settings.bounds,
+        );
         Ok(validated
             .plan
             .map(|plan| plan.subplans().clone())
@@ -374,23 +397,11 @@ impl Engine {
 
     /// Where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
-        let Some(opened) = review.runs().last() else {
-            return Ok(review.status(None));
-        };
-        let info = self
-            .env
-            .store
-            .info(&StreamName::Run(opened.run.clone()))
-            .await?;
-        Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
+        plan_status(&*self.context.ports.store, review).await
     }
 
     pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
-        load_review(&*self.env.store, id).await
-    }
-
-    pub async fn load_run(&self, id: &RunId, review: &Review) -> Result<(Run, Head), LoadError> {
-        load_run(&*self.env.store, id, review, &self.env.bounds).await
+        load_review(&*self.context.ports.store, id).await
     }
 
     pub(crate) async fn review(
@@ -399,7 +410,7 @@ impl Engine {
         head: Head,
         command: &Command,
     ) -> Result<Review, ReviewError> {
-        let now = self.env.clock.now();
+        let now = self.context.ports.clock.now();
         let events = review.decide(command, now)?;
         let id = review.id().clone();
         self.append_review(&id, Some(review), head, (now, events))
@@ -415,7 +426,7 @@ impl Engine {
     ) -> Result<Review, ReviewError> {
         let (append, review) = self.review_append(id, review, head, events)?;
         if !append.records.is_empty() {
-            self.env.store.append(vec![append]).await?;
+            self.context.ports.store.append(vec![append]).await?;
         }
         Ok(review)
     }

@@ -1,13 +1,14 @@
 //! Commands to runs, wherever they are executed: here, in another process, or nowhere at the
 //! moment.
 
-use crate::dispatch::Request;
-use crate::engine::{Active, Engine, Environment};
+use crate::context::Context;
+use crate::context::Request;
 use crate::journal::load::LoadError;
 use crate::port::{
     AcquireError, Append, AppendError, Lease, LeaseRule, MessageId, StoreError, StreamStatus,
 };
 use crate::run::remote_command::RunCommand;
+use crate::run::runs::Runs;
 use crate::run::undo::{Mirror, load_any_run};
 use planwright_core::id::RunId;
 use planwright_core::journal::{Cause, Entry, Head, StreamName, encode};
@@ -48,10 +49,10 @@ impl From<StoreError> for CommandError {
     }
 }
 
-impl Engine {
+impl Runs {
     /// Gives a command to a run and waits until it is durable or refused.
     pub async fn command(&self, run: &RunId, command: RunCommand) -> Result<(), CommandError> {
-        if let Some(inbox) = self.active.get(run) {
+        if let Some(inbox) = self.context.active.get(run) {
             let (reply, answer) = oneshot::channel();
             if inbox
                 .send(Request::here(command.clone().into_command(), reply))
@@ -70,9 +71,14 @@ impl Engine {
 
     async fn take(&self, run: &RunId) -> Result<Option<Lease>, CommandError> {
         match self
-            .env
+            .context
+            .ports
             .store
-            .acquire(run, &self.env.owner, self.env.lease_ttl)
+            .acquire(
+                run,
+                &self.context.settings.owner,
+                self.context.settings.lease_ttl,
+            )
             .await
         {
             Ok(lease) => Ok(Some(lease)),
@@ -90,17 +96,17 @@ impl Engine {
         command: &RunCommand,
     ) -> Result<(), CommandError> {
         let body = serde_json::to_vec(command).expect("commands are plain data");
-        let message = self.env.store.send(run, body).await?;
+        let message = self.context.ports.store.send(run, body).await?;
         let waiting = async {
-            let mut changes = self.env.store.changes();
+            let mut changes = self.context.ports.store.changes();
             loop {
-                if let Some(answer) = self.env.store.answer(message).await? {
+                if let Some(answer) = self.context.ports.store.answer(message).await? {
                     return answer.map_err(CommandError::RefusedElsewhere);
                 }
                 if let Some(lease) = self.take(run).await? {
                     // The owner may have answered just before it let go: nothing is done twice.
-                    if let Some(answer) = self.env.store.answer(message).await? {
-                        self.env.store.release(&lease).await?;
+                    if let Some(answer) = self.context.ports.store.answer(message).await? {
+                        self.context.ports.store.release(&lease).await?;
                         return answer.map_err(CommandError::RefusedElsewhere);
                     }
                     return self
@@ -131,7 +137,7 @@ impl Engine {
             self.answer_unowned(id, &lease, message, refusal.to_string())
                 .await?;
         } else if result.is_err() {
-            self.env.store.release(&lease).await?;
+            self.context.ports.store.release(&lease).await?;
         }
         result
     }
@@ -146,14 +152,14 @@ impl Engine {
     ) -> Result<(), CommandError> {
         let stream = StreamName::Run(id.clone());
         let append = Append {
-            expected: self.env.store.head(&stream).await?,
+            expected: self.context.ports.store.head(&stream).await?,
             stream,
             records: Vec::new(),
             lease: LeaseRule::Release { epoch: lease.epoch },
             status: None,
             answers: vec![(message, Err(refusal))],
         };
-        Ok(self.env.store.append(vec![append]).await?)
+        Ok(self.context.ports.store.append(vec![append]).await?)
     }
 
     async fn write_command(
@@ -164,7 +170,7 @@ impl Engine {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let given = command.into_command();
-        self.env.policy.permit(&given)?;
+        self.context.settings.policy.permit(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),
@@ -195,11 +201,11 @@ impl Engine {
         commands: &[(Command, Cause)],
         message: Option<MessageId>,
     ) -> Result<Vec<RunEvent>, CommandError> {
-        let (mut run, expected) = load_any_run(&self.env, id).await?;
-        let mut mirror = Mirror::of(&self.env, &run).await?;
+        let (mut run, expected) = load_any_run(&self.context, id).await?;
+        let mut mirror = Mirror::of(&self.context, &run).await?;
         let (mut head, mut records, mut entries) = (expected, Vec::new(), Vec::new());
         for &(ref command, cause) in commands {
-            let at = self.env.clock.now();
+            let at = self.context.ports.clock.now();
             for event in run.decide(command, at)? {
                 let record = encode(
                     head,
@@ -228,10 +234,10 @@ impl Engine {
             .extend(message.map(|message| (message, Ok(()))));
         let mut appends = vec![append];
         if let Some(mirror) = &mut mirror {
-            let followed = mirror.follow(&self.env, &run, &entries);
+            let followed = mirror.follow(&self.context, &run, &entries);
             appends.extend(followed.map_err(|error| damaged(id, &error))?);
         }
-        self.env.store.append(appends).await?;
+        self.context.ports.store.append(appends).await?;
         if run.state().is_terminal() {
             self.cancel_children(&run).await;
         }
@@ -240,11 +246,8 @@ impl Engine {
 
     /// Starts handing messages of other processes to the runs executed here.
     pub(crate) fn start_postman(&self) {
-        if self.active.postman.set(()).is_ok() {
-            tokio::spawn(deliver(
-                Arc::downgrade(&self.env),
-                Arc::downgrade(&self.active),
-            ));
+        if self.context.active.postman.set(()).is_ok() {
+            tokio::spawn(deliver(Arc::downgrade(&self.context)));
         }
     }
 }
@@ -276,21 +279,24 @@ fn unowned_append(
     }
 }
 
-/// Hands every message to its run once. Ends with the engine.
-async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
+/// Hands every message to its run once. Ends with the runs.
+async fn deliver(context: Weak<Context>) {
     let mut delivered: BTreeSet<MessageId> = BTreeSet::new();
-    let Some(mut changes) = env.upgrade().map(|env| env.store.mail_changes()) else {
+    let Some(mut changes) = context
+        .upgrade()
+        .map(|context| context.ports.store.mail_changes())
+    else {
         return;
     };
     loop {
-        let (Some(env), Some(active)) = (env.upgrade(), active.upgrade()) else {
+        let Some(context) = context.upgrade() else {
             return;
         };
-        match env.store.mail().await {
+        match context.ports.store.mail().await {
             Ok(mail) => {
                 delivered.retain(|id| mail.iter().any(|message| message.id == *id));
                 for message in mail {
-                    let Some(inbox) = active.get(&message.run) else {
+                    let Some(inbox) = context.active.get(&message.run) else {
                         continue;
                     };
                     if !delivered.insert(message.id) {
@@ -314,7 +320,7 @@ async fn deliver(env: Weak<Environment>, active: Weak<Active>) {
             }
             Err(error) => tracing::warn!(%error, "mail cannot be read"),
         }
-        drop((env, active));
+        drop(context);
         if changes.changed().await.is_err() {
             return;
         }

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 impl RunLine {
     /// The runs of a plan, oldest first, then those that belong to other runs.
     pub async fn all(engine: &Engine, review: &Review) -> Result<Vec<Self>, StoreError> {
-        let infos = engine.store().runs(review.id()).await?;
+        let infos = engine.journals().runs(review.id()).await?;
         let statuses: HashMap<&StreamName, &String> = infos
             .iter()
             .map(|info| (&info.stream, &info.status.status))
@@ -45,7 +45,7 @@ impl RunLine {
 
     /// A run that belongs to another one: an undo, or the work of a step.
     async fn belonging(engine: &Engine, id: &RunId, info: &StreamInfo) -> Result<Self, StoreError> {
-        let first = engine.store().read(&info.stream, 0, 1).await?;
+        let first = engine.journals().read(&info.stream, 0, 1).await?;
         let event = first
             .first()
             .and_then(|record| decode::<RunEvent>(record).ok())
@@ -78,12 +78,12 @@ impl<'a> PlanDetails<'a> {
         candidate: &Candidate,
         status: &'a str,
     ) -> Result<Self, ReviewError> {
-        let judged = engine.judge(&candidate.plan);
+        let judged = engine.plans().judge(&candidate.plan);
         let late = judged.late_choices(
             &std::collections::BTreeMap::new(),
             &engine.policy().late_bound,
         );
-        let now = engine.environment().clock.now();
+        let now = engine.now();
         Ok(Self {
             document: &review.current().document,
             status,
@@ -100,11 +100,12 @@ impl<'a> PlanDetails<'a> {
                 .collect(),
             comments: ThreadLine::all(review),
             changes: engine
+                .runs()
                 .reapproval(review, candidate)
                 .await?
                 .map(ChangesSince::from),
             planning: review.current().planning.as_deref().map(PlanningLine::from),
-            models: ModelCostLine::all(&engine.model_costs(review).await?),
+            models: ModelCostLine::all(&engine.journals().model_costs(review).await?),
         })
     }
 }

@@ -332,7 +332,7 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
 async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
     let runs = app
         .engine
-        .store()
+        .journals()
         .runs_in(&["executing", "stalled"])
         .await?;
     let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();

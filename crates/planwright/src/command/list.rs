@@ -35,7 +35,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     tend(&app).await;
     let (printer, mut lines, mut notes, mut damaged) =
         (setting.printer, Vec::new(), Vec::new(), false);
-    for info in app.engine.store().plans().await? {
+    for info in app.engine.journals().plans().await? {
         if !args.shows(&info.status.status) {
             continue;
         }

@@ -26,7 +26,7 @@ pub(crate) async fn standing(app: &App, review: &Review) -> Result<Standing, Fai
     let Some(opened) = review.runs().last().filter(|_| word == "executing") else {
         return Ok(Standing { word, note: None });
     };
-    if app.engine.store().lease(&opened.run).await?.is_some() {
+    if app.engine.runs().is_executed(&opened.run).await? {
         return Ok(Standing { word, note: None });
     }
     let note = format!(

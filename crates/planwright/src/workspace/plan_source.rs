@@ -127,7 +127,7 @@ pub(crate) async fn load_for_reading(app: &App, text: &str) -> Result<(Review, H
     let id = parse_id(text)?;
     let exact = app
         .engine
-        .store()
+        .journals()
         .info(&StreamName::Plan(id.clone()))
         .await?;
     if exact.is_some() {
@@ -159,7 +159,7 @@ pub(crate) async fn load_for_reading(app: &App, text: &str) -> Result<(Review, H
 
 /// The ids of all plans that were not deleted.
 async fn ids(app: &App) -> Result<Vec<PlanId>, Failure> {
-    let plans = app.engine.store().plans().await?;
+    let plans = app.engine.journals().plans().await?;
     let kept = plans
         .into_iter()
         .filter(|info| info.status.status != ReviewState::Deleted.as_str());

@@ -35,14 +35,14 @@ pub(crate) async fn named_run(app: &App, text: &str) -> Result<Option<Target>, F
     };
     if app
         .engine
-        .store()
+        .journals()
         .info(&StreamName::Run(run.clone()))
         .await?
         .is_none()
     {
         return Ok(None);
     }
-    let plan = plan_of_run(&**app.engine.store(), &run).await?;
+    let plan = app.engine.journals().plan_of_run(&run).await?;
     let (review, _) = app.engine.load_review(&plan).await?;
     Ok(Some(Target { review, run }))
 }
@@ -152,7 +152,7 @@ pub(crate) async fn how_to_go_on(app: &App, mut run: Run) -> Result<Option<Strin
         };
         (run, _) = app.engine.load_run(&target.run, &target.review).await?;
     }
-    if run.state().is_terminal() || app.engine.store().lease(run.id()).await?.is_some() {
+    if run.state().is_terminal() || app.engine.runs().is_executed(run.id()).await? {
         return Ok(None);
     }
     Ok(Some(match &run.start().undoes {

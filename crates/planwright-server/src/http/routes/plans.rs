@@ -68,16 +68,17 @@ async fn create_plan(
     let engine = &http.service.engine;
     if let Some(goal) = document
         .goal
-        .take_if(|_| only_a_goal && engine.has_planner())
+        .take_if(|_| only_a_goal && engine.planner().has_planner())
     {
         let review = super::planner::create(&http, goal, caller.principal, &trace).await?;
         return created(&http, &review, trace).await;
     }
     match &document.id {
         Some(id) => refuse_known(&http, id).await?,
-        None => document.id = Some(PlanId::mint(engine.environment().ids.entropy())),
+        None => document.id = Some(PlanId::mint(engine.entropy())),
     }
     let (review, _) = engine
+        .plans()
         .take_in(document, &caller.principal, only_a_goal, trace.parse().ok())
         .await?;
     created(&http, &review, trace).await
@@ -87,7 +88,7 @@ async fn create_plan(
 async fn created(http: &Http, review: &Review, trace: String) -> Answer<Response> {
     http.service.write_files(review.id()).await;
     let (id, current) = (review.id().to_string(), review.current());
-    let status = http.service.engine.status(review).await?;
+    let status = http.service.engine.plans().status(review).await?;
     let headers = [(LOCATION, format!("/plan/{id}")), (ETAG, etag::of(review))];
     let plan = CreatedPlan::new(
         &current.document,
@@ -123,7 +124,7 @@ fn check_goal(value: &Value) -> Result<(), Problem> {
 
 /// A plan that exists is edited, not proposed again.
 async fn refuse_known(http: &Http, id: &PlanId) -> Result<(), Problem> {
-    match http.service.engine.load_review(id).await {
+    match http.service.engine.plans().load_review(id).await {
         Ok((review, _)) if review.state() == ReviewState::Deleted => Ok(()),
         Ok(_) => Err(Problem::conflict(format!("there is a plan `{id}` already"))
             .hint(format!("PATCH /plan/{id} makes a new version of it"))),
@@ -170,14 +171,14 @@ async fn list_plans(
         cursor: params.cursor.clone(),
     };
     if let Some(wanted) = &params.status {
-        let (mut page, plans) = Filling::begin(&which, engine.may_stand(wanted).await?)?;
+        let (mut page, plans) = Filling::begin(&which, engine.inbox().may_stand(wanted).await?)?;
         put_lines(&http, &plans, &params, &mut page).await;
         return Ok(Json(page.finish()));
     }
     let (mut page, mut after) = Filling::open(&which)?;
     loop {
         let plans = engine
-            .store()
+            .journals()
             .plans_by_age(after.as_ref().map(Cursor::place), LOOKED_AT)
             .await?;
         after = plans.last().map(Cursor::of);
@@ -219,7 +220,7 @@ async fn line(
     plan: &PlanId,
     wanted: &ListParams,
 ) -> Result<Option<PlanLine>, LoadError> {
-    let (review, _) = http.service.engine.load_review(plan).await?;
+    let (review, _) = http.service.engine.plans().load_review(plan).await?;
     if !is_listed(
         &review.current().document,
         wanted.label.as_deref(),
@@ -227,7 +228,7 @@ async fn line(
     ) {
         return Ok(None);
     }
-    let status = http.service.engine.status(&review).await?;
+    let status = http.service.engine.plans().status(&review).await?;
     let shown = match &wanted.status {
         Some(wanted) => status.as_str() == wanted,
         None => wanted.all || review.state() != ReviewState::Deleted,
@@ -251,8 +252,8 @@ async fn get_plan(State(http): State<Http>, PathId(id): PathId<PlanId>) -> Answe
 /// A plan with all that is known about it.
 pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
     let engine = &http.service.engine;
-    let status = engine.status(review).await?;
-    let candidate = engine.candidate(review, &Map::new()).await?;
+    let status = engine.plans().status(review).await?;
+    let candidate = engine.plans().candidate(review, &Map::new()).await?;
     let details = PlanDetails::read(engine, review, &candidate, status.as_str()).await?;
     Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
 }
@@ -295,7 +296,12 @@ async fn patch_plan(
         by: caller.principal,
         reason: None,
     };
-    let edited = http.service.engine.edit(&id, document, &editing).await;
+    let edited = http
+        .service
+        .engine
+        .plans()
+        .edit(&id, document, &editing)
+        .await;
     let (review, _) = edited.map_err(|error| match error {
         ReviewError::Refused(refusal @ Refusal::Conflict { .. }) => {
             Problem::new(StatusCode::PRECONDITION_FAILED, refusal.to_string())
@@ -370,7 +376,11 @@ async fn delete_plan(
     caller: Caller,
     PathId(id): PathId<PlanId>,
 ) -> Answer<StatusCode> {
-    http.service.engine.delete(&id, &caller.principal).await?;
+    http.service
+        .engine
+        .plans()
+        .delete(&id, &caller.principal)
+        .await?;
     http.service.write_files(&id).await;
     Ok(StatusCode::NO_CONTENT)
 }
