@@ -6,10 +6,9 @@ use crate::review::plans::Plans;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, Edit, Finding};
-use planwright_core::planning::Planning;
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Command, Refusal, Review, Revision};
+use planwright_core::review::{Command, PlanningRecord, Refusal, Review, Revision};
 use std::sync::Arc;
 
 /// How often an edit is tried again because something else was said about the same version
@@ -87,7 +86,7 @@ impl Plans {
         id: &PlanId,
         document: Document,
         editing: &Editing,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.revise(id, document, editing, None, planning).await
     }
@@ -114,7 +113,7 @@ impl Plans {
         mut document: Document,
         editing: &Editing,
         restored_from: Option<u32>,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let Editing {
             based_on,

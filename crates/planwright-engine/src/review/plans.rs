@@ -11,11 +11,10 @@ use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
     validate_with,
 };
-use planwright_core::planning::Planning;
 use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState,
+    Command, Offer, PlanStatus, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
 };
 use planwright_core::run::Shown;
 use planwright_core::time::Timestamp;
@@ -102,7 +101,7 @@ impl Plans {
         by: &Principal,
         draft: bool,
         trace: Option<TraceId>,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         self.settle_context(&mut document).await?;

@@ -170,7 +170,7 @@ impl Runs {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let given = command.into_command();
-        self.context.settings.policy.permit(&given)?;
+        self.context.settings.policy.permit_command(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),
