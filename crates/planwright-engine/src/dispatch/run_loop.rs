@@ -297,7 +297,11 @@ impl RunLoop {
     }
 
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
-        let permitted = self.context.settings.policy.permit_command(&request.command);
+        let permitted = self
+            .context
+            .settings
+            .policy
+            .permit_command(&request.command);
         let decided = permitted.and_then(|()| {
             self.run
                 .decide(&request.command, self.context.ports.clock.now())

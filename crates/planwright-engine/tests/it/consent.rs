@@ -124,10 +124,9 @@ async fn two_starts_at_once_spend_one_approval_once() {
     let world = World::new();
     let (one, two) = (world.engine("one"), world.engine("two"));
     let id = approved(&one, chain(1, "w.write", 10)).await;
-    let (first, second) = tokio::join!(
-        one.runs().start(&id, options()),
-        two.runs().start(&id, options())
-    );
+    let (first, second) = tokio::join!(async { one.runs().start(&id, options()).await }, async {
+        two.runs().start(&id, options()).await
+    });
     let started = [first, second].into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(started.len(), 1);
     for mut handle in started {

@@ -48,8 +48,8 @@ async fn of_two_edits_of_the_same_version_the_second_hears_of_the_first() {
     let (first, second) = ([set("title", json!("one"))], [set("title", json!("two"))]);
     let (looked_at, other) = (editing(1), editing(1));
     let (first, second) = tokio::join!(
-        one.plans().edit_by(&id, &first, &looked_at),
-        two.plans().edit_by(&id, &second, &other)
+        async { one.plans().edit_by(&id, &first, &looked_at).await },
+        async { two.plans().edit_by(&id, &second, &other).await }
     );
     let lost = [first, second]
         .into_iter()

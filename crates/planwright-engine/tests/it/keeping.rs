@@ -82,7 +82,9 @@ async fn a_plan_that_nobody_touched_expires_once_and_a_new_proposal_brings_it_ba
     );
     after(DAY).await;
     let (two, three) = (world.engine("two"), world.engine("three"));
-    let (first, second) = tokio::join!(two.maintenance().tend(), three.maintenance().tend());
+    let (first, second) = tokio::join!(async { two.maintenance().tend().await }, async {
+        three.maintenance().tend().await
+    });
     let mut notices = first.unwrap().notices;
     notices.extend(second.unwrap().notices);
     assert_eq!(
@@ -582,8 +584,9 @@ async fn open_threads_block_an_approval_where_the_policy_says_so() {
     };
     let (comment, _) = engine.plans().comment(&plan, new, &agent).await.unwrap();
     let (nothing, ada) = (Map::new(), person());
+    let plans = engine.plans();
     let approve = || {
-        engine.plans().approve(
+        plans.approve(
             &plan,
             &nothing,
             Shown::Version(1),

@@ -271,7 +271,7 @@ async fn nobody_is_asked_on_behalf_of_somebody_who_left() {
         .build();
     let mut wanted = order("look");
     let cancelled = wanted.options.cancelled.clone();
-    let (created, ()) = tokio::join!(engine.planner().create(wanted), async {
+    let (created, ()) = tokio::join!(async { engine.planner().create(wanted).await }, async {
         tokio::task::yield_now().await;
         cancelled.cancel();
     });

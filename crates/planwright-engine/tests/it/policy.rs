@@ -424,10 +424,12 @@ async fn of_two_who_decide_at_once_one_wins() {
         plan["id"] = json!(format!("p{round}"));
         let id = proposed(&one, plan).await;
         let eve = Principal::person("eve");
-        let (approved, rejected) = tokio::join!(
-            approve_by(&one, &id, "bob"),
-            other.plans().reject(&id, Shown::Version(1), &eve, "no")
-        );
+        let (approved, rejected) = tokio::join!(approve_by(&one, &id, "bob"), async {
+            other
+                .plans()
+                .reject(&id, Shown::Version(1), &eve, "no")
+                .await
+        });
         let (review, _) = one.plans().load_review(&id).await.unwrap();
         // Whoever came second was told, or decided on what the first had done.
         match (approved.is_ok(), rejected.is_ok()) {
@@ -435,10 +437,10 @@ async fn of_two_who_decide_at_once_one_wins() {
             (_, true) => assert_eq!(review.state(), ReviewState::Rejected),
             (false, false) => panic!("nobody won"),
         }
-        let (first, second) = tokio::join!(
-            one.runs().start(&id, options()),
-            other.runs().start(&id, options())
-        );
+        let (first, second) =
+            tokio::join!(async { one.runs().start(&id, options()).await }, async {
+                other.runs().start(&id, options()).await
+            });
         let begun = [first.is_ok(), second.is_ok()]
             .iter()
             .filter(|&&begun| begun)

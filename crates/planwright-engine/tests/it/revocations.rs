@@ -313,10 +313,14 @@ async fn a_sweep_and_a_run_that_begins_at_the_same_moment_agree_on_one_of_them()
         // This engine knows no tokens: it is one that looked at them before the token was taken
         // away.
         let (started, swept) = if first {
-            tokio::join!(other.runs().start(&plan, options()), office.sweep())
+            tokio::join!(
+                async { other.runs().start(&plan, options()).await },
+                office.sweep()
+            )
         } else {
-            let (swept, started) =
-                tokio::join!(office.sweep(), other.runs().start(&plan, options()));
+            let (swept, started) = tokio::join!(office.sweep(), async {
+                other.runs().start(&plan, options()).await
+            });
             (started, swept)
         };
         match started {
