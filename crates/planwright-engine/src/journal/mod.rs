@@ -1,4 +1,4 @@
-//! Journals: reading them back, and what is counted over them.
+//! Journals: writing them, reading them back, and what is counted over them.
 
 pub(crate) mod costs;
 pub(crate) mod feed;
@@ -6,3 +6,4 @@ pub(crate) mod journals;
 pub(crate) mod load;
 pub(crate) mod stats;
 pub(crate) mod stored_value;
+pub(crate) mod writer;

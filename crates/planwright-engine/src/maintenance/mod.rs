@@ -367,7 +367,7 @@ impl Maintenance {
         }
         match self
             .plans()
-            .append_review(plan, Some(review), head, (now, events))
+            .append_review(review, head, (now, events))
             .await
         {
             Ok(review) => Ok(Some(review)),

@@ -2,8 +2,9 @@
 //! others.
 
 use crate::journal::load::{LoadError, load_review};
+use crate::journal::writer::JournalWriter;
 use crate::maintenance::Maintenance;
-use crate::port::{Append, AppendError, LeaseRule, StreamInfo, StreamStatus};
+use crate::port::{Append, AppendError, LeaseRule, StreamInfo};
 use std::sync::atomic::Ordering;
 
 /// Words that are written in one commit.
@@ -58,20 +59,9 @@ impl Maintenance {
         if review.word() == status.status {
             return Ok(None);
         }
-        let status = StreamStatus {
-            status: review.word().to_owned(),
-            ..status
-        };
-        let (expected, records, answers) = (head, Vec::new(), Vec::new());
-        let lease = LeaseRule::None;
-        Ok(Some(Append {
-            stream,
-            expected,
-            records,
-            lease,
-            status: Some(status),
-            answers,
-        }))
+        let mut journal = JournalWriter::new(&self.context.redaction, stream, head, 0);
+        let (append, _) = journal.take_labelled(&review, &status.label, LeaseRule::None);
+        Ok(Some(append))
     }
 
     /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left

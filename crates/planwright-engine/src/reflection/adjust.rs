@@ -178,7 +178,8 @@ impl Runs {
             .map_err(|error| words(&error))?;
         let (append, review) = self
             .plans()
-            .review_append(id, Some(review), head, (now, events))
+            .review_append(review, head, (now, events))
+            .await
             .map_err(|error| words(&error))?;
         let append = Some(append).filter(|append| !append.records.is_empty());
         Ok(Next {

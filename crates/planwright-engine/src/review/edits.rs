@@ -41,7 +41,7 @@ impl Plans {
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Propose)?;
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
-        self.review(review, head, &Command::ProposeDraft { by: by.clone() })
+        self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
     }
 
@@ -148,7 +148,7 @@ impl Plans {
             let (review, head) = load_review(&*self.context.ports.store, id).await?;
             // Whoever was faster may have said something about the same version, or made the next
             // one: the core tells.
-            match self.review(review, head, &command).await {
+            match self.write_review(review, head, &command).await {
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },
                 )) => {}
@@ -156,6 +156,6 @@ impl Plans {
             }
         }
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
-        Ok((self.review(review, head, &command).await?, findings))
+        Ok((self.write_review(review, head, &command).await?, findings))
     }
 }

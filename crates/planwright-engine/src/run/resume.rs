@@ -9,7 +9,7 @@ use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::runs::Runs;
 use crate::run::start::{Difference, StartRunError};
-use crate::run::undo::{Mirror, load_any_run};
+use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
@@ -23,7 +23,7 @@ struct Taken {
     run: Run,
     head: Head,
     lease: Lease,
-    mirror: Option<Mirror>,
+    original: Option<OriginalJournal>,
 }
 
 /// What came of looking at a run that may be able to go on.
@@ -87,10 +87,10 @@ impl Runs {
             run,
             head,
             lease,
-            mirror,
+            original,
         } = self.take_over(run, review).await?;
         let first = First::going_on(&run, &options.by);
-        Ok(self.execute(run, head, lease, options, first, mirror))
+        Ok(self.execute(run, head, lease, options, first, original))
     }
 
     /// Goes on with a run for whoever ordered it, if it can go on without a person. A pause is
@@ -154,7 +154,7 @@ impl Runs {
             run,
             head,
             lease,
-            mirror,
+            original,
         } = self.take_over(run, &review).await?;
         // Somebody may have paused or ended it just now.
         if !can_go_on(&run) {
@@ -166,7 +166,9 @@ impl Runs {
                 .map_err(LoadError::from)?;
             return Ok(None);
         }
-        Ok(Some(self.execute(run, head, lease, options, first, mirror)))
+        Ok(Some(
+            self.execute(run, head, lease, options, first, original),
+        ))
     }
 
     /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to
@@ -251,12 +253,12 @@ impl Runs {
         )
         .await?;
         run.know_subplans(subplans);
-        let mirror = Mirror::of(&self.context, &run).await?;
+        let original = OriginalJournal::load(&self.context, &run).await?;
         Ok(Taken {
             run,
             head,
             lease,
-            mirror,
+            original,
         })
     }
 

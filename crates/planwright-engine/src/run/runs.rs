@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The life of runs: starting, resuming, commanding, forking, undoing, continuing after an
 /// adjustment.
 ///
-/// Cheap to clone: it shares the engine's context.
+/// Cheap to clone: it shares the runs's context.
 #[derive(Debug, Clone)]
 pub struct Runs {
     pub(crate) context: Arc<Context>,
