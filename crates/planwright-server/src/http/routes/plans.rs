@@ -75,6 +75,7 @@ async fn create_plan(
         return created(&http, &review, trace).await;
     }
     let (review, _) = engine
+        .plans()
         .create_plan(document, &caller.principal, only_a_goal, trace.parse().ok())
         .await?;
     created(&http, &review, trace).await

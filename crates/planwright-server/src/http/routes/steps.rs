@@ -284,7 +284,10 @@ async fn resolve_step(
         OutcomeWord::Happened => {
             let value = value.unwrap_or_default();
             let engine = &http.service.engine;
-            engine.resolution_with_value(target.run.id(), value).await?
+            engine
+                .runs()
+                .resolution_with_value(target.run.id(), value)
+                .await?
         }
         OutcomeWord::DidNotHappen => Resolution::DidNotHappen,
         OutcomeWord::RunAgain => Resolution::RunAgain,
