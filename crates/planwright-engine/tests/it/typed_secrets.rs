@@ -268,7 +268,7 @@ async fn the_value_of_a_resolved_call_is_masked_in_the_journal_and_as_an_artifac
             size > 1,
             "large values are artifacts"
         );
-        let read = planwright_engine::read_value(&*world.artifacts, &value).await;
+        let read = planwright_engine::read_value(&*world.artifacts, value).await;
         assert_masked(&read.unwrap().to_string());
         let resolve = RunCommand::Resolve {
             step: "lost".into(),
