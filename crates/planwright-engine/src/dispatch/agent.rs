@@ -107,7 +107,7 @@ impl RunLoop {
         let expectation = plan.expectation(own, &args, &self.values(step));
         let args = Arc::new(Value::Object(args));
         let call = call_digest(tool, &args);
-        let judgement = self.context.settings.policy.judge_model(
+        let judgement = self.context.settings.policy.judge_model_step(
             &plan,
             own,
             &self.context.ports.tools.catalog(),

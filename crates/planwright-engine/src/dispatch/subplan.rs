@@ -105,7 +105,7 @@ impl RunLoop {
             .context
             .settings
             .policy
-            .judge_child(plan, own, &catalog);
+            .judge_subplan_step(plan, own, &catalog);
         let late = !late_arguments(plan, own).is_empty();
         let mut facts = CallFacts::of_child(digest, Arc::clone(&args), late, judgement);
         if self.run.asks_about(step, call, &facts) {

@@ -22,7 +22,7 @@ impl Journals {
             .filter_map(|version| version.planning.as_deref());
         planned
             .flat_map(|planning| &planning.used)
-            .for_each(|used| costs.note(used));
+            .for_each(|used| costs.record(used));
         for run in self.context.ports.store.runs(review.id()).await? {
             let mut after = 0;
             loop {
@@ -38,7 +38,7 @@ impl Journals {
                     // What cannot be read is reported by whoever loads the run.
                     let entry = decode::<RunEvent>(record).ok();
                     if let Some(RunEvent::ModelUsed { used, .. }) = entry.map(|entry| entry.event) {
-                        costs.note(&used);
+                        costs.record(&used);
                     }
                 }
             }

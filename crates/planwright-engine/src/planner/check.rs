@@ -6,7 +6,7 @@ use crate::planner::error::CreateError;
 use crate::review::plans::ReviewError;
 use planwright_core::model::ModelRole;
 use planwright_core::plan::{Code, Document, Finding, Step, validate_with};
-use planwright_core::planning::{Fault, PromptBudget};
+use planwright_core::planning::{AnswerFault, PromptBudget};
 use planwright_core::policy::{Subject, Verdict};
 use planwright_core::tool::KnownTool;
 use serde_json::{Map, Value};
@@ -20,13 +20,13 @@ impl Planner {
         &self,
         document: Document,
         max_steps: usize,
-    ) -> Result<Result<Document, Fault>, CreateError> {
+    ) -> Result<Result<Document, AnswerFault>, CreateError> {
         if document.steps.len() > max_steps {
             let message = format!(
                 "the plan has {} steps, at most {max_steps} were asked for",
                 document.steps.len()
             );
-            return Ok(Err(Fault::Findings(vec![Finding::new(
+            return Ok(Err(AnswerFault::Findings(vec![Finding::new(
                 Code::TooLarge,
                 "/steps",
                 message,
@@ -34,7 +34,7 @@ impl Planner {
         }
         let plans = match self.plans().known_plans(&document).await {
             Ok(plans) => plans,
-            Err(ReviewError::Invalid(findings)) => return Ok(Err(Fault::Findings(findings))),
+            Err(ReviewError::Invalid(findings)) => return Ok(Err(AnswerFault::Findings(findings))),
             Err(error) => return Err(error.into()),
         };
         let validated = validate_with(
@@ -49,10 +49,10 @@ impl Planner {
             .filter(Finding::is_error)
             .collect();
         let Some(plan) = validated.plan.filter(|_| errors.is_empty()) else {
-            return Ok(Err(Fault::Findings(errors)));
+            return Ok(Err(AnswerFault::Findings(errors)));
         };
         Ok(match self.plans().judge(&plan).denied() {
-            Some(denied) => Err(Fault::Findings(vec![Finding::new(
+            Some(denied) => Err(AnswerFault::Findings(vec![Finding::new(
                 Code::OutOfScope,
                 "/steps",
                 denied.to_string(),
@@ -120,7 +120,7 @@ impl Planner {
             step_id: "",
             plan: "",
         };
-        self.context.settings.policy.judge(&subject).verdict == Verdict::Deny
+        self.context.settings.policy.judge_call(&subject).verdict == Verdict::Deny
     }
 
     /// How much the planner that would be asked can be told.

@@ -9,9 +9,10 @@ use crate::review::plans::Plans;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
-    Prompt, PromptRequest, SavedTemplate, Snapshot, Task, build_prompt, fallback_draft,
+    PlannerTask, Prompt, PromptRequest, SavedTemplate, WorkspaceSnapshot, build_prompt,
+    fallback_draft,
 };
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{PlanningRecord, Review, ReviewState};
 use planwright_core::trace::TraceId;
@@ -84,7 +85,7 @@ impl Planner {
 
     /// Lists the prompts that the operator replaced, by name.
     pub fn prompt_names(&self) -> Vec<&str> {
-        self.context.settings.prompts.names().collect()
+        self.context.settings.prompts.replaced_names().collect()
     }
 
     pub(super) fn plans(&self) -> Plans {
@@ -110,7 +111,7 @@ impl Planner {
     /// Has a plan written, and stores it as proposed or as a draft.
     pub async fn create(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
-        self.plans().permit(&order.by, Action::Propose)?;
+        self.plans().permit(&order.by, Permission::Propose)?;
         let snapshot = self.surroundings(&order.options).await;
         let prompt = self.create_prompt(&order, &snapshot)?;
         let budget = self.prompt_budget(order.options.model.as_deref());
@@ -144,7 +145,7 @@ impl Planner {
     /// own clauses.
     pub async fn create_fallback(&self, order: CreateOrder) -> Result<Created, CreateError> {
         order.check()?;
-        self.plans().permit(&order.by, Action::Propose)?;
+        self.plans().permit(&order.by, Permission::Propose)?;
         let tools = self.offered_tools(&order.options.servers);
         let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
         document.id = Some(PlanId::mint(self.context.ports.ids.entropy()));
@@ -164,7 +165,7 @@ impl Planner {
     fn create_prompt(
         &self,
         order: &CreateOrder,
-        snapshot: &Snapshot,
+        snapshot: &WorkspaceSnapshot,
     ) -> Result<Prompt, CreateError> {
         let options = &order.options;
         let budget = self.prompt_budget(options.model.as_deref());
@@ -173,7 +174,7 @@ impl Planner {
             tools: &self.offered_tools(&options.servers),
             snapshot: Some(snapshot),
             context: &options.context,
-            task: Task::Create,
+            task: PlannerTask::Create,
             max_steps: options.max_steps.unwrap_or_else(|| budget.default_steps()),
             budget,
         };
@@ -181,11 +182,11 @@ impl Planner {
     }
 
     /// What is told about the workspace.
-    pub(super) async fn surroundings(&self, options: &PlannerOptions) -> Snapshot {
+    pub(super) async fn surroundings(&self, options: &PlannerOptions) -> WorkspaceSnapshot {
         if options.snapshot {
             self.context.ports.surroundings.look().await
         } else {
-            Snapshot::default()
+            WorkspaceSnapshot::default()
         }
     }
 

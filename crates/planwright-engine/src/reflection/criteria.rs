@@ -83,7 +83,7 @@ impl Runs {
         if asked.is_empty() {
             return (BTreeMap::new(), Vec::new());
         }
-        let instructions = match self.context.settings.prompts.fill(&CHECK, &[]) {
+        let instructions = match self.context.settings.prompts.fill_prompt(&CHECK, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 return (

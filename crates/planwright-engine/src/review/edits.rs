@@ -6,7 +6,7 @@ use crate::review::plans::Plans;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Document, Edit, Finding};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command, PlanningRecord, Refusal, Review, Revision};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Plans {
 
     /// Puts a draft forward as it is.
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Propose)?;
+        self.permit(by, Permission::Propose)?;
         let (review, head) = load_review(&*self.context.ports.store, id).await?;
         self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
@@ -120,7 +120,7 @@ impl Plans {
             by,
             reason,
         } = editing.clone();
-        self.permit(&by, Action::Propose)?;
+        self.permit(&by, Permission::Propose)?;
         if let Some(found) = document.id.replace(id.clone()).filter(|found| found != id) {
             return Err(ReviewError::OtherPlan {
                 plan: id.clone(),

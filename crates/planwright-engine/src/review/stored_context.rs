@@ -19,7 +19,7 @@ impl Plans {
         document.identify();
         for (name, bytes) in oversized {
             let artifact = self.context.ports.artifacts.put(bytes).await?;
-            document.context.keep_elsewhere(&name, artifact);
+            document.context.replace_with_reference(&name, artifact);
         }
         Ok(())
     }

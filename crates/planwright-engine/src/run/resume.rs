@@ -13,7 +13,7 @@ use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::review::Review;
 use planwright_core::run::{Command, Run, RunState, StepState};
 use tokio::sync::oneshot;
@@ -82,7 +82,7 @@ impl Runs {
                 status: run.status(),
             });
         }
-        self.plans().permit(&options.by, Action::Run)?;
+        self.plans().permit(&options.by, Permission::Run)?;
         let Taken {
             run,
             head,
@@ -252,7 +252,7 @@ impl Runs {
             &self.context.settings.bounds,
         )
         .await?;
-        run.know_subplans(subplans);
+        run.set_subplans(subplans);
         let original = OriginalJournal::load(&self.context, &run).await?;
         Ok(Taken {
             run,
@@ -265,7 +265,7 @@ impl Runs {
     /// Returns the sub-plans of the run, which are those that were approved.
     async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
         let subplans = self.plans().subplans(run.plan().document()).await?;
-        run.know_subplans(subplans.clone());
+        run.set_subplans(subplans.clone());
         let current = run.plan().digest(
             &self.context.catalog(),
             &self.context.settings.policy_version,
