@@ -199,16 +199,6 @@ impl Request {
         head
     }
 
-    /// Sends the head and says that a body will follow, which never does. The connection is held
-    /// open by the caller.
-    pub(crate) fn hang(&self, length: usize) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream
-            .write_all(self.head(Some(length)).as_bytes())
-            .unwrap();
-        stream
-    }
-
     /// Sends the request and leaves it to the caller to read what comes.
     pub(crate) fn open(&self) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
