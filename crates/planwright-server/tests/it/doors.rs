@@ -291,7 +291,7 @@ fn agents_and_services_never_decide_whatever_their_role() {
 #[test]
 fn the_operators_policy_counts_beside_the_role_of_the_token() {
     let service = Service::start(Setup {
-        policy: json!({ "roles": { "approver": ["person:somebody else"], "admin": ["person:root"] } }),
+        roles: json!({ "approver": ["person:somebody else"], "admin": ["person:root"] }),
         ..Setup::default()
     });
     let answer = service.post("/plan", &json!({ "id": "p", "goal": "g", "steps": [] }));

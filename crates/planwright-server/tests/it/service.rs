@@ -6,7 +6,7 @@ use crate::tools::{MemoryFiles, tools};
 use planwright_api::LogLine;
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
-use planwright_core::policy::{Policy, Role};
+use planwright_core::policy::{Policy, PolicyDocument, Role};
 use planwright_core::principal::{Principal, PrincipalKind};
 use planwright_engine::Engine;
 use planwright_engine::access::{Grant, mint};
@@ -28,8 +28,10 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Everything a test may want to be different.
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
-    /// The operator's policy, as JSON of what `planwright.toml` says.
+    /// The operator's `[policy]`, as JSON.
     pub(crate) policy: Value,
+    /// The operator's `[roles]`, as JSON.
+    pub(crate) roles: Value,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -39,6 +41,7 @@ impl Default for Setup {
         Self {
             settings: Settings::default(),
             policy: json!({}),
+            roles: Value::Null,
             model: Arc::new(NoModel),
             clock: Arc::new(SystemClock::new()),
         }
@@ -92,7 +95,11 @@ impl Service {
         let entered = runtime.enter();
         let files = MemoryFiles::default();
         let tokens = Arc::new(MemoryTokens::new());
-        let policy = Policy::read(&serde_json::from_value(setup.policy).unwrap()).unwrap();
+        let policy = PolicyDocument {
+            roles: serde_json::from_value(setup.roles).unwrap(),
+            ..serde_json::from_value(setup.policy).unwrap()
+        };
+        let policy = Policy::read(&policy).unwrap();
         let store = MemoryStore::with_clock(Arc::clone(&setup.clock));
         let engine = Engine::builder(Arc::new(tools(&files)))
             .clock(setup.clock)
