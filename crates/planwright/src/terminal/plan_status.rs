@@ -7,33 +7,36 @@ use planwright_core::review::Review;
 
 /// A plan's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) word: String,
+pub(crate) struct PlanStatusLine {
+    pub(crate) status: String,
     /// What a person should know beside the word.
     pub(crate) note: Option<String>,
 }
 
 /// What the engine says, and what can be done about a run that nobody executes.
-pub(crate) async fn standing(app: &App, review: &Review) -> Result<Standing, Failure> {
-    let word = app.engine.status(review).await?.as_str().to_owned();
+pub(crate) async fn load_status_line(
+    app: &App,
+    review: &Review,
+) -> Result<PlanStatusLine, Failure> {
+    let status = app.engine.status(review).await?.as_str().to_owned();
     let id = review.id().as_str();
-    if word == "stalled" {
-        return Ok(Standing {
-            word,
+    if status == "stalled" {
+        return Ok(PlanStatusLine {
+            status,
             note: Some(format!("no process executes it: {}", stalled_hint(id))),
         });
     }
-    let Some(opened) = review.runs().last().filter(|_| word == "executing") else {
-        return Ok(Standing { word, note: None });
+    let Some(opened) = review.runs().last().filter(|_| status == "executing") else {
+        return Ok(PlanStatusLine { status, note: None });
     };
     if app.engine.store().lease(&opened.run).await?.is_some() {
-        return Ok(Standing { word, note: None });
+        return Ok(PlanStatusLine { status, note: None });
     }
     let note = format!(
         "no process executes it: planwright resume {id} goes on, planwright cancel {id} ends it"
     );
-    Ok(Standing {
-        word,
+    Ok(PlanStatusLine {
+        status,
         note: Some(note),
     })
 }
