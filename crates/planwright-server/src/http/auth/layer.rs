@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, StatusCode};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Assurance;
 use planwright_engine::access;
 use planwright_engine::port::Token;
@@ -23,7 +23,7 @@ pub enum RouteAccess {
     /// Open without a token.
     Public,
     /// Open to callers that may do all of this.
-    May(Vec<Action>),
+    May(Vec<Permission>),
 }
 
 impl RouteAccess {
@@ -32,7 +32,7 @@ impl RouteAccess {
         if words == "public" {
             return Some(Self::Public);
         }
-        let actions: Option<Vec<Action>> = words.split(' ').map(parse_action).collect();
+        let actions: Option<Vec<Permission>> = words.split(' ').map(parse_action).collect();
         actions.filter(|actions| !actions.is_empty()).map(Self::May)
     }
 
@@ -42,22 +42,22 @@ impl RouteAccess {
             Self::Public => false,
             Self::May(actions) => actions
                 .iter()
-                .any(|action| matches!(action, Action::Approve | Action::Cancel)),
+                .any(|action| matches!(action, Permission::Approve | Permission::Cancel)),
         }
     }
 }
 
-fn parse_action(word: &str) -> Option<Action> {
+fn parse_action(word: &str) -> Option<Permission> {
     Some(match word {
-        "read" => Action::Read,
-        "propose" => Action::Propose,
-        "delete" => Action::Delete,
-        "run" => Action::Run,
-        "cancel" => Action::Cancel,
-        "resolve" => Action::Resolve,
-        "approve" => Action::Approve,
-        "comment" => Action::Comment,
-        "administer" => Action::Administer,
+        "read" => Permission::Read,
+        "propose" => Permission::Propose,
+        "delete" => Permission::Delete,
+        "run" => Permission::Run,
+        "cancel" => Permission::Cancel,
+        "resolve" => Permission::Resolve,
+        "approve" => Permission::Approve,
+        "comment" => Permission::Comment,
+        "administer" => Permission::Administer,
         _ => return None,
     })
 }
@@ -99,7 +99,7 @@ pub(crate) fn access_of<'a>(http: &'a Http, request: &Request) -> Option<&'a Rou
 
 /// The actions that a route requires, and the credential that the request brings.
 struct AccessCheck {
-    actions: Vec<Action>,
+    actions: Vec<Permission>,
     credential: Credential,
 }
 
