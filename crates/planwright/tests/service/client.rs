@@ -69,10 +69,6 @@ impl Service {
         self.running.take().unwrap().kill();
     }
 
-    pub(crate) fn token(&self, role: &str, kind: &str, name: &str) -> String {
-        token(&self.bench, role, kind, name)
-    }
-
     /// A request with the token of the person who may do everything.
     pub(crate) fn request(&self, method: &str, path: &str) -> Request {
         self.bare(method, path).token(&self.admin)

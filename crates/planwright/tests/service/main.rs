@@ -12,7 +12,6 @@ mod decisions;
 mod doors;
 mod files;
 #[path = "../../../planwright-adapters/tests/provider/mod.rs"]
-#[expect(dead_code, reason = "the other tests use the rest")]
 mod provider;
 mod repeat;
 mod revocations;
