@@ -309,7 +309,7 @@ fn an_approval_that_was_not_used_in_time_expires_and_is_not_called_denied() {
 #[test]
 fn a_code_of_the_terminal_is_worth_one_session_that_says_how_its_owner_signed_in() {
     let service = Service::new();
-    let now = service.engine().environment().clock.now();
+    let now = service.engine().now();
     let ada = Principal::person("ada");
     service.http().sign_in.offer("code", ada, Role::Admin, now);
     let sign_in = |code: &str| {

@@ -152,7 +152,7 @@ impl Service {
     }
 
     fn now(&self) -> planwright_core::time::Timestamp {
-        self.engine().environment().clock.now()
+        self.engine().now()
     }
 
     pub(crate) fn token(&self, role: &str, kind: &str, name: &str) -> String {
@@ -201,8 +201,8 @@ impl Service {
 
     /// The journal of a stream as `log --json` prints it.
     pub(crate) fn log(&self, stream: &StreamName) -> Vec<Value> {
-        let store = self.engine().store();
-        let records = self.block_on(store.read(stream, 0, 1_000)).unwrap();
+        let journals = self.engine().journals();
+        let records = self.block_on(journals.read(stream, 0, 1_000)).unwrap();
         let line = |record| serde_json::to_value(LogLine::new(stream, record).unwrap()).unwrap();
         records.iter().map(line).collect()
     }

@@ -66,10 +66,7 @@ impl Conversation {
         terms: &ConversationTerms,
         message: &str,
     ) -> Result<(Self, RunHandle), Failure> {
-        let id = format!(
-            "chat-{:08x}",
-            app.engine.environment().ids.entropy() & 0xffff_ffff
-        );
+        let id = format!("chat-{:08x}", app.engine.entropy() & 0xffff_ffff);
         let document = document(&id, terms, message)?;
         let (review, _) = app.engine.propose(document, &agent()).await?;
         let candidate = app.engine.runnable(&review, &Map::new()).await?;

@@ -67,12 +67,13 @@ impl Session {
         };
         options.plan_tools |= conversation.as_ref().is_some_and(|(_, tools)| tools.plans);
         let spending = Spending::new(options.budget);
-        let env = app.engine.environment();
-        let screen = Arc::new(Screen::new(app.printer(), env.redaction.clone()));
-        let tools: Arc<dyn Tools> =
-            Arc::new(CountedTools::new(Arc::clone(&env.tools), spending.clone()));
-        let counted: Arc<dyn Model> =
-            Arc::new(CountedModel::new(Arc::clone(&env.model), spending.clone()));
+        let screen = Arc::new(Screen::new(app.printer(), app.engine.redaction().clone()));
+        let tools = Arc::<AllTools>::clone(&app.tools);
+        let tools: Arc<dyn Tools> = Arc::new(CountedTools::new(tools, spending.clone()));
+        let counted: Arc<dyn Model> = Arc::new(CountedModel::new(
+            Arc::clone(app.engine.model()),
+            spending.clone(),
+        ));
         let limits = || app.context.config.limits();
         let plans = with(
             &app,
@@ -391,7 +392,13 @@ impl Session {
 
     /// What can be completed, as it is now. What cannot be listed is not completed.
     async fn learn_names(&self) {
-        let plans = self.plans.engine.store().plans().await.unwrap_or_default();
+        let plans = self
+            .plans
+            .engine
+            .journals()
+            .plans()
+            .await
+            .unwrap_or_default();
         self.names.set(CompletionNames {
             plans: plans
                 .into_iter()

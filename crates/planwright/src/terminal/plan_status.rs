@@ -29,7 +29,7 @@ pub(crate) async fn load_status_line(
     let Some(opened) = review.runs().last().filter(|_| status == "executing") else {
         return Ok(PlanStatusLine { status, note: None });
     };
-    if app.engine.store().lease(&opened.run).await?.is_some() {
+    if app.engine.runs().is_executed(&opened.run).await? {
         return Ok(PlanStatusLine { status, note: None });
     }
     let note = format!(

@@ -138,7 +138,7 @@ pub(crate) async fn load_plan_for_reading(
     let id = parse_id(text)?;
     let exact = app
         .engine
-        .store()
+        .journals()
         .info(&StreamName::Plan(id.clone()))
         .await?;
     if exact.is_some() {
@@ -170,7 +170,7 @@ pub(crate) async fn load_plan_for_reading(
 
 /// The ids of all plans that were not deleted.
 async fn list_plan_ids(app: &App) -> Result<Vec<PlanId>, Failure> {
-    let plans = app.engine.store().plans().await?;
+    let plans = app.engine.journals().plans().await?;
     let kept = plans
         .into_iter()
         .filter(|info| info.status.status != ReviewState::Deleted.as_str());

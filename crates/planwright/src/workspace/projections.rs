@@ -134,7 +134,7 @@ impl WorkspaceFiles {
             let file = stored_part_file(name);
             let part = projection.draft_stored(&file, &artifact.digest);
             if let Some(mut part) = part.map_err(|error| planwright_engine::with_causes(&error))? {
-                let bytes = self.engine.environment().artifacts.get(artifact).await;
+                let bytes = self.engine.journals().read_artifact(artifact).await;
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 part.write_all(&bytes).map_err(|error| error.to_string())?;
                 drafts.push(part);
@@ -184,7 +184,7 @@ pub(crate) async fn render_markdown(
         .find(|opened| opened.version == version.number);
     let info = match opened {
         Some(opened) => engine
-            .store()
+            .journals()
             .info(&StreamName::Run(opened.run.clone()))
             .await
             .ok()
@@ -247,7 +247,7 @@ async fn write_session(
     let mut after = 0;
     loop {
         let page = engine
-            .store()
+            .journals()
             .read(stream, after, PAGE)
             .await
             .map_err(|error| error.to_string())?;

@@ -34,14 +34,14 @@ pub(crate) async fn find_run(app: &App, text: &str) -> Result<Option<RunTarget>,
     };
     if app
         .engine
-        .store()
+        .journals()
         .info(&StreamName::Run(run.clone()))
         .await?
         .is_none()
     {
         return Ok(None);
     }
-    let plan = plan_of_run(&**app.engine.store(), &run).await?;
+    let plan = app.engine.journals().plan_of_run(&run).await?;
     let (review, _) = app.engine.load_review(&plan).await?;
     Ok(Some(RunTarget { review, run }))
 }
@@ -151,7 +151,7 @@ pub(crate) async fn resume_command(app: &App, mut run: Run) -> Result<Option<Str
         };
         (run, _) = app.engine.load_run(&target.run, &target.review).await?;
     }
-    if run.state().is_terminal() || app.engine.store().lease(run.id()).await?.is_some() {
+    if run.state().is_terminal() || app.engine.runs().is_executed(run.id()).await? {
         return Ok(None);
     }
     Ok(Some(match &run.start().undoes {

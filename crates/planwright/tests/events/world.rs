@@ -82,7 +82,7 @@ impl World {
             role: Role::Admin,
             lifetime: None,
         };
-        let minted = mint(&grant, engine.environment().clock.now()).unwrap();
+        let minted = mint(&grant, engine.now()).unwrap();
         let tokens = Arc::new(MemoryTokens::new());
         tokens.add(&minted.token).await.unwrap();
         let service = Service {

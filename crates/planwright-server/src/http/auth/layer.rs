@@ -197,7 +197,7 @@ async fn check_access(http: &Http, check: Option<AccessCheck>) -> Result<Option<
     let caller = match credential {
         Credential::Token(token) => find_caller(http, &token).await?,
         Credential::Ticket(ticket, path) => {
-            let now = http.service.engine.environment().clock.now();
+            let now = http.service.engine.now();
             let spent = http.tickets.spend(&ticket, &path, now);
             spent.ok_or_else(|| {
                 unauthorized("the ticket was used, has expired, or is for another path")
@@ -212,7 +212,7 @@ async fn check_access(http: &Http, check: Option<AccessCheck>) -> Result<Option<
 
 /// Finds the owner of a token or a session.
 async fn find_caller(http: &Http, token: &str) -> Result<Caller, Problem> {
-    let now = http.service.engine.environment().clock.now();
+    let now = http.service.engine.now();
     if let Some(caller) = http.sign_in.session(token, now) {
         return Ok(caller);
     }

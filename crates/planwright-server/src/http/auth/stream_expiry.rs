@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// Checks all tokens whenever a stream is opened, the store changes or a token expires, until the
 /// service stops.
 pub(crate) async fn close_expired_streams(http: Http) {
-    let mut changes = http.service.engine.store().changes();
+    let mut changes = http.service.engine.journals().changes();
     let opened_one = &http.events.open_streams().opened_one;
     loop {
         changes.mark_unchanged();
@@ -35,7 +35,7 @@ pub(crate) async fn close_expired_streams(http: Http) {
 
 /// Closes the streams of tokens that are no longer valid. Returns for how long the others are.
 async fn close_expired(http: &Http) -> Duration {
-    let now = http.service.engine.environment().clock.now();
+    let now = http.service.engine.now();
     let mut pause = LONGEST;
     for credential in http.events.open_streams().credentials() {
         match remaining_validity(http, &credential, now).await {

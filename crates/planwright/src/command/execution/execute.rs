@@ -152,7 +152,7 @@ async fn wait_for_run(
 }
 
 pub(crate) async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
-    let plan = planwright_engine::plan_of_run(&**app.engine.store(), id).await?;
+    let plan = app.engine.journals().plan_of_run(id).await?;
     let (review, _) = app.engine.load_review(&plan).await?;
     Ok(app.engine.load_run(id, &review).await?.0)
 }

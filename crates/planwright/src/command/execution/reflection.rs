@@ -42,7 +42,7 @@ impl ReflectFlags {
     /// The bounds, if a model is to look at the run. Nobody begins a run whose model cannot be
     /// asked.
     pub(crate) fn read(&self, app: &App, limits: &Limits) -> Result<Option<Reflection>, Failure> {
-        let models = &app.engine.environment().model;
+        let models = app.engine.model();
         let wish = ReflectionWish {
             reflect: self.reflect,
             replan: self.replan,

@@ -114,7 +114,7 @@ async fn preview_run(
     if candidate.findings.iter().any(Finding::is_error) {
         return Err(ReviewError::Invalid(candidate.findings).into());
     }
-    let policy_version = &app.engine.environment().policy_version;
+    let policy_version = app.engine.policy_version();
     let previewed = preview(
         &candidate.plan,
         &app.engine.catalog(),

@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     run_due_maintenance(&app).await;
     let (printer, mut lines, mut notes, mut damaged) =
         (context.printer, Vec::new(), Vec::new(), false);
-    for info in app.engine.store().plans().await? {
+    for info in app.engine.journals().plans().await? {
         if !args.includes_status(&info.status.status) {
             continue;
         }

@@ -150,7 +150,7 @@ async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
 async fn list_templates(context: &CommandContext) -> Result<Exit, Failure> {
     let app = context.open(Access::Read)?;
     let mut lines = Vec::new();
-    for info in app.engine.store().plans().await? {
+    for info in app.engine.journals().plans().await? {
         // One damaged plan does not hide the others.
         let review = match app.engine.load_review(&info.status.plan).await {
             Ok((review, _)) => review,

@@ -58,7 +58,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     );
     let digest = plan
         .as_ref()
-        .map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
+        .map(|plan| plan.digest(&catalog, app.engine.policy_version()));
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };
     if context.printer.json {

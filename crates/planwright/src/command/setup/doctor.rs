@@ -342,7 +342,7 @@ async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exi
 async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
     let runs = app
         .engine
-        .store()
+        .journals()
         .runs_in(&["executing", "stalled"])
         .await?;
     let plans: BTreeSet<PlanId> = runs.into_iter().map(|info| info.status.plan).collect();

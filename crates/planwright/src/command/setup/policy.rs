@@ -123,7 +123,7 @@ fn build_explanation(
     Ok(PolicyExplanation {
         plan_id: candidate.plan.id().to_string(),
         digest: candidate.digest.to_string(),
-        policy_version: app.engine.environment().policy_version.clone(),
+        policy_version: app.engine.policy_version().clone(),
         verdict: verdict.to_owned(),
         steps: StepVerdict::of(judged, &late),
     })

@@ -138,8 +138,7 @@ async fn chat(
     let asked = http
         .service
         .engine
-        .environment()
-        .model
+        .model()
         .resolve(request.role, request.model.as_deref());
     let asked = asked.map_err(answer::problem)?;
     let permit = http.events.enter(&caller).ok_or_else(full)?;
