@@ -106,6 +106,11 @@ impl Journals {
         self.context.ports.store.runs(plan).await
     }
 
+    /// Lists the run streams of all plans whose cached status is one of these, oldest first.
+    pub async fn runs_in(&self, statuses: &[&str]) -> Result<Vec<StreamInfo>, StoreError> {
+        self.context.ports.store.runs_in(statuses).await
+    }
+
     /// Counts the streams by status.
     pub async fn counts(&self) -> Result<StreamCounts, StoreError> {
         self.context.ports.store.counts().await

@@ -13,9 +13,8 @@ fn plan(title: &str) -> Value {
 
 async fn create(engine: &Engine, value: Value) -> Result<PlanId, ReviewError> {
     let by = person();
-    let created = engine
-        .plans()
-        .create_plan(document(value), &by, false, None);
+    let plans = engine.plans();
+    let created = plans.create_plan(document(value), &by, false, None);
     let (review, _) = created.await?;
     Ok(review.id().clone())
 }

@@ -389,7 +389,8 @@ async fn a_secret_that_cannot_be_read_does_not_keep_a_person_from_deciding() {
         let id = proposed(&process(&world, "one")).await;
         let other = process_with(&world, "two", secrets);
         let by = person();
-        let reject = other.plans().reject(&id, Shown::Version(1), &by, "no");
+        let plans = other.plans();
+        let reject = plans.reject(&id, Shown::Version(1), &by, "no");
         let limit = std::time::Duration::from_secs(10);
         tokio::time::timeout(limit, reject).await.unwrap().unwrap();
     }

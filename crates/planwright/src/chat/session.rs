@@ -68,7 +68,7 @@ impl Session {
         options.plan_tools |= conversation.as_ref().is_some_and(|(_, tools)| tools.plans);
         let spending = Spending::new(options.budget);
         let screen = Arc::new(Screen::new(app.printer(), app.engine.redaction().clone()));
-        let tools = Arc::<AllTools>::clone(&app.tools);
+        let tools = Arc::<planwright_adapters::mcp::AllTools>::clone(&app.tools);
         let tools: Arc<dyn Tools> = Arc::new(CountedTools::new(tools, spending.clone()));
         let counted: Arc<dyn Model> = Arc::new(CountedModel::new(
             Arc::clone(app.engine.model()),
@@ -344,6 +344,7 @@ impl Session {
             let engine = self.talk.engine.clone();
             tokio::spawn(async move {
                 engine
+                    .runs()
                     .command(&run, RunCommand::Cancel { by: user() })
                     .await
             });
@@ -442,7 +443,12 @@ impl Session {
             }
         }
         if let Some(conversation) = &self.conversation
-            && let Ok((review, _)) = self.plans.engine.load_review(&conversation.plan).await
+            && let Ok((review, _)) = self
+                .plans
+                .engine
+                .plans()
+                .load_review(&conversation.plan)
+                .await
         {
             crate::workspace::projections::update_plan_files(&self.plans, &review).await;
         }

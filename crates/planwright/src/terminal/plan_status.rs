@@ -18,7 +18,7 @@ pub(crate) async fn load_status_line(
     app: &App,
     review: &Review,
 ) -> Result<PlanStatusLine, Failure> {
-    let status = app.engine.status(review).await?.as_str().to_owned();
+    let status = app.engine.plans().status(review).await?.as_str().to_owned();
     let id = review.id().as_str();
     if status == "stalled" {
         return Ok(PlanStatusLine {

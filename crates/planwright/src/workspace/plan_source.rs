@@ -109,7 +109,7 @@ fn read_bounded(from: impl std::io::Read, bounds: &Bounds) -> std::io::Result<Ve
 
 /// The plan with exactly this id.
 pub(crate) async fn load_plan(app: &App, id: &PlanId) -> Result<(Review, Head), Failure> {
-    match app.engine.load_review(id).await {
+    match app.engine.plans().load_review(id).await {
         Ok((review, _)) if review.state() == ReviewState::Deleted => Err(Failure::usage(format!(
             "there is no plan `{id}`: it was deleted"
         ))),

@@ -36,6 +36,7 @@ impl PlanFiles for WorkspaceFiles {
             let turn = Arc::clone(&self.turn).lock_owned().await;
             let (review, _) = self
                 .engine
+                .plans()
                 .load_review(plan)
                 .await
                 .map_err(|error| error.to_string())?;
@@ -198,6 +199,7 @@ pub(crate) async fn render_markdown(
         )
     });
     let status = engine
+        .plans()
         .status(review)
         .await
         .map_err(|error| error.to_string())?;

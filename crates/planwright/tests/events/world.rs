@@ -164,6 +164,7 @@ impl World {
     pub(crate) async fn propose(&self, document: Value) {
         let document: Document = serde_json::from_value(document).unwrap();
         self.engine
+            .plans()
             .propose(document, &Principal::person("ada"))
             .await
             .unwrap();
@@ -174,6 +175,7 @@ impl World {
         let document: Document = serde_json::from_value(document).unwrap();
         let options = RunOptions::new(Principal::person("ada"));
         self.engine
+            .runs()
             .run_document(document, options)
             .await
             .unwrap()

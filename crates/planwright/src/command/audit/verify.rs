@@ -11,7 +11,6 @@ use planwright_core::journal::StreamName;
 use planwright_core::review::Review;
 use planwright_core::run::{Resolution, RunEvent, StoredValue};
 use planwright_engine::with_causes;
-use planwright_engine::{load_review, load_run, plan_of_run, read_entries};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};

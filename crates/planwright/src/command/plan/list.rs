@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             continue;
         }
         // One damaged plan does not hide the others.
-        let review = match app.engine.load_review(&info.status.plan).await {
+        let review = match app.engine.plans().load_review(&info.status.plan).await {
             Ok((review, _)) => review,
             Err(error) => {
                 printer.warn(&format!("{}: {error}", info.status.plan));

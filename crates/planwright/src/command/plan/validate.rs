@@ -49,12 +49,12 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     document.variables.extend(args.variables.read()?);
     app.start_servers(&document, Need::Look).await?;
     let catalog = app.engine.catalog();
-    let plans = app.engine.known_plans(&document).await?;
+    let plans = app.engine.plans().known_plans(&document).await?;
     let ValidationReport { plan, mut findings } =
         validate_with(document, &catalog, &plans, &bounds);
     findings.extend(
         plan.iter()
-            .flat_map(|plan| app.engine.unmanned_findings(plan)),
+            .flat_map(|plan| app.engine.plans().unmanned_findings(plan)),
     );
     let digest = plan
         .as_ref()

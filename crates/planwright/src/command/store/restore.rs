@@ -83,6 +83,7 @@ async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
             }
             match app
                 .engine
+                .runs()
                 .command(id, RunCommand::Pause { by: user() })
                 .await
             {
