@@ -58,6 +58,23 @@ pub struct Candidate {
 /// The review life of plans: proposing, editing, discussing, approving, putting away.
 ///
 /// Cheap to clone: it shares the engine's context.
+///
+/// ```
+/// # use planwright_engine::{Engine, FunctionTools};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder(Arc::new(FunctionTools::new())).build();
+/// let document = planwright_core::plan::Document::read(
+///     br#"{"title": "A note", "steps": []}"#,
+///     &planwright_core::plan::Bounds::default(),
+/// )?;
+/// let author = planwright_core::principal::Principal::person("ada");
+/// let (review, _) = engine.plans().draft(document, &author).await?;
+/// assert_eq!(review.current().number, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Plans {
     pub(crate) context: Arc<Context>,
@@ -93,7 +110,7 @@ impl Plans {
         self.take_in_planned(document, by, draft, trace, None).await
     }
 
-    /// As [`Engine::take_in`], with how the document came about.
+    /// As [`Plans::take_in`], with how the document came about.
     pub(crate) async fn take_in_planned(
         &self,
         mut document: Document,
