@@ -99,7 +99,7 @@ pub use reflection::{CheckCriteriaError, Continuation};
 pub use review::comments::NewComment;
 pub use review::edits::{Editing, Reapproval};
 pub use review::inbox::MayWait;
-pub use review::plans::{Candidate, ReviewError};
+pub use review::plans::{Candidate, ReviewError, ShownPlan};
 pub use review::revocation::{Sweep, Swept};
 pub use run::command::CommandError;
 pub use run::handle::RunHandle;

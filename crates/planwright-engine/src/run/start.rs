@@ -145,7 +145,7 @@ impl Engine {
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let (review, head) = load_review(&*self.env.store, id).await?;
-        self.refuse_while_executing(&review).await?;
+        self.check_startable(&review).await?;
         let candidate = self.runnable(&review, &options.variables).await?;
         self.open(review, head, candidate, options, None).await
     }
@@ -182,7 +182,7 @@ impl Engine {
     ) -> Result<RunHandle, StartRunError> {
         let plan = crate::journal::load::plan_of_run(&*self.env.store, source).await?;
         let (review, head) = load_review(&*self.env.store, &plan).await?;
-        self.refuse_while_executing(&review).await?;
+        self.check_startable(&review).await?;
         let (source_run, _) = load_run(&*self.env.store, source, &review, &self.env.bounds).await?;
         let candidate = self.runnable(&review, &options.variables).await?;
         let first: Vec<StepIx> = from
@@ -240,7 +240,9 @@ impl Engine {
         Ok(candidate)
     }
 
-    async fn refuse_while_executing(&self, review: &Review) -> Result<(), StartRunError> {
+    /// Refuses to start a run of a plan that is executing or being taken back. Asked before a
+    /// person is: no one approves what cannot start.
+    pub async fn check_startable(&self, review: &Review) -> Result<(), StartRunError> {
         let Some(opened) = review.runs().last() else {
             return Ok(());
         };
@@ -275,7 +277,8 @@ impl Engine {
         origin: Option<Origin>,
     ) -> Result<RunHandle, StartRunError> {
         self.permit(&options.by, Action::Run)?;
-        if let Some(denied) = self.judge(&candidate.plan).denied() {
+        let judged = self.judge(&candidate.plan);
+        if let Some(denied) = judged.denied() {
             return Err(denied.into());
         }
         let (review, head) = self.without_lost_approvals(review, head).await?;
@@ -283,7 +286,8 @@ impl Engine {
         let given = match &options.approval {
             Some(given) => {
                 let agreed = origin.as_ref().map(|origin| &origin.agreed);
-                Some(self.approval_of_change(&candidate, given, agreed).await?)
+                let approval = self.build_approval(&candidate, &judged, given, agreed);
+                Some(approval.await?)
             }
             None => None,
         };
