@@ -15,9 +15,14 @@ async fn every_missing_tool_is_named_before_anything_runs() {
     let plan = json!({"id": "p", "steps": [
         {"id": "1", "tool": "x.one"}, {"id": "2", "tool": "r.read"}, {"id": "3", "tool": "y.two"},
     ]});
-    let (review, _) = engine.propose(document(plan), &person()).await.unwrap();
+    let (review, _) = engine
+        .plans()
+        .propose(document(plan), &person())
+        .await
+        .unwrap();
     let shown = Shown::Version(1);
     let refused = engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),
@@ -30,7 +35,11 @@ async fn every_missing_tool_is_named_before_anything_runs() {
         refused.unwrap_err().to_string(),
         "Required tools not available: x.one, y.two"
     );
-    let refused = engine.start(review.id(), options()).await.unwrap_err();
+    let refused = engine
+        .runs()
+        .start(review.id(), options())
+        .await
+        .unwrap_err();
     assert_eq!(
         refused.to_string(),
         "Required tools not available: x.one, y.two"
@@ -43,13 +52,19 @@ async fn a_plan_nobody_approved_does_not_run() {
     let world = World::new();
     let engine = world.engine("one");
     let (review, _) = engine
+        .plans()
         .propose(document(chain(1, "r.read", 1)), &person())
         .await
         .unwrap();
-    let refused = engine.start(review.id(), options()).await.unwrap_err();
+    let refused = engine
+        .runs()
+        .start(review.id(), options())
+        .await
+        .unwrap_err();
     assert_eq!(refused.to_string(), "the plan is not approved");
     let agent = Principal::agent("planner");
     let approval = engine
+        .plans()
         .approve(
             review.id(),
             &Map::new(),
@@ -68,16 +83,17 @@ async fn an_approval_is_for_one_run_of_what_was_shown() {
     let id = approved(&engine, chain(1, "r.read", 1)).await;
     let mut other = options();
     other.variables.insert("x".into(), json!(1));
-    let changed = engine.start(&id, other).await.unwrap_err();
+    let changed = engine.runs().start(&id, other).await.unwrap_err();
     assert!(changed.to_string().contains("would run"), "{changed}");
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
         .wait()
         .await
         .unwrap();
-    let again = engine.start(&id, options()).await.unwrap_err();
+    let again = engine.runs().start(&id, options()).await.unwrap_err();
     assert_eq!(again.to_string(), "the plan is not approved");
     assert_eq!(world.made().len(), 1);
 }
@@ -90,6 +106,7 @@ async fn a_tool_that_changed_since_the_approval_needs_a_new_one() {
     plan["steps"][0]["approvalRequired"] = json!(true);
     let id = approved(&engine, plan).await;
     engine
+        .runs()
         .start(&id, options())
         .await
         .unwrap()
@@ -97,7 +114,7 @@ async fn a_tool_that_changed_since_the_approval_needs_a_new_one() {
         .await
         .unwrap();
     world.tools.hidden.lock().unwrap().insert("r.read".into());
-    let refused = engine.resume(&id, options()).await.unwrap_err();
+    let refused = engine.runs().resume(&id, options()).await.unwrap_err();
     assert!(
         matches!(refused, StartRunError::ToolsChanged { .. }),
         "{refused}"
@@ -109,7 +126,9 @@ async fn two_starts_at_once_spend_one_approval_once() {
     let world = World::new();
     let (one, two) = (world.engine("one"), world.engine("two"));
     let id = approved(&one, chain(1, "w.write", 10)).await;
-    let (first, second) = tokio::join!(one.start(&id, options()), two.start(&id, options()));
+    let (first, second) = tokio::join!(async { one.runs().start(&id, options()).await }, async {
+        two.runs().start(&id, options()).await
+    });
     let started = [first, second].into_iter().flatten().collect::<Vec<_>>();
     assert_eq!(started.len(), 1);
     for mut handle in started {
@@ -163,6 +182,7 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
         let mut unguarded = options();
         unguarded.guards = false;
         let run = engine
+            .runs()
             .start(&id, unguarded)
             .await
             .unwrap()
@@ -181,9 +201,9 @@ async fn a_guard_says_why_and_the_call_is_not_made() {
 async fn an_approval_of_what_was_shown_reads_the_plan_once() {
     let world = World::new();
     let store = FaultyStore::new(&world);
-    let engine = store.engine(&world, "one");
+    let plans = store.engine(&world, "one").plans();
     let plan = json!({"id": "p", "steps": [{"id": "a", "tool": "r.read"}]});
-    engine.propose(document(plan), &person()).await.unwrap();
+    plans.propose(document(plan), &person()).await.unwrap();
     let given = GivenApproval {
         shown: Shown::Version(1),
         by: person(),
@@ -191,16 +211,16 @@ async fn an_approval_of_what_was_shown_reads_the_plan_once() {
         late: BTreeMap::new(),
     };
     let before = store.reads();
-    let (review, head) = engine.load_review(&"p".parse().unwrap()).await.unwrap();
-    let candidate = engine.candidate(&review, &Map::new()).await.unwrap();
-    let judged = engine.judge(&candidate.plan);
+    let (review, head) = plans.load_review(&"p".parse().unwrap()).await.unwrap();
+    let candidate = plans.candidate(&review, &Map::new()).await.unwrap();
+    let judged = plans.judge(&candidate.plan);
     let shown_plan = ShownPlan {
         review,
         head,
         candidate,
         judged,
     };
-    let approved = engine
+    let approved = plans
         .approve_shown_plan(shown_plan, &Map::new(), &given)
         .await
         .unwrap();
@@ -211,10 +231,10 @@ async fn an_approval_of_what_was_shown_reads_the_plan_once() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_of_what_has_changed_since_it_was_loaded_is_decided_again() {
     let world = World::new();
-    let engine = world.engine("one");
+    let plans = world.engine("one").plans();
     let plan =
         |title: &str| json!({"id": "p", "title": title, "steps": [{"id": "a", "tool": "r.read"}]});
-    engine
+    plans
         .propose(document(plan("one")), &person())
         .await
         .unwrap();
@@ -226,10 +246,10 @@ async fn an_approval_of_what_has_changed_since_it_was_loaded_is_decided_again() 
     };
     let id = "p".parse().unwrap();
     for (meanwhile, is_approved) in [("two", false), ("comment", true)] {
-        let (review, head) = engine.load_review(&id).await.unwrap();
+        let (review, head) = plans.load_review(&id).await.unwrap();
         let shown = Shown::Version(review.current().number);
-        let candidate = engine.candidate(&review, &Map::new()).await.unwrap();
-        let judged = engine.judge(&candidate.plan);
+        let candidate = plans.candidate(&review, &Map::new()).await.unwrap();
+        let judged = plans.judge(&candidate.plan);
         let shown_plan = ShownPlan {
             review,
             head,
@@ -241,14 +261,14 @@ async fn an_approval_of_what_has_changed_since_it_was_loaded_is_decided_again() 
                 text: meanwhile.into(),
                 ..planwright_engine::NewComment::default()
             };
-            engine.comment(&id, comment, &person()).await.unwrap();
+            plans.comment(&id, comment, &person()).await.unwrap();
         } else {
-            engine
+            plans
                 .propose(document(plan(meanwhile)), &person())
                 .await
                 .unwrap();
         }
-        let done = engine
+        let done = plans
             .approve_shown_plan(shown_plan, &Map::new(), &given(shown))
             .await;
         assert_eq!(done.is_ok(), is_approved, "{done:?}");

@@ -64,7 +64,7 @@ pub(crate) async fn execute_run(
         if decided {
             let (review, _) = plan_source::load_plan(app, &plan).await?;
             // What was decided may have ended the run.
-            (run, _) = app.engine.load_run(run.id(), &review).await?;
+            (run, _) = app.engine.runs().load_run(run.id(), &review).await?;
             if !run.state().is_terminal() {
                 kind = ExecutionKind::ResumeRun {
                     plan: plan.clone(),
@@ -126,7 +126,7 @@ async fn wait_for_run(
     let early = async {
         tokio::time::sleep(BRIEF).await;
         if let Some(plan) = early
-            && let Ok((review, _)) = app.engine.load_review(plan).await
+            && let Ok((review, _)) = app.engine.plans().load_review(plan).await
         {
             update_plan_files(app, &review).await;
         }
@@ -140,7 +140,7 @@ async fn wait_for_run(
 }
 
 pub(crate) async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
-    let plan = planwright_engine::plan_of_run(&**app.engine.store(), id).await?;
-    let (review, _) = app.engine.load_review(&plan).await?;
-    Ok(app.engine.load_run(id, &review).await?.0)
+    let plan = app.engine.journals().plan_of_run(id).await?;
+    let (review, _) = app.engine.plans().load_review(&plan).await?;
+    Ok(app.engine.runs().load_run(id, &review).await?.0)
 }
