@@ -9,7 +9,6 @@ pub(crate) mod body;
 mod etag;
 mod headers;
 mod idempotency;
-mod keeper;
 mod limits;
 mod openapi;
 mod page;

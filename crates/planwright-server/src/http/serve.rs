@@ -1,7 +1,6 @@
 //! Listening, and stopping without losing anything.
 
 use super::auth::close_expired_streams;
-use super::keeper;
 use super::limits::Guard;
 use super::router::app;
 use super::state::Http;
@@ -71,7 +70,6 @@ pub async fn serve(http: &Http, listener: TcpListener, tls: Option<Tls>) -> Resu
     let service = app(http).into_make_service();
     let guard = Guard::new(http.settings.max_connections, http.settings.stall_timeout);
     let stopping = stop(http.clone(), handle.clone());
-    tokio::spawn(keeper::tend(http.clone()));
     tokio::spawn(close_expired_streams(http.clone()));
     let served = async {
         match tls {
