@@ -3,12 +3,14 @@
 use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
-use crate::engine::Engine;
+use crate::planner::create::Planner;
 use crate::review::edits::Editing;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
-use planwright_core::planning::{PromptRequest, Task, build_prompt, merge_steps, merge_whole};
-use planwright_core::policy::Action;
+use planwright_core::planning::{
+    PlannerTask, PromptRequest, build_prompt, merge_steps, merge_whole,
+};
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{PlanningRecord, Refusal, Review, ReviewState};
 use serde_json::Map;
@@ -38,7 +40,7 @@ pub struct Regenerated {
     pub planning: PlanningRecord,
 }
 
-impl Engine {
+impl Planner {
     /// Has a plan, or some of its steps, written again, with what people said about it in mind. The
     /// result is the next version; a run must not be under way.
     pub async fn regenerate(
@@ -46,16 +48,16 @@ impl Engine {
         plan: &PlanId,
         order: RegenerateOrder,
     ) -> Result<Regenerated, CreateError> {
-        self.permit(&order.by, Action::Propose)?;
-        let (review, _) = self.load_review(plan).await?;
+        self.plans().permit(&order.by, Permission::Propose)?;
+        let (review, _) = self.plans().load_review(plan).await?;
         if review.state() == ReviewState::Deleted {
             return Err(Refusal::Deleted.into());
         }
-        if self.status(&review).await?.is_executing() {
+        if self.plans().status(&review).await?.is_executing() {
             return Err(CreateError::Executing(plan.clone()));
         }
         let old = review.current().document.clone();
-        let candidate = self.candidate(&review, &Map::new()).await?;
+        let candidate = self.plans().candidate(&review, &Map::new()).await?;
         let steps = chosen(
             &old.steps
                 .iter()
@@ -87,7 +89,7 @@ impl Engine {
                 tools: &tools,
                 snapshot: Some(&snapshot),
                 context: &options.context,
-                task: Task::Regenerate {
+                task: PlannerTask::Regenerate {
                     review: &review,
                     plan: &candidate.plan,
                     steps: &steps,
@@ -96,7 +98,7 @@ impl Engine {
                 max_steps: count,
                 budget,
             },
-            &self.env.prompts,
+            &self.context.settings.prompts,
         )?;
         let complete = |answer| {
             let mut merged = match steps.is_empty() {
@@ -126,7 +128,10 @@ impl Engine {
             reason: order.feedback.clone(),
         };
         let how = Some(Box::new(planning.clone()));
-        let (review, findings) = self.edit_planned(plan, document, &editing, how).await?;
+        let (review, findings) = self
+            .plans()
+            .edit_planned(plan, document, &editing, how)
+            .await?;
         Ok(Regenerated {
             review,
             diff,

@@ -3,11 +3,11 @@
 use super::error::CreateError;
 use super::options::PlannerOptions;
 use super::rounds::Request;
-use crate::dispatch::read_value;
-use crate::engine::Engine;
+use crate::journal::stored_value::read_value;
+use crate::planner::create::Planner;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::planning::{
-    Outcome, PromptRequest, StepOutcome, Task, build_prompt, kept_steps, merge_remaining,
+    PlannerTask, PromptRequest, StepFate, StepOutcome, build_prompt, kept_steps, merge_remaining,
 };
 use planwright_core::review::PlanningRecord;
 use planwright_core::run::{Run, StepState};
@@ -20,7 +20,7 @@ pub struct Replanned {
     pub planning: PlanningRecord,
 }
 
-impl Engine {
+impl Planner {
     /// Has the remaining work of a run written again. Steps that completed or were skipped stay as
     /// they are, under their ids; everything else is replaced.
     pub async fn replan(
@@ -45,14 +45,14 @@ impl Engine {
                 tools: &self.tools_in_scope(&options.servers, old),
                 snapshot: Some(&snapshot),
                 context: &options.context,
-                task: Task::Replan {
+                task: PlannerTask::Replan {
                     document: old,
                     outcomes: &outcomes,
                 },
                 max_steps: count,
                 budget,
             },
-            &self.env.prompts,
+            &self.context.settings.prompts,
         )?;
         let complete = |answer| Ok(merge_remaining(old, &kept, answer));
         let max_steps = count + kept.len();
@@ -81,26 +81,26 @@ impl Engine {
         Ok(outcomes)
     }
 
-    async fn outcome(&self, run: &Run, ix: StepIx) -> Result<Outcome, CreateError> {
+    async fn outcome(&self, run: &Run, ix: StepIx) -> Result<StepFate, CreateError> {
         let state = run.step(ix);
         let status = state.name();
         Ok(match state {
             StepState::Completed { value, .. } => {
-                let value = read_value(&*self.env.artifacts, value).await?;
-                Outcome::Kept {
+                let value = read_value(&*self.context.ports.artifacts, value).await?;
+                StepFate::Kept {
                     status,
                     value: Some(value),
                 }
             }
-            StepState::Skipped { .. } => Outcome::Kept {
+            StepState::Skipped { .. } => StepFate::Kept {
                 status,
                 value: None,
             },
-            StepState::Failed { error, .. } => Outcome::Open {
+            StepState::Failed { error, .. } => StepFate::Open {
                 status,
                 error: Some(format!("{}: {}", error.code, error.message)),
             },
-            StepState::Denied { reason } => Outcome::Open {
+            StepState::Denied { reason } => StepFate::Open {
                 status,
                 error: Some(reason.to_string()),
             },
@@ -120,7 +120,7 @@ impl Engine {
             | StepState::AwaitingPlan { .. }
             | StepState::RetryDue { .. }
             | StepState::Cancelled { .. }
-            | StepState::Undone { .. } => Outcome::Open {
+            | StepState::Undone { .. } => StepFate::Open {
                 status,
                 error: None,
             },

@@ -2,12 +2,12 @@
 
 use super::error::{CreateError, FailedPlanning};
 use super::options::{PlannerEvent, PlannerOptions};
-use crate::engine::Engine;
+use crate::planner::create::Planner;
 use crate::port::{ModelAnswer, ModelError, ModelRequest, TextSink};
 use planwright_core::model::{Message, ModelRole};
 use planwright_core::plan::{Document, Finding};
 use planwright_core::planning::{
-    Adoption, Fault, Prompt, PromptBudget, read_answer, repair_messages,
+    AnswerFault, PlanOrigin, Prompt, PromptBudget, read_answer, repair_messages,
 };
 use planwright_core::review::PlanningRecord;
 
@@ -28,10 +28,10 @@ pub(super) struct Request<'a> {
 /// One answer, read.
 enum Heard {
     Plan(Box<Document>),
-    Fault { text: String, fault: Fault },
+    Fault { text: String, fault: AnswerFault },
 }
 
-impl Engine {
+impl Planner {
     /// The valid plan, and what it took to get it.
     pub(super) async fn written(
         &self,
@@ -42,7 +42,8 @@ impl Engine {
         let mut failed = FailedPlanning::default();
         let mut messages = request.prompt.messages.clone();
         let resolved = self
-            .env
+            .context
+            .ports
             .model
             .resolve(ModelRole::Planner, options.model.as_deref());
         let model = match resolved {
@@ -74,20 +75,21 @@ impl Engine {
                 }
                 Err(ModelError::Unreadable { message, .. }) => Heard::Fault {
                     text: String::new(),
-                    fault: Fault::NoPlan(message),
+                    fault: AnswerFault::NoPlan(message),
                 },
                 Err(cause) => return Err(failed_by(failed, cause)),
             };
             match heard {
                 Heard::Plan(document) => return Ok((*document, failed.planning)),
                 Heard::Fault { text, fault } => {
-                    let faults = fault.lines();
+                    let faults = fault.describe();
                     options.told.tell(PlannerEvent::SentBack {
                         round,
                         faults: faults.clone(),
                     });
                     failed.rounds.push(faults);
-                    let (original, prompts) = (&request.prompt.messages, &self.env.prompts);
+                    let (original, prompts) =
+                        (&request.prompt.messages, &self.context.settings.prompts);
                     messages =
                         repair_messages(original, &text, &fault, request.budget.repair, prompts)?;
                 }
@@ -113,12 +115,12 @@ impl Engine {
         tokio::select! {
             biased;
             () = cancelled.cancelled() => Err(ModelError::Cancelled),
-            answer = self.env.model.ask(asked) => answer,
+            answer = self.context.ports.model.ask(asked) => answer,
         }
     }
 
     async fn read(&self, request: &Request<'_>, answer: ModelAnswer) -> Result<Heard, CreateError> {
-        let adoption = Adoption {
+        let adoption = PlanOrigin {
             goal: request.goal,
             model: &answer.used.model,
         };
@@ -129,11 +131,11 @@ impl Engine {
                     Ok(document) => return Ok(Heard::Plan(Box::new(document))),
                     Err(fault) => fault,
                 },
-                Err(findings) => Fault::Findings(findings),
+                Err(findings) => AnswerFault::Findings(findings),
             },
             Err(no_plan) => match no_plan.into_finding() {
-                Ok(finding) => Fault::Findings(vec![finding]),
-                Err(no_plan) => Fault::NoPlan(no_plan.to_string()),
+                Ok(finding) => AnswerFault::Findings(vec![finding]),
+                Err(no_plan) => AnswerFault::NoPlan(no_plan.to_string()),
             },
         };
         Ok(Heard::Fault {

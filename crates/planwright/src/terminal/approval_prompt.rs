@@ -64,7 +64,7 @@ pub(crate) async fn obtain_approval(
             Failure::from(Refusal::Draft).hint(format!("planwright propose {id} puts it forward"))
         );
     }
-    let judged = app.engine.judge(&candidate.plan);
+    let judged = app.engine.plans().judge(&candidate.plan);
     if let Some(denied) = judged.denied() {
         return Err(denied.into());
     }
@@ -105,7 +105,12 @@ pub(crate) async fn obtain_approval(
     }
     // An approval that does not count any more says more than none.
     Err(
-        match app.engine.void_approval(review, candidate.digest).await {
+        match app
+            .engine
+            .runs()
+            .void_approval(review, candidate.digest)
+            .await
+        {
             Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
             None => {
                 let why =
@@ -223,14 +228,14 @@ pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Ve
             } else {
                 format!("; decided later: {}", line(&judgement.undecided.join(", ")))
             };
-            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.because()));
+            let (verdict, because) = (judgement.verdict.as_str(), line(&judgement.explain()));
             lines.push(format!(
                 "step {}: policy says {verdict} ({because}){later}",
                 step.step
             ));
         }
         if let Some(undo) = step.undo.as_ref().filter(|undo| undo.rule.is_some()) {
-            let (verdict, because) = (undo.verdict.as_str(), line(&undo.because()));
+            let (verdict, because) = (undo.verdict.as_str(), line(&undo.explain()));
             lines.push(format!(
                 "step {}, taken back: policy says {verdict} ({because})",
                 step.step

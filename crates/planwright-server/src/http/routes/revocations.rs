@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use planwright_api::PlanDecided;
 use planwright_core::id::PlanId;
-use planwright_core::policy::{Action, MAX_PRINCIPAL_NAME};
+use planwright_core::policy::{MAX_PRINCIPAL_NAME, Permission};
 use planwright_core::principal::Principal;
 use serde::Deserialize;
 use serde_json::Map;
@@ -50,16 +50,17 @@ async fn revoke_approval(
     let of = whose(&caller, of)?;
     let engine = &http.service.engine;
     if of != caller.principal {
-        authorize(&caller, Action::Administer, engine.policy())?;
+        authorize(&caller, Permission::Administer, engine.policy())?;
     }
     super::load(&http, &id).await?;
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     let review = engine
+        .plans()
         .revoke_approval(&id, &of, &caller.principal, reason)
         .await?;
     http.service.write_files(&id).await;
     // It is done, also where what would run cannot be put together any more.
-    let candidate = engine.candidate(&review, &Map::new()).await;
+    let candidate = engine.plans().candidate(&review, &Map::new()).await;
     let digest = candidate.map_or_else(|_| review.current().digest, |candidate| candidate.digest);
     standing(&http, &review, &digest, trace).await
 }

@@ -7,7 +7,7 @@ use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::servers::Need;
 use planwright_api::StatsResult;
 use planwright_core::plan::Document;
-use planwright_core::policy::Span;
+use planwright_core::policy::TimeSpan;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) struct Args {
     /// Only what happened in this time: 30d, 12h.
     #[arg(long, value_name = "SPAN")]
-    since: Option<Span>,
+    since: Option<TimeSpan>,
 }
 
 pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
@@ -26,11 +26,11 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
         let back = i64::try_from(span.as_duration().as_millis()).unwrap_or(i64::MAX);
         Timestamp::from_millis(app.now().as_millis().saturating_sub(back))
     });
-    let mut figures = app.engine.stats(since).await?;
+    let mut figures = app.engine.journals().stats(since).await?;
     if !figures.gaps.is_empty() {
         // Servers that nobody asked yet may have what seems to be missing.
         start_servers_of(&app, figures.gaps.keys()).await?;
-        figures = app.engine.stats(since).await?;
+        figures = app.engine.journals().stats(since).await?;
     }
     let result = StatsResult::new(&figures, since.map(|since| since.to_string()));
     if context.printer.json {

@@ -7,7 +7,7 @@ use crate::workspace::projections::render_markdown;
 use clap::ValueEnum;
 use planwright_adapters::files::atomic_write;
 use planwright_core::id::StepId;
-use planwright_core::plan::{file_of_stored, to_cursor};
+use planwright_core::plan::{stored_part_file, to_cursor};
 use planwright_core::review::{Review, Version};
 use planwright_core::run::StepState;
 use std::collections::BTreeSet;
@@ -51,8 +51,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let text = match args.format {
         ExportFormat::Json => {
             // Nobody else has the artifacts, so they are put back.
-            let json =
-                serde_json::to_string_pretty(&app.engine.whole_document(&version.document).await?);
+            let json = serde_json::to_string_pretty(
+                &app.engine.plans().whole_document(&version.document).await?,
+            );
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
         ExportFormat::Md => {
@@ -96,7 +97,7 @@ async fn completed_steps(
     let Some(opened) = opened else {
         return Ok(BTreeSet::new());
     };
-    let (run, _) = app.engine.load_run(&opened.run, review).await?;
+    let (run, _) = app.engine.runs().load_run(&opened.run, review).await?;
     let done = run
         .plan()
         .indices()
@@ -112,7 +113,7 @@ async fn write_stored_parts(app: &App, version: &Version, path: &Path) -> Result
         .join("artifacts");
     for (name, artifact) in &version.document.context.stored {
         let bytes = app.artifacts().get(artifact).await?;
-        let file = directory.join(file_of_stored(name));
+        let file = directory.join(stored_part_file(name));
         std::fs::create_dir_all(&directory).map_err(|error| {
             Failure::usage(format!("cannot create {}: {error}", directory.display()))
         })?;
