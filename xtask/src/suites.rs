@@ -160,7 +160,14 @@ mod tests {
         ];
         let suites = read_suites(&messages.join("\n")).unwrap();
         let names: Vec<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
-        assert_eq!(names, ["planwright/kill", "planwright-core/it", "planwright-core/lib"]);
+        assert_eq!(
+            names,
+            [
+                "planwright/kill",
+                "planwright-core/it",
+                "planwright-core/lib"
+            ]
+        );
         assert_eq!(suites[0].folder, Path::new("/w/crates/planwright"));
         assert!(read_suites("{\"reason\":\"build-finished\"}").is_err());
     }

@@ -83,7 +83,13 @@ fn license_expressions_are_read_as_spdx_says() {
     ] {
         assert!(allows(&allowed, yes), "{yes}");
     }
-    for no in ["", "GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "MIT AND (GPL-3.0 OR BSL-1.0)"] {
+    for no in [
+        "",
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "Apache-2.0",
+        "MIT AND (GPL-3.0 OR BSL-1.0)",
+    ] {
         assert!(!allows(&allowed, no), "{no}");
     }
 }
@@ -124,7 +130,10 @@ fn users_of_crates(metadata: &Value) -> BTreeMap<String, BTreeSet<String>> {
             if kinds.iter().any(|kind| kind["kind"] != "dev") {
                 let used = name_of[text(&dependency["pkg"])];
                 let user = name_of[text(&node["id"])];
-                users.entry(used.to_owned()).or_default().insert(user.to_owned());
+                users
+                    .entry(used.to_owned())
+                    .or_default()
+                    .insert(user.to_owned());
             }
         }
     }
