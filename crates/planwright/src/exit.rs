@@ -234,7 +234,8 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::PlanExpired
             | ReviewRefusal::NotArchived
             | ReviewRefusal::NotOver(_) => Self::from_error(Exit::Refused, &refusal),
-            ReviewRefusal::Deleted
+            ReviewRefusal::Exists(_)
+            | ReviewRefusal::Deleted
             | ReviewRefusal::NothingToDecide(_)
             | ReviewRefusal::Rejected
             | ReviewRefusal::NotApproved
@@ -394,6 +395,7 @@ impl From<CommandError> for Failure {
             CommandError::NoAnswer(_) => Self::from_error(Exit::Store, &error),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+            CommandError::Artifact(error) => error.into(),
         }
     }
 }

@@ -19,6 +19,7 @@ mod import;
 mod markdown;
 mod reference;
 mod render;
+
 mod subplans;
 mod validate;
 

@@ -1,12 +1,11 @@
 //! What may happen to a plan.
 
 use super::{
-    Approval, CommentCommand, CommentRefusal, Offer, Review, ReviewEvent, ReviewState, Revision,
-    Revocation, Terms,
+    Approval, CommentCommand, CommentRefusal, Creation, Offer, Review, ReviewEvent, ReviewState,
+    Revision, Revocation, Terms,
 };
 use crate::digest::Digest;
-use crate::id::CommentId;
-use crate::id::RunId;
+use crate::id::{CommentId, PlanId, RunId};
 use crate::plan::Document;
 use crate::policy::{Action, OpenComments};
 use crate::principal::{Assurance, Principal, PrincipalKind};
@@ -17,6 +16,8 @@ use std::sync::Arc;
 /// Something somebody wants to happen to a plan.
 #[derive(Debug, Clone)]
 pub enum Command {
+    /// Begin a plan that does not exist yet.
+    Create(Creation),
     /// Propose the next version.
     Propose {
         document: Arc<Document>,
@@ -88,6 +89,8 @@ pub enum Command {
 /// A command that may not happen now. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    #[error("there is a plan `{0}` already")]
+    Exists(PlanId),
     #[error("the plan was deleted")]
     Deleted,
     #[error("the plan is {0}, so there is nothing to decide")]
@@ -159,6 +162,7 @@ impl Review {
     /// Says what happens if `command` is given now.
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Vec<ReviewEvent>, Refusal> {
         match command {
+            Command::Create(creation) => self.decide_create(creation),
             Command::Propose {
                 document,
                 digest,

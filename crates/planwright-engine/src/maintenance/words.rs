@@ -3,7 +3,8 @@
 
 use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review};
-use crate::port::{Append, AppendError, LeaseRule, StreamInfo, StreamStatus};
+use crate::journal::writer::JournalWriter;
+use crate::port::{Append, AppendError, LeaseRule, StreamInfo};
 use std::sync::atomic::Ordering;
 
 /// Words that are written in one commit.
@@ -42,20 +43,9 @@ impl Engine {
         if review.word() == status.status {
             return Ok(None);
         }
-        let status = StreamStatus {
-            status: review.word().to_owned(),
-            ..status
-        };
-        let (expected, records, answers) = (head, Vec::new(), Vec::new());
-        let lease = LeaseRule::None;
-        Ok(Some(Append {
-            stream,
-            expected,
-            records,
-            lease,
-            status: Some(status),
-            answers,
-        }))
+        let mut journal = JournalWriter::new(&self.env.redaction, stream, head, 0);
+        let (append, _) = journal.take_labelled(&review, &status.label, LeaseRule::None);
+        Ok(Some(append))
     }
 
     /// Whether they could be written. If somebody wrote to one of the plans meanwhile, all are left

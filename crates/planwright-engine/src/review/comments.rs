@@ -31,7 +31,6 @@ impl Engine {
     ) -> Result<(CommentId, Review), ReviewError> {
         let comment = CommentId::mint(self.env.ids.entropy());
         let NewComment { on, reply_to, text } = new;
-        let text = self.env.redaction.redactor().text(&text).into_owned();
         let command = CommentCommand::Add {
             comment: comment.clone(),
             on,
@@ -79,7 +78,8 @@ impl Engine {
     ) -> Result<Review, ReviewError> {
         self.permit(by, Action::Comment)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        self.review(review, head, &Command::Comment(command)).await
+        self.write_review(review, head, &Command::Comment(command))
+            .await
     }
 
     /// Asks the author to change something. It voids what was approved, and is no rejection: it
@@ -98,21 +98,13 @@ impl Engine {
         }
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let digest = self.candidate(&review, &Map::new()).await?.digest;
-        let (by, reason) = (
-            by.clone(),
-            self.env.redaction.redactor().text(reason).into_owned(),
-        );
-        self.review(
-            review,
-            head,
-            &Command::RequestChanges {
-                shown,
-                digest,
-                by,
-                reason,
-            },
-        )
-        .await
+        let command = Command::RequestChanges {
+            shown,
+            digest,
+            by: by.clone(),
+            reason: reason.to_owned(),
+        };
+        self.write_review(review, head, &command).await
     }
 
     /// Puts a plan away that is over. It is kept, and left out of lists.
@@ -120,7 +112,7 @@ impl Engine {
         self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let latest_run = self.latest_status(&review).await?;
-        self.review(
+        self.write_review(
             review,
             head,
             &Command::Archive {
@@ -135,7 +127,7 @@ impl Engine {
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        self.review(review, head, &Command::Unarchive { by: by.clone() })
+        self.write_review(review, head, &Command::Unarchive { by: by.clone() })
             .await
     }
 

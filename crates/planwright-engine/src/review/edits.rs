@@ -56,7 +56,7 @@ impl Engine {
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Propose)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
-        self.review(review, head, &Command::ProposeDraft { by: by.clone() })
+        self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
     }
 
@@ -158,7 +158,7 @@ impl Engine {
             let (review, head) = load_review(&*self.env.store, id).await?;
             // Whoever was faster may have said something about the same version, or made the next
             // one: the core tells.
-            match self.review(review, head, &command).await {
+            match self.write_review(review, head, &command).await {
                 Err(ReviewError::Append(
                     AppendError::Conflict { .. } | AppendError::Duplicate { .. },
                 )) => {}
@@ -166,7 +166,7 @@ impl Engine {
             }
         }
         let (review, head) = load_review(&*self.env.store, id).await?;
-        Ok((self.review(review, head, &command).await?, findings))
+        Ok((self.write_review(review, head, &command).await?, findings))
     }
 
     /// What an adjustment changed since the run that it grew out of was agreed to.

@@ -106,8 +106,7 @@ impl Engine {
         if events.is_empty() {
             return Err(Refusal::NothingToRevoke(of.clone()).into());
         }
-        self.append_review(id, Some(review), head, (now, events))
-            .await
+        self.append_review(review, head, (now, events)).await
     }
 
     /// Revokes the approvals that were lost with a token, in every plan. A plan that cannot be
@@ -152,10 +151,7 @@ impl Engine {
                 return Ok(());
             }
             left -= 1;
-            match self
-                .append_review(plan, Some(review), head, (now, events))
-                .await
-            {
+            match self.append_review(review, head, (now, events)).await {
                 Ok(review) => {
                     swept.plans.push(review);
                     return Ok(());
@@ -194,8 +190,7 @@ impl Engine {
         if events.is_empty() {
             return Ok((review, head));
         }
-        let id = review.id().clone();
-        let (append, review) = self.review_append(&id, Some(review), head, (now, events))?;
+        let (append, review) = self.review_append(review, head, (now, events)).await?;
         let head = append
             .records
             .last()

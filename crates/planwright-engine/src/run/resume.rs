@@ -8,7 +8,7 @@ use crate::port::Lease;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
 use crate::run::start::{Difference, StartRunError};
-use crate::run::undo::{Mirror, load_any_run};
+use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
@@ -22,7 +22,7 @@ struct Taken {
     run: Run,
     head: Head,
     lease: Lease,
-    mirror: Option<Mirror>,
+    original: Option<OriginalJournal>,
 }
 
 /// What came of looking at a run that may be able to go on.
@@ -80,10 +80,10 @@ impl Engine {
             run,
             head,
             lease,
-            mirror,
+            original,
         } = self.take_over(run, review).await?;
         let first = First::going_on(&run, &options.by);
-        Ok(self.execute(run, head, lease, options, first, mirror))
+        Ok(self.execute(run, head, lease, options, first, original))
     }
 
     /// Goes on with a run for whoever ordered it, if it can go on without a person. A pause is
@@ -140,7 +140,7 @@ impl Engine {
             run,
             head,
             lease,
-            mirror,
+            original,
         } = self.take_over(run, &review).await?;
         // Somebody may have paused or ended it just now.
         if !can_go_on(&run) {
@@ -151,7 +151,9 @@ impl Engine {
                 .map_err(LoadError::from)?;
             return Ok(None);
         }
-        Ok(Some(self.execute(run, head, lease, options, first, mirror)))
+        Ok(Some(
+            self.execute(run, head, lease, options, first, original),
+        ))
     }
 
     /// Goes on with the work of an adjusted run, if the change is agreed to, or policy may agree to
@@ -221,12 +223,12 @@ impl Engine {
         // Only what is read under the lease is current.
         let (mut run, head) = load_run(&*self.env.store, &id, review, &self.env.bounds).await?;
         run.know_subplans(subplans);
-        let mirror = Mirror::of(&self.env, &run).await?;
+        let original = OriginalJournal::load(&self.env, &run).await?;
         Ok(Taken {
             run,
             head,
             lease,
-            mirror,
+            original,
         })
     }
 

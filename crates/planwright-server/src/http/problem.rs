@@ -314,6 +314,10 @@ impl From<ReviewRefusal> for Problem {
         match refusal {
             ReviewRefusal::Decision(refusal) => refusal.into(),
             ReviewRefusal::Deleted => Self::caused(StatusCode::NOT_FOUND, &refusal),
+            ReviewRefusal::Exists(ref id) => {
+                let hint = format!("PATCH /plan/{id} makes a new version of it");
+                Self::caused(StatusCode::CONFLICT, &refusal).hint(hint)
+            }
             ReviewRefusal::FourEyes(_)
             | ReviewRefusal::PolicyAsks(_)
             | ReviewRefusal::MayNotRevoke { .. } => Self::caused(StatusCode::FORBIDDEN, &refusal),
@@ -437,6 +441,7 @@ impl From<CommandError> for Problem {
             }
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
+            CommandError::Artifact(error) => error.into(),
         }
     }
 }
