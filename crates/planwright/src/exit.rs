@@ -4,7 +4,7 @@ use crate::terminal::printer::line;
 use planwright_adapters::sqlite::OpenStoreError;
 use planwright_adapters::vault::UnlockError;
 use planwright_core::plan::Finding;
-use planwright_core::policy::MatchedRule;
+use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::{Refusal, Run, RunState};
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, StoreError};
@@ -374,8 +374,8 @@ impl From<StartRunError> for Failure {
     }
 }
 
-impl From<MatchedRule> for Failure {
-    fn from(denied: MatchedRule) -> Self {
+impl From<PolicyDenial> for Failure {
+    fn from(denied: PolicyDenial) -> Self {
         Self::from_error(Exit::Refused, &denied)
             .hint("planwright policy explain ID shows which rule decided about each step")
     }

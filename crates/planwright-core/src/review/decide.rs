@@ -7,7 +7,7 @@ use super::{
 use crate::digest::Digest;
 use crate::id::{CommentId, PlanId, RunId};
 use crate::plan::Document;
-use crate::policy::{Action, OpenComments};
+use crate::policy::{OpenComments, Permission};
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::run::Shown;
 use crate::time::Timestamp;
@@ -109,7 +109,7 @@ pub enum Refusal {
     Revoked { of: Principal, by: Principal },
     #[error(
         "{by} may not revoke an approval of {of}: that is for them, and for those who {}",
-        Action::Administer
+        Permission::Administer
     )]
     MayNotRevoke { of: Principal, by: Principal },
     #[error("{0} has given no approval of this plan that could still be used")]
@@ -262,7 +262,7 @@ impl Review {
 
     /// Whether this principal may say yes to what is offered.
     fn check_approver(&self, by: &Principal, offer: &Offer) -> Result<(), Refusal> {
-        if !by.may_approve() || !offer.policy.roles.may(by, Action::Approve) {
+        if !by.may_approve() || !offer.policy.roles.permits(by, Permission::Approve) {
             return Err(crate::run::Refusal::MayNotApprove(by.clone()).into());
         }
         if by.kind == PrincipalKind::Policy {

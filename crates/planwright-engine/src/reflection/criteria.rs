@@ -83,7 +83,7 @@ impl Engine {
         if asked.is_empty() {
             return (BTreeMap::new(), Vec::new());
         }
-        let instructions = match self.env.prompts.fill(&CHECK, &[]) {
+        let instructions = match self.env.prompts.fill_prompt(&CHECK, &[]) {
             Ok(instructions) => instructions,
             Err(error) => {
                 return (

@@ -5,7 +5,7 @@ use crate::journal::load::load_review;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
 use planwright_core::journal::StreamName;
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command, CommentCommand, Refusal, Review};
 use planwright_core::run::Shown;
@@ -76,7 +76,7 @@ impl Engine {
         command: CommentCommand,
         by: &Principal,
     ) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Comment)?;
+        self.permit(by, Permission::Comment)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
         self.write_review(review, head, &Command::Comment(command))
             .await
@@ -91,7 +91,7 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.may(by, Action::Approve) {
+        if !self.env.policy.roles.permits(by, Permission::Approve) {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
@@ -109,7 +109,7 @@ impl Engine {
 
     /// Puts a plan away that is over. It is kept, and left out of lists.
     pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Delete)?;
+        self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
         let latest_run = self.latest_status(&review).await?;
         self.write_review(
@@ -125,7 +125,7 @@ impl Engine {
 
     /// Takes a plan out of the archive.
     pub async fn unarchive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Delete)?;
+        self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
         self.write_review(review, head, &Command::Unarchive { by: by.clone() })
             .await

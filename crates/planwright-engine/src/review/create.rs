@@ -7,7 +7,7 @@ use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::PlanId;
 use planwright_core::journal::Head;
 use planwright_core::plan::{Document, Finding};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command, Creation, Review, ReviewEvent};
 use planwright_core::trace::TraceId;
@@ -27,7 +27,7 @@ impl Engine {
         draft: bool,
         trace: Option<TraceId>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.permit(by, Action::Propose)?;
+        self.permit(by, Permission::Propose)?;
         let id = document
             .id
             .get_or_insert_with(|| PlanId::mint(self.env.ids.entropy()))

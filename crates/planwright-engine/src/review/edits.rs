@@ -7,7 +7,7 @@ use crate::reflection::Continuation;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::Principal;
 use planwright_core::review::{
     BuildsOn, Command, PlanningRecord, Refusal, Review, Revision, already_agreed,
@@ -54,7 +54,7 @@ impl Engine {
 
     /// Puts a draft forward as it is.
     pub async fn propose_draft(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Propose)?;
+        self.permit(by, Permission::Propose)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
         self.write_review(review, head, &Command::ProposeDraft { by: by.clone() })
             .await
@@ -130,7 +130,7 @@ impl Engine {
             by,
             reason,
         } = editing.clone();
-        self.permit(&by, Action::Propose)?;
+        self.permit(&by, Permission::Propose)?;
         if let Some(found) = document.id.replace(id.clone()).filter(|found| found != id) {
             return Err(ReviewError::OtherPlan {
                 plan: id.clone(),

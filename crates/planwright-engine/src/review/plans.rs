@@ -8,10 +8,10 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{
-    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
+    Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, ValidationReport,
     validate_with,
 };
-use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
+use planwright_core::policy::{JudgedPlan, JudgedStep, Permission, PolicyDenial};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Command, Offer, PlanStatus, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
@@ -37,7 +37,7 @@ pub enum ReviewError {
     #[error("Required tools not available: {}", .0.join(", "))]
     MissingTools(Vec<String>),
     #[error(transparent)]
-    Denied(#[from] MatchedRule),
+    Denied(#[from] PolicyDenial),
     #[error("{0}")]
     BadChoice(String),
     #[error(transparent)]
@@ -88,7 +88,7 @@ impl Engine {
         trace: Option<TraceId>,
         planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
-        self.permit(by, Action::Propose)?;
+        self.permit(by, Permission::Propose)?;
         self.settle_context(&mut document).await?;
         let Candidate {
             plan,
@@ -224,8 +224,8 @@ impl Engine {
     }
 
     /// Refuses what the policy does not let this principal do.
-    pub(crate) fn permit(&self, by: &Principal, action: Action) -> Result<(), Refusal> {
-        if self.env.policy.roles.may(by, action) {
+    pub(crate) fn permit(&self, by: &Principal, action: Permission) -> Result<(), Refusal> {
+        if self.env.policy.roles.permits(by, action) {
             return Ok(());
         }
         Err(planwright_core::run::Refusal::MayNot {
@@ -242,7 +242,7 @@ impl Engine {
         by: &Principal,
         reason: &str,
     ) -> Result<Review, ReviewError> {
-        if !self.env.policy.roles.may(by, Action::Approve) {
+        if !self.env.policy.roles.permits(by, Permission::Approve) {
             return Err(
                 Refusal::from(planwright_core::run::Refusal::MayNotApprove(by.clone())).into(),
             );
@@ -259,7 +259,7 @@ impl Engine {
     }
 
     pub async fn delete(&self, id: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
-        self.permit(by, Action::Delete)?;
+        self.permit(by, Permission::Delete)?;
         let (review, head) = load_review(&*self.env.store, id).await?;
         let executing = self.status(&review).await?.is_executing();
         self.write_review(
@@ -289,7 +289,7 @@ impl Engine {
     pub async fn tolerant_candidate(&self, document: Document) -> Result<Candidate, ReviewError> {
         let plans = self.known_plans(&document).await?;
         let catalog = self.catalog();
-        let Validated { plan, findings } =
+        let ValidationReport { plan, findings } =
             validate_with(document, &catalog, &plans, &self.env.bounds);
         match plan {
             Some(plan) if !findings.iter().any(|finding| finding.code.blocks_import()) => {

@@ -11,7 +11,7 @@ use crate::port::{AppendError, StoreError, Token};
 use crate::review::plans::ReviewError;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName, decode};
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
     Access, Approval, Command, Refusal, Review, ReviewEvent, ReviewState, Revocation, access_holds,
@@ -79,7 +79,7 @@ fn rule(name: &str) -> Principal {
 /// Whether the token this was given with was taken away from its giver.
 fn is_lost(approval: &Approval, tokens: &[Token]) -> bool {
     let lets_approve =
-        |token: &&Token| token.principal == approval.by && token.role.includes(Action::Approve);
+        |token: &&Token| token.principal == approval.by && token.role.includes(Permission::Approve);
     let access = |token: &Token| Access {
         created_at: token.created_at,
         expires_at: token.expires_at,

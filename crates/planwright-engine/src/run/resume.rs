@@ -12,7 +12,7 @@ use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::Subplans;
-use planwright_core::policy::Action;
+use planwright_core::policy::Permission;
 use planwright_core::review::Review;
 use planwright_core::run::{Command, Run, RunState, StepState};
 use tokio::sync::oneshot;
@@ -75,7 +75,7 @@ impl Engine {
                 status: run.status(),
             });
         }
-        self.permit(&options.by, Action::Run)?;
+        self.permit(&options.by, Permission::Run)?;
         let Taken {
             run,
             head,
@@ -222,7 +222,7 @@ impl Engine {
             .await?;
         // Only what is read under the lease is current.
         let (mut run, head) = load_run(&*self.env.store, &id, review, &self.env.bounds).await?;
-        run.know_subplans(subplans);
+        run.set_subplans(subplans);
         let original = OriginalJournal::load(&self.env, &run).await?;
         Ok(Taken {
             run,
@@ -235,7 +235,7 @@ impl Engine {
     /// Returns the sub-plans of the run, which are those that were approved.
     async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
         let subplans = self.subplans(run.plan().document()).await?;
-        run.know_subplans(subplans.clone());
+        run.set_subplans(subplans.clone());
         let current = run.plan().digest(&self.catalog(), &self.env.policy_version);
         let approved = run.start().digest;
         if current == approved {

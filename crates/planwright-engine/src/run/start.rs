@@ -18,7 +18,7 @@ use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::journal::{Cause, Head, StreamName};
 use planwright_core::plan::{Document, Finding, OnFailure, Plan, StepIx};
-use planwright_core::policy::{Action, MatchedRule};
+use planwright_core::policy::{Permission, PolicyDenial};
 use planwright_core::principal::Assurance;
 use planwright_core::review::{Command as ReviewCommand, Refusal as ReviewRefusal, Review};
 use planwright_core::run::{
@@ -67,7 +67,7 @@ pub enum StartRunError {
         difference: Difference,
     },
     #[error(transparent)]
-    Denied(#[from] MatchedRule),
+    Denied(#[from] PolicyDenial),
     #[error("{0}")]
     BadChoice(String),
     #[error(transparent)]
@@ -227,7 +227,7 @@ impl Engine {
         }
         let unsupported: Vec<String> = candidate
             .plan
-            .unsupported()
+            .unsupported_features()
             .into_iter()
             .map(|(ix, what)| format!("`{what}` (step `{}`)", candidate.plan.step_id(ix)))
             .collect();
@@ -274,7 +274,7 @@ impl Engine {
         options: RunOptions,
         origin: Option<Origin>,
     ) -> Result<RunHandle, StartRunError> {
-        self.permit(&options.by, Action::Run)?;
+        self.permit(&options.by, Permission::Run)?;
         if let Some(denied) = self.judge(&candidate.plan).denied() {
             return Err(denied.into());
         }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use planwright_core::plan::{Finding, ReadPlanError};
-use planwright_core::policy::MatchedRule;
+use planwright_core::policy::PolicyDenial;
 use planwright_core::review::{CommentRefusal, Refusal as ReviewRefusal};
 use planwright_core::run::Refusal;
 use planwright_engine::port::{AcquireError, AppendError, ArtifactError, ModelError, StoreError};
@@ -521,8 +521,8 @@ impl From<ModelError> for Problem {
     }
 }
 
-impl From<MatchedRule> for Problem {
-    fn from(denied: MatchedRule) -> Self {
+impl From<PolicyDenial> for Problem {
+    fn from(denied: PolicyDenial) -> Self {
         Self::caused(StatusCode::FORBIDDEN, &denied)
             .hint("the plan's `policy` says which rule decided about each step, and why")
     }
