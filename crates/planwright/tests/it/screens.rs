@@ -9,14 +9,17 @@ use serde_json::{Value, json};
 /// Runs a command and formats it as a person sees it: the command, stdout, stderr and the exit code.
 fn screen(bench: &Bench, args: &[&str]) -> String {
     let said = bench.run(args);
-    let mut text = format!("$ planwright {}\n", args.join(" "));
-    text.push_str(&said.out);
-    if !said.err.is_empty() {
-        text.push_str("--- stderr\n");
-        text.push_str(&said.err);
-    }
-    text.push_str(&format!("--- exit {}", said.code));
-    mask(&text)
+    let stderr = if said.err.is_empty() {
+        String::new()
+    } else {
+        format!("--- stderr\n{}", said.err)
+    };
+    mask(&format!(
+        "$ planwright {}\n{}{stderr}--- exit {}",
+        args.join(" "),
+        said.out,
+        said.code
+    ))
 }
 
 /// Replaces what differs from run to run, word by word.
