@@ -96,7 +96,7 @@ pub(super) async fn run(session: &mut Session, text: &str) -> Result<ChatFlow, F
         SlashCommand::Clear => session.clear().await.map(|()| {
             session
                 .screen
-                .note("your next message starts a new conversation")
+                .note("your next message starts a new conversation");
         }),
         SlashCommand::Cost => cost(session),
         SlashCommand::Model { name } => model(session, name),

@@ -398,7 +398,7 @@ pub(crate) async fn report_stored_version(
     match after.state() {
         ReviewState::Approved => printer.talk("only texts changed: the approval is still valid"),
         ReviewState::Draft => {
-            printer.hint(&format!("planwright propose {id} submits it for review"))
+            printer.hint(&format!("planwright propose {id} submits it for review"));
         }
         ReviewState::Proposed if after.agreed_before(app.now()).is_some() => {
             printer.talk("the approved content changed: approve the change");
