@@ -6,7 +6,7 @@ use planwright_core::journal::{
     DecodeEntryError, Entry, Head, Journaled, Record, StreamName, check_chain, decode,
 };
 use planwright_core::plan::{Bounds, Finding, Plan};
-use planwright_core::review::{Review, ReviewEvent};
+use planwright_core::review::{PlanStatus, Review, ReviewEvent};
 use planwright_core::run::{Corrupt, Run, RunEvent, priorities, unit_estimate};
 use std::sync::Arc;
 
@@ -140,6 +140,18 @@ fn run_plan(
         ))
     })?;
     Plan::compile(found.document.with_variables(variables), bounds).map_err(LoadError::Plan)
+}
+
+/// The status of a plan, over its review and its latest run.
+pub(crate) async fn plan_status(
+    store: &dyn Store,
+    review: &Review,
+) -> Result<PlanStatus, LoadError> {
+    let Some(opened) = review.runs().last() else {
+        return Ok(review.status(None));
+    };
+    let info = store.info(&StreamName::Run(opened.run.clone())).await?;
+    Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
 }
 
 /// The plan a run belongs to, from its first entry.

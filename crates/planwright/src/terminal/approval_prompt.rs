@@ -63,7 +63,7 @@ pub(crate) async fn obtain_approval(
         return Err(Failure::from(Refusal::Draft)
             .hint(format!("planwright propose {id} submits it for review")));
     }
-    let judged = app.engine.judge(&candidate.plan);
+    let judged = app.engine.plans().judge(&candidate.plan);
     if let Some(denied) = judged.denied() {
         return Err(denied.into());
     }
@@ -104,7 +104,12 @@ pub(crate) async fn obtain_approval(
     }
     // An approval that does not count any more says more than none.
     Err(
-        match app.engine.void_approval(review, candidate.digest).await {
+        match app
+            .engine
+            .runs()
+            .void_approval(review, candidate.digest)
+            .await
+        {
             Some(void) => Failure::refused(format!("not approved: {void}")).hint(hint),
             None => {
                 let why = "the plan is not approved, and some of its steps need an approval";

@@ -18,7 +18,7 @@ pub(crate) async fn load_status_line(
     app: &App,
     review: &Review,
 ) -> Result<PlanStatusLine, Failure> {
-    let status = app.engine.status(review).await?.as_str().to_owned();
+    let status = app.engine.plans().status(review).await?.as_str().to_owned();
     let id = review.id().as_str();
     if status == "stalled" {
         return Ok(PlanStatusLine {
@@ -29,7 +29,7 @@ pub(crate) async fn load_status_line(
     let Some(opened) = review.runs().last().filter(|_| status == "executing") else {
         return Ok(PlanStatusLine { status, note: None });
     };
-    if app.engine.store().lease(&opened.run).await?.is_some() {
+    if app.engine.runs().is_executed(&opened.run).await? {
         return Ok(PlanStatusLine { status, note: None });
     }
     let note = format!(

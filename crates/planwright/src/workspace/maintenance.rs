@@ -7,7 +7,7 @@ use planwright_engine::Notice;
 /// Runs the maintenance that is due and reports it. A failure is a warning: the plans can be shown
 /// all the same.
 pub(crate) async fn run_due_maintenance(app: &App) {
-    let tended = match app.engine.tend().await {
+    let tended = match app.engine.maintenance().tend().await {
         Ok(tended) => tended,
         Err(error) => {
             app.printer().warn(&format!("maintenance failed: {error}"));
@@ -19,7 +19,7 @@ pub(crate) async fn run_due_maintenance(app: &App) {
         if let Some(hint) = notice_hint(notice) {
             app.printer().hint(&hint);
         }
-        if let Ok((review, _)) = app.engine.load_review(notice.plan()).await {
+        if let Ok((review, _)) = app.engine.plans().load_review(notice.plan()).await {
             update_plan_files(app, &review).await;
         }
     }
