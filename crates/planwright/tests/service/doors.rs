@@ -11,7 +11,7 @@ use std::time::Duration;
 fn a_public_address_is_refused_without_encryption() {
     let bench = crate::workbench::Bench::new();
     let said = bench.run(&["serve", "--listen", "0.0.0.0:0"]);
-    said.complains(3, "nothing would be encrypted");
+    said.complains(3, "would not be encrypted");
     bench.run(&["serve", "--listen", "nowhere"]).ends(2);
     bench
         .run(&[
