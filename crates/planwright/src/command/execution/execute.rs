@@ -13,9 +13,8 @@ use crate::workspace::app::{App, user};
 use crate::workspace::plan_source;
 use crate::workspace::projections::update_plan_files;
 use planwright_core::id::{PlanId, RunId};
-use planwright_core::review::Review;
 use planwright_core::run::{Run, RunState};
-use planwright_engine::{Observer, RunHandle, RunOptions, StartRunError};
+use planwright_engine::{Observer, RunHandle, RunOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,17 +24,6 @@ const BRIEF: Duration = Duration::from_millis(150);
 /// The files of a plan with more steps are written when nothing else of it is in memory: at the
 /// end, and alone.
 const LARGE: usize = 10_000;
-
-/// Nobody is asked to approve a plan that cannot start.
-pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result<(), Failure> {
-    match review.runs().last() {
-        Some(opened) if app.engine.plans().status(review).await?.is_executing() => {
-            let (plan, run) = (review.id().clone(), opened.run.clone());
-            Err(StartRunError::AlreadyExecuting { plan, run }.into())
-        }
-        Some(_) | None => Ok(()),
-    }
-}
 
 /// Executes and reports.
 pub(crate) async fn execute_run(

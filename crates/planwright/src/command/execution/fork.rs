@@ -1,6 +1,6 @@
 //! `fork`: a new run that takes over the results of another one, up to the steps that run again.
 
-use crate::command::execution::execute::{execute_run, refuse_while_executing};
+use crate::command::execution::execute::execute_run;
 use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
 use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
             )),
         );
     }
-    refuse_while_executing(&app, &review).await?;
+    app.engine.runs().check_startable(&review).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
     let candidate = app.engine.runs().runnable(&review, &variables).await?;

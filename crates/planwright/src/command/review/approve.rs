@@ -12,10 +12,11 @@ use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
+use planwright_core::journal::Head;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Shown, StepState};
-use planwright_engine::{GivenApproval, RunCommand};
+use planwright_engine::{GivenApproval, RunCommand, ShownPlan};
 use serde_json::json;
 
 /// What the person had on the screen.
@@ -83,23 +84,23 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     match &args.step {
         Some(step) => approve_step(&app, step, args).await?,
         None => {
-            let (review, _) = load_plan(&app, &parse_id(&args.plan)?).await?;
-            approve_plan(&app, &review, args).await?;
+            let (review, head) = load_plan(&app, &parse_id(&args.plan)?).await?;
+            approve_plan(&app, review, head, args).await?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
-    let (id, variables) = (review.id(), args.variables.read()?);
+async fn approve_plan(app: &App, review: Review, head: Head, args: &Args) -> Result<(), Failure> {
+    let variables = args.variables.read()?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
-    let candidate = app.engine.plans().candidate(review, &variables).await?;
+    let candidate = app.engine.plans().candidate(&review, &variables).await?;
     let digest = candidate.digest;
     let shown = args
         .shown
-        .read("approve", id, (review.current().number, digest))?;
-    if let Some(since) = diff::load_changes_since_approval(app, review, &candidate).await?
+        .read("approve", review.id(), (review.current().number, digest))?;
+    if let Some(since) = diff::load_changes_since_approval(app, &review, &candidate).await?
         && !app.printer().json
     {
         diff::talk_changes(app.printer(), &since);
@@ -121,11 +122,18 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
         assurance: Assurance::CommandLine,
         late,
     };
+    let shown_plan = ShownPlan {
+        review,
+        head,
+        candidate,
+        judged,
+    };
     let review = app
         .engine
         .plans()
-        .approve_on_terms(id, &variables, &given)
+        .approve_shown_plan(shown_plan, &variables, &given)
         .await?;
+    let id = review.id();
     let (count, required) = count_approvals(app, &review, &digest);
     update_plan_files(app, &review).await;
     if app.printer().json {
