@@ -25,7 +25,7 @@ const BRIEF: Duration = Duration::from_millis(150);
 /// end, and alone.
 const LARGE: usize = 10_000;
 
-/// Executes and reports.
+/// Executes a run until it ends or waits for a person, and prints its report.
 pub(crate) async fn execute_run(
     app: &App,
     order: ExecutionOrder,
@@ -106,7 +106,8 @@ pub(crate) async fn execute_run(
     }
 }
 
-/// A run that did what it should is a success only if what it was for was reached.
+/// Combines the exit of the run with that of its criteria: a completed run whose criteria do not
+/// hold is no success.
 fn worse_exit(of_run: Exit, checked: Exit) -> Exit {
     if of_run == Exit::Done {
         checked
@@ -115,7 +116,7 @@ fn worse_exit(of_run: Exit, checked: Exit) -> Exit {
     }
 }
 
-/// Waits for the run while listening to the keyboard.
+/// Waits for the run while signals are forwarded to it.
 async fn wait_for_run(
     app: &App,
     early: Option<&PlanId>,

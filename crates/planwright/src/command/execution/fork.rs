@@ -30,11 +30,9 @@ pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, F
     let source = pick_run(&review, args.run.as_deref())?;
     let variables = args.flags.variables.read()?;
     if args.flags.dry_run {
-        return Err(
-            Failure::usage("a fork cannot be tried on paper").hint(format!(
-                "planwright run {id} --dry-run shows what the whole plan would do"
-            )),
-        );
+        return Err(Failure::usage("a fork has no dry run").hint(format!(
+            "planwright run {id} --dry-run shows what the whole plan would do"
+        )));
     }
     app.engine.runs().check_startable(&review).await?;
     app.start_servers(&review.current().document, Need::Use)
