@@ -3,6 +3,7 @@
 use super::schema::Position;
 use crate::id::StepId;
 use crate::plan::{Code, Document, Finding, Plan};
+use crate::status::StepStatus;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -17,12 +18,12 @@ pub struct StepOutcome {
 pub enum Outcome {
     /// It is done, and stays as it is; what came out, as far as it is shown.
     Kept {
-        status: &'static str,
+        status: StepStatus,
         value: Option<Value>,
     },
     /// It has to be planned again; why, if it failed.
     Open {
-        status: &'static str,
+        status: StepStatus,
         error: Option<String>,
     },
 }

@@ -19,7 +19,6 @@ pub use comments::{Comment, CommentCommand, CommentRefusal, Resolved, Thread};
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
 pub use revoking::{Access, Revocation, Revoked, access_holds};
-pub use status::PlanStatus;
 pub use terms::{BuildsOn, Offer, Pin, Terms};
 pub use versions::Revision;
 

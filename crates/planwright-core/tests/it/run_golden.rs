@@ -18,7 +18,7 @@ use planwright_core::principal::{Assurance, Principal};
 use planwright_core::review::{Command, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
     Answer, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown, Spent,
-    StepError, StoredValue, plan_undo, priorities, unit_estimate,
+    StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
 };
 use planwright_core::time::Timestamp;
 use planwright_core::tool::{Catalog, EffectClass};
@@ -578,7 +578,7 @@ fn write_reflected_run() -> (Document, History) {
     let mut history = History::begin_with(&plan, "run_golden".parse().unwrap(), started);
     let answers = [
         Answer::Succeeded(StoredValue::Inline(Arc::new(json!("seen")))),
-        Answer::Failed(StepError::new("tool_error", "no")),
+        Answer::Failed(StepError::new(StepErrorCode::ToolError, "no")),
     ];
     for (ix, answer) in plan.indices().zip(answers) {
         let tool = plan.step(ix).tool.clone().unwrap().try_into().unwrap();

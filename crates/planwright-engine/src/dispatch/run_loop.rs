@@ -25,7 +25,9 @@ use planwright_core::journal::{Cause, Entry, Head, Record, StreamName, encode};
 use planwright_core::model::ModelUse;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::principal::Principal;
+use planwright_core::run::StepErrorCode;
 use planwright_core::run::{Command, Corrupt, Effect, Refusal, Run, RunEvent, RunState};
+use planwright_core::status::RunStatus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -170,14 +172,14 @@ pub(crate) struct RunLoop {
     pub(super) children: BTreeMap<StepIx, Child>,
     finished: Vec<Finished>,
     in_flight: BTreeMap<StepIx, Flight>,
-    status: &'static str,
+    status: RunStatus,
 }
 
 /// Where a run was.
 pub(crate) struct Snapshot {
     run: Run,
     head: Head,
-    status: &'static str,
+    status: RunStatus,
 }
 
 /// A call that has not come back.
@@ -253,7 +255,7 @@ impl RunLoop {
         // Whatever is still in flight is not wanted any more; its tools are told, and get the time
         // to stop.
         for flight in self.in_flight.values() {
-            flight.stop("stopped");
+            flight.stop(StepErrorCode::Stopped.as_str());
         }
         self.children.clear();
         while self.calls.next().await.is_some() {}
@@ -479,7 +481,7 @@ impl RunLoop {
         self.status = status;
         Some(StreamStatus {
             plan: self.run.plan().id().clone(),
-            status: status.to_owned(),
+            status: status.into(),
             label: String::new(),
         })
     }
@@ -542,7 +544,7 @@ impl RunLoop {
                         if let Effect::CancelCall { step, .. } = effect
                             && let Some(flight) = self.in_flight.get(&step)
                         {
-                            flight.stop("cancelled");
+                            flight.stop(StepErrorCode::Cancelled.as_str());
                         }
                     }
                 }
@@ -626,8 +628,8 @@ impl RunLoop {
 /// Why the answer of a call is not wanted any more.
 fn reason(event: &RunEvent) -> &str {
     if let RunEvent::AttemptFailed { error, .. } = event {
-        &error.code
+        error.code.as_str()
     } else {
-        "outcome_lost"
+        StepErrorCode::OutcomeLost.as_str()
     }
 }

@@ -4,7 +4,7 @@
 use crate::engine::Environment;
 use crate::port::SecretError;
 use planwright_core::plan::Plan;
-use planwright_core::run::StepError;
+use planwright_core::run::{StepError, StepErrorCode};
 use planwright_core::secret::{SecretName, SecretText};
 use planwright_core::tool::ToolName;
 use serde_json::Value;
@@ -64,7 +64,7 @@ impl Environment {
         for name in names {
             if !self.secrets.allows(name, tool) {
                 let message = format!("the tool `{tool}` may not have the secret `{name}`");
-                return Err(StepError::new("secret_not_allowed", message));
+                return Err(StepError::new(StepErrorCode::SecretNotAllowed, message));
             }
             let secret = self.read_secret(name).await?;
             values.insert(name.clone(), Value::String(secret.expose().to_owned()));
@@ -73,7 +73,8 @@ impl Environment {
     }
 
     async fn read_secret(&self, name: &SecretName) -> Result<SecretText, StepError> {
-        let unavailable = |message: String| StepError::new("secret_unavailable", message);
+        let unavailable =
+            |message: String| StepError::new(StepErrorCode::SecretUnavailable, message);
         let late = || SecretError::Unreadable {
             name: name.clone(),
             reason: format!("no answer within {} s", PATIENCE.as_secs()),

@@ -8,6 +8,7 @@ use planwright_core::plan::{Document, Plan};
 use planwright_core::review::{Review, ReviewEvent, ReviewState};
 use planwright_core::run::RunEvent;
 use planwright_core::stats::{Figures, ReviewTally, RunTally};
+use planwright_core::status::PlanStatus;
 use planwright_core::time::Timestamp;
 use planwright_core::tool::ResolveToolError;
 use std::collections::BTreeSet;
@@ -43,13 +44,13 @@ impl Engine {
         })
         .await?;
         let (review, _) = load_review(&*self.env.store, plan).await?;
-        let word = self.status(&review).await?;
+        let status = self.status(&review).await?;
         figures.add_review(
             &tally,
             if review.is_archived() {
-                "archived"
+                PlanStatus::Archived
             } else {
-                word.as_str()
+                status
             },
         );
         if review.state() != ReviewState::Deleted {

@@ -14,7 +14,8 @@ use crate::port::{AppendError, StreamInfo};
 use crate::review::plans::ReviewError;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::principal::{Principal, PrincipalKind};
-use planwright_core::review::{Command, Review, ReviewEvent, ReviewState};
+use planwright_core::review::{Command, Review, ReviewEvent};
+use planwright_core::status::{CachedStatus, RunStatus};
 use planwright_core::time::Timestamp;
 use std::fmt;
 use std::time::Duration;
@@ -137,13 +138,13 @@ impl Tended {
     }
 }
 
-/// The words of plans that can be over. Whether one is, the core knows.
-const OVER: [&str; 5] = [
-    "opened",
-    "rejected",
-    "needs_review",
-    "changes_requested",
-    "expired",
+/// Cached statuses of plans that can be over; the fold says which of them are.
+const OVER: [CachedStatus; 5] = [
+    CachedStatus::Opened,
+    CachedStatus::Rejected,
+    CachedStatus::NeedsReview,
+    CachedStatus::ChangesRequested,
+    CachedStatus::Expired,
 ];
 
 /// The rule that puts plans away and deletes them.
@@ -181,7 +182,7 @@ impl Engine {
         for info in self
             .env
             .store
-            .plans_in(&["proposed", "approved"], None)
+            .plans_in(&[CachedStatus::Proposed, CachedStatus::Approved], None)
             .await?
         {
             if let Err(error) = self.expire_waiting(&info, tended).await {
@@ -197,7 +198,7 @@ impl Engine {
         tended: &mut Tended,
     ) -> Result<(), ReviewError> {
         let (plan, now) = (&info.status.plan, self.env.clock.now());
-        let approved = info.status.status == ReviewState::Approved.as_str();
+        let approved = info.status.status == CachedStatus::Approved;
         if approved && self.expire_approvals(plan, tended).await? {
             return Ok(());
         }
@@ -224,7 +225,10 @@ impl Engine {
                 not_noted(&plan, &error);
             }
         }
-        for plan in self.untouched(&["archived"], delete_after_days).await? {
+        for plan in self
+            .untouched(&[CachedStatus::Archived], delete_after_days)
+            .await?
+        {
             if let Err(error) = self.delete_archived(&plan, tended).await {
                 not_noted(&plan, &error);
             }
@@ -232,11 +236,15 @@ impl Engine {
         Ok(())
     }
 
-    async fn untouched(&self, words: &[&str], after_days: u32) -> Result<Vec<PlanId>, LoadError> {
+    async fn untouched(
+        &self,
+        statuses: &[CachedStatus],
+        after_days: u32,
+    ) -> Result<Vec<PlanId>, LoadError> {
         if after_days == 0 {
             return Ok(Vec::new());
         }
-        self.untouched_since(words, self.env.clock.now().minus(days(after_days)))
+        self.untouched_since(statuses, self.env.clock.now().minus(days(after_days)))
             .await
     }
 
@@ -249,11 +257,11 @@ impl Engine {
 
     async fn untouched_since(
         &self,
-        words: &[&str],
+        statuses: &[CachedStatus],
         since: Timestamp,
     ) -> Result<Vec<PlanId>, LoadError> {
         let mut plans = Vec::new();
-        for info in self.env.store.plans_in(words, Some(since)).await? {
+        for info in self.env.store.plans_in(statuses, Some(since)).await? {
             let plan = info.status.plan;
             match self.env.store.runs(&plan).await {
                 Ok(runs) if runs.iter().all(|run| run.updated_at <= since) => plans.push(plan),
@@ -342,10 +350,10 @@ impl Engine {
     async fn note_due(
         &self,
         plan: &PlanId,
-        command: impl FnOnce(Option<String>) -> Command,
+        command: impl FnOnce(Option<RunStatus>) -> Command,
     ) -> Result<Option<Review>, ReviewError> {
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        let latest_run = self.latest_status(&review).await?;
+        let latest_run = self.latest_run_status(&review).await?;
         let now = self.env.clock.now();
         let events: Vec<ReviewEvent> = review.decide(&command(latest_run), now)?;
         if events.is_empty() {

@@ -4,6 +4,7 @@
 use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review};
 use crate::port::{Append, AppendError, LeaseRule, StreamInfo, StreamStatus};
+use planwright_core::status::CachedStatus;
 use std::sync::atomic::Ordering;
 
 /// Words that are written in one commit.
@@ -18,7 +19,12 @@ impl Engine {
             return Ok(());
         }
         let (mut appends, mut done) = (Vec::new(), true);
-        for info in self.env.store.plans_in(&["proposed"], None).await? {
+        for info in self
+            .env
+            .store
+            .plans_in(&[CachedStatus::Proposed], None)
+            .await?
+        {
             match self.corrected(info).await {
                 Ok(append) => appends.extend(append),
                 Err(error) => tracing::warn!(%error, "where a plan stands could not be looked up"),
@@ -39,11 +45,11 @@ impl Engine {
             return Ok(None);
         }
         let (review, head) = load_review(&*self.env.store, &status.plan).await?;
-        if review.word() == status.status {
+        if review.cached_status() == status.status {
             return Ok(None);
         }
         let status = StreamStatus {
-            status: review.word().to_owned(),
+            status: review.cached_status(),
             ..status
         };
         let (expected, records, answers) = (head, Vec::new(), Vec::new());

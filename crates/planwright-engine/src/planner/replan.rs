@@ -82,7 +82,7 @@ impl Engine {
 
     async fn outcome(&self, run: &Run, ix: StepIx) -> Result<Outcome, CreateError> {
         let state = run.step(ix);
-        let status = state.name();
+        let status = state.status();
         Ok(match state {
             StepState::Completed { value, .. } => {
                 let value = read_value(&*self.env.artifacts, value).await?;

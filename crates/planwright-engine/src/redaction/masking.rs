@@ -38,7 +38,7 @@ fn mask_error(redactor: &Redactor, error: CallError) -> CallError {
             message,
             retryable,
         } => CallError::Failed {
-            code: text(&code),
+            code: text(code.as_str()).into(),
             message: text(&message),
             retryable,
         },
@@ -103,7 +103,9 @@ pub(crate) fn mask_event(redaction: &Redaction, event: &mut RunEvent) {
     match event {
         RunEvent::AttemptFailed { error, .. } | RunEvent::StepFailed { error, .. } => {
             let StepError { code, message, .. } = error;
-            mask(code);
+            if let std::borrow::Cow::Owned(masked) = redactor.text(code.as_str()) {
+                *code = masked.into();
+            }
             mask(message);
         }
         RunEvent::AttemptInterrupted { reason, .. }

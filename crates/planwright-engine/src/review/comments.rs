@@ -4,7 +4,6 @@ use crate::engine::Engine;
 use crate::journal::load::load_review;
 use crate::review::plans::ReviewError;
 use planwright_core::id::{CommentId, PlanId};
-use planwright_core::journal::StreamName;
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
 use planwright_core::review::{Command, CommentCommand, Refusal, Review};
@@ -119,7 +118,7 @@ impl Engine {
     pub async fn archive(&self, plan: &PlanId, by: &Principal) -> Result<Review, ReviewError> {
         self.permit(by, Action::Delete)?;
         let (review, head) = load_review(&*self.env.store, plan).await?;
-        let latest_run = self.latest_status(&review).await?;
+        let latest_run = self.latest_run_status(&review).await?;
         self.review(
             review,
             head,
@@ -137,22 +136,5 @@ impl Engine {
         let (review, head) = load_review(&*self.env.store, plan).await?;
         self.review(review, head, &Command::Unarchive { by: by.clone() })
             .await
-    }
-
-    /// The status of a plan's latest run.
-    pub(crate) async fn latest_status(
-        &self,
-        review: &Review,
-    ) -> Result<Option<String>, ReviewError> {
-        let Some(opened) = review.runs().last() else {
-            return Ok(None);
-        };
-        let info = self
-            .env
-            .store
-            .info(&StreamName::Run(opened.run.clone()))
-            .await;
-        let info = info.map_err(crate::journal::load::LoadError::from)?;
-        Ok(info.map(|info| info.status.status))
     }
 }

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::journal::load::{LoadError, load_review, load_run};
 use crate::port::{Append, AppendError, ArtifactError, LeaseRule, StreamStatus};
 use crate::run::options::GivenApproval;
+use crate::run::undo::load_any_run;
 use planwright_core::digest::Digest;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Cause, Head, StreamName, encode};
@@ -14,10 +15,9 @@ use planwright_core::plan::{
 use planwright_core::planning::Planning;
 use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{
-    Command, Offer, PlanStatus, Refusal, Review, ReviewEvent, ReviewState,
-};
+use planwright_core::review::{Command, Offer, Refusal, Review, ReviewEvent, ReviewState};
 use planwright_core::run::{Run, Shown};
+use planwright_core::status::{PlanStatus, RunStatus};
 use planwright_core::time::Timestamp;
 use planwright_core::trace::TraceId;
 use serde_json::{Map, Value};
@@ -374,15 +374,28 @@ impl Engine {
 
     /// Where a plan stands, over its review and its latest run.
     pub async fn status(&self, review: &Review) -> Result<PlanStatus, LoadError> {
+        Ok(review.status(self.latest_run_status(review).await?))
+    }
+
+    /// Returns the status of the plan's latest run.
+    pub(crate) async fn latest_run_status(
+        &self,
+        review: &Review,
+    ) -> Result<Option<RunStatus>, LoadError> {
         let Some(opened) = review.runs().last() else {
-            return Ok(review.status(None));
+            return Ok(None);
         };
-        let info = self
-            .env
-            .store
-            .info(&StreamName::Run(opened.run.clone()))
-            .await?;
-        Ok(review.status(info.as_ref().map(|info| info.status.status.as_str())))
+        let stream = StreamName::Run(opened.run.clone());
+        let Some(info) = self.env.store.info(&stream).await? else {
+            return Ok(None);
+        };
+        if let Some(status) = info.status.status.run_status() {
+            return Ok(Some(status));
+        }
+        // A word of a newer version: the journal says where the run stands, or is refused by the
+        // fold. Taking the run for ended would let another one start beside it.
+        let (run, _) = load_any_run(&self.env, &opened.run).await?;
+        Ok(Some(run.status()))
     }
 
     pub async fn load_review(&self, id: &PlanId) -> Result<(Review, Head), LoadError> {
@@ -455,7 +468,7 @@ impl Engine {
         let review = review.ok_or_else(|| LoadError::NoSuchPlan(id.clone()))?;
         let status = StreamStatus {
             plan: id.clone(),
-            status: review.word().to_owned(),
+            status: review.cached_status(),
             label: review.current().document.title.clone().unwrap_or_default(),
         };
         let append = Append {

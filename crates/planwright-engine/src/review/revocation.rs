@@ -14,9 +14,10 @@ use planwright_core::journal::{Head, StreamName, decode};
 use planwright_core::policy::Action;
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
 use planwright_core::review::{
-    Access, Approval, Command, Refusal, Review, ReviewEvent, ReviewState, Revocation, access_holds,
+    Access, Approval, Command, Refusal, Review, ReviewEvent, Revocation, access_holds,
 };
 use planwright_core::run::{Run, RunEvent};
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -119,7 +120,7 @@ impl Engine {
             return Ok(swept);
         };
         for info in self.env.store.plans().await? {
-            if info.status.status == ReviewState::Deleted.as_str() {
+            if info.status.status == CachedStatus::Deleted {
                 continue;
             }
             let plan = info.status.plan;
@@ -251,16 +252,8 @@ impl Engine {
         {
             return Ok(None);
         }
-        let info = self
-            .env
-            .store
-            .info(&StreamName::Run(opened.run.clone()))
-            .await?;
-        let status = info.map(|info| info.status.status).unwrap_or_default();
-        let goes_on = matches!(
-            status.as_str(),
-            "executing" | "waiting" | "paused" | "stalled"
-        );
+        let status = self.latest_run_status(review).await?;
+        let goes_on = status.is_some_and(|status| !status.is_terminal());
         Ok(goes_on.then(|| opened.run.clone()))
     }
 

@@ -269,7 +269,7 @@ fn unowned_append(
         lease: LeaseRule::Release { epoch: lease.epoch },
         status: Some(StreamStatus {
             plan: run.plan().id().clone(),
-            status: run.status().to_owned(),
+            status: run.status().into(),
             label: String::new(),
         }),
         answers: Vec::new(),

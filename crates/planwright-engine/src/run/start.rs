@@ -25,6 +25,7 @@ use planwright_core::run::{
     Consent, Fork, Parent, Reflection, ReusedResult, Run, RunEvent, Shown, estimates_by_tool,
     priorities, reusable_results,
 };
+use planwright_core::status::RunStatus;
 use planwright_core::time::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +79,7 @@ pub enum StartRunError {
     #[error("plan `{plan}` is already executing as {run}")]
     AlreadyExecuting { plan: PlanId, run: RunId },
     #[error("run {run} has already ended ({status})")]
-    Ended { run: RunId, status: &'static str },
+    Ended { run: RunId, status: RunStatus },
     #[error("{run} of plan `{plan}` is being taken back")]
     BeingUndone { plan: PlanId, run: RunId },
     #[error("{run} is the work of step `{}` of {}: that one is resumed", .parent.step, .parent.run)]
@@ -534,7 +535,7 @@ impl Engine {
             },
             status: Some(StreamStatus {
                 plan: plan.id().clone(),
-                status: run.status().to_owned(),
+                status: run.status().into(),
                 label: String::new(),
             }),
             answers: Vec::new(),

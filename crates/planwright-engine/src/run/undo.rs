@@ -273,7 +273,7 @@ impl Mirror {
     fn status(&self, label: &str) -> StreamStatus {
         StreamStatus {
             plan: self.original.plan().id().clone(),
-            status: self.original.status().to_owned(),
+            status: self.original.status().into(),
             label: label.to_owned(),
         }
     }

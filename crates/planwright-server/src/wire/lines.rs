@@ -6,6 +6,7 @@ use super::{
 };
 use planwright_core::id::RunId;
 use planwright_core::journal::{StreamName, decode};
+use planwright_core::status::CachedStatus;
 use planwright_core::review::Review;
 use planwright_core::run::RunEvent;
 use planwright_engine::port::{StoreError, StreamInfo};
@@ -16,7 +17,7 @@ impl RunLine {
     /// The runs of a plan, oldest first, then those that belong to other runs.
     pub async fn all(engine: &Engine, review: &Review) -> Result<Vec<Self>, StoreError> {
         let infos = engine.store().runs(review.id()).await?;
-        let statuses: HashMap<&StreamName, &String> = infos
+        let statuses: HashMap<&StreamName, &CachedStatus> = infos
             .iter()
             .map(|info| (&info.stream, &info.status.status))
             .collect();
@@ -26,7 +27,7 @@ impl RunLine {
             Self {
                 id: opened.run.to_string(),
                 version: opened.version,
-                status: status.map_or_else(|| "unknown".to_owned(), |status| (*status).clone()),
+                status: status.map_or_else(|| "unknown".to_owned(), |status| status.to_string()),
                 started_at: opened.at.to_string(),
                 undoes: None,
                 parent: None,
@@ -62,7 +63,7 @@ impl RunLine {
         Ok(Self {
             id: id.to_string(),
             version,
-            status: info.status.status.clone(),
+            status: info.status.status.to_string(),
             started_at: info.created_at.to_string(),
             undoes: undoes.map(|run| run.to_string()),
             parent: parent.map(|parent| parent.run.to_string()),

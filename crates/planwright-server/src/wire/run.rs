@@ -119,7 +119,7 @@ pub struct ErrorWire {
 impl From<StepError> for ErrorWire {
     fn from(error: StepError) -> Self {
         Self {
-            code: error.code,
+            code: error.code.to_string(),
             message: error.message,
         }
     }
@@ -176,7 +176,7 @@ impl RunResult {
             run_id: Some(run_id.to_string()),
             version,
             digest: digest.to_string(),
-            status: status.to_owned(),
+            status: status.to_string(),
             success,
             duration_ms: millis(duration),
             variables: variables(run.plan(), &results),
@@ -229,7 +229,7 @@ impl StepResult {
             id: id.to_string(),
             title: title.unwrap_or_default(),
             tool,
-            status: status.to_owned(),
+            status: status.to_string(),
             attempts,
             duration_ms: millis(duration),
             value,
@@ -253,7 +253,7 @@ impl ItemResult {
         } = report;
         Ok(Self {
             index,
-            status: status.to_owned(),
+            status: status.to_string(),
             attempts,
             duration_ms: millis(duration),
             value: read(value, artifacts).await?,

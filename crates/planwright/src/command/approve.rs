@@ -16,6 +16,7 @@ use planwright_core::id::PlanId;
 use planwright_core::principal::{Assurance, PrincipalKind};
 use planwright_core::review::Review;
 use planwright_core::run::{Shown, StepState};
+use planwright_core::status::{PlanStatus, StepStatus};
 use planwright_engine::{GivenApproval, RunCommand};
 use serde_json::json;
 
@@ -128,14 +129,14 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     if app.printer().json {
         let version = review.current().number;
         return app.printer().document(&json!({
-            "id": id, "version": version, "status": review.state().as_str(), "digest": digest,
+            "id": id, "version": version, "status": review.state().status(), "digest": digest,
             "approvals": count, "required": required,
         }));
     }
     let word = if count < required {
         format!("{count} of {required} approvals")
     } else {
-        "approved".to_owned()
+        PlanStatus::Approved.to_string()
     };
     app.printer().data(&format!(
         "{id}  version {}  {word}  {digest}",
@@ -162,7 +163,7 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
         shown: shown.into(),
     };
     app.engine.command(target.run.id(), command).await?;
-    decided(app, &target, "approved").await
+    decided(app, &target, StepStatus::Approved).await
 }
 
 /// How many people have agreed, and how many have to.
@@ -187,14 +188,18 @@ pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
 
 /// Says what was decided about a step, where the run stands, and how it goes on if nobody executes
 /// it.
-pub(crate) async fn decided(app: &App, target: &StepTarget, word: &str) -> Result<(), Failure> {
+pub(crate) async fn decided(
+    app: &App,
+    target: &StepTarget,
+    decision: StepStatus,
+) -> Result<(), Failure> {
     let StepTarget { review, run, step } = target;
     let id = review.id();
     let (run, _) = app.engine.load_run(run.id(), review).await?;
     let status = run.status();
     if app.printer().json {
         return app.printer().document(&json!({
-            "planId": id, "runId": run.id(), "step": step, "decision": word, "status": status,
+            "planId": id, "runId": run.id(), "step": step, "decision": decision, "status": status,
         }));
     }
     app.printer()

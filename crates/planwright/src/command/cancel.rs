@@ -3,6 +3,7 @@
 use crate::command::pause;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Setting, user};
+use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 
 #[derive(Debug, clap::Args)]
@@ -17,7 +18,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         setting,
         &args.plan,
         RunCommand::Cancel { by: user() },
-        "cancelled",
+        RunStatus::Cancelled,
     )
     .await
 }

@@ -89,7 +89,7 @@ async fn tell(app: &App, created: &Created) -> Result<(), Failure> {
         return printer.document(&CreateResult {
             id,
             version: current.number,
-            status: &status,
+            status: status.as_str(),
             digest: candidate.digest,
             plan: &current.document,
             findings: &created.findings,

@@ -47,7 +47,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     project(&app, &review).await;
     if app.printer().json {
         app.printer()
-            .document(&json!({ "id": id, "status": review.state().as_str() }))?;
+            .document(&json!({ "id": id, "status": review.state().status() }))?;
     } else {
         app.printer().data(&format!("{id}  deleted"))?;
     }

@@ -3,6 +3,7 @@
 use crate::command::pause;
 use crate::exit::{Exit, Failure};
 use crate::workspace::app::{Setting, user};
+use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 
 #[derive(Debug, clap::Args)]
@@ -20,5 +21,5 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         by: user(),
         reason: args.reason.clone(),
     };
-    pause::command(setting, &args.plan, command, "failed").await
+    pause::command(setting, &args.plan, command, RunStatus::Failed).await
 }

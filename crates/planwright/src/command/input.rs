@@ -56,7 +56,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let Some((ix, asked)) = waiting else {
         let state = run
             .find(step)
-            .map_or("not there yet", |ix| run.step(ix).name());
+            .map_or("not there yet", |ix| run.step(ix).status().as_str());
         return Err(
             Failure::refused(format!("step `{}` is {state}: it asks nothing", line(step)))
                 .hint(format!("planwright input {id} lists what is asked")),

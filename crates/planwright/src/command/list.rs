@@ -5,7 +5,7 @@ use crate::terminal::plan_status::standing;
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::maintenance::tend;
-use planwright_core::review::ReviewState;
+use planwright_core::status::CachedStatus;
 use planwright_engine::chat::is_listed;
 use planwright_server::wire::PlanLine;
 
@@ -25,8 +25,9 @@ pub(crate) struct Args {
 
 impl Args {
     /// Whether plans that stand there are listed. The others are not even read.
-    fn shows(&self, word: &str) -> bool {
-        self.all || word != ReviewState::Deleted.as_str() && (word == "archived") == self.archived
+    fn shows(&self, status: &CachedStatus) -> bool {
+        let is_archived = *status == CachedStatus::Archived;
+        self.all || *status != CachedStatus::Deleted && is_archived == self.archived
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             continue;
         }
         let standing = standing(&app, &review).await?;
-        lines.push(PlanLine::new(&review, &standing.word));
+        lines.push(PlanLine::new(&review, standing.word.as_str()));
         notes.push(standing.note);
     }
     if printer.json {

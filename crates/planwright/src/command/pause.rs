@@ -7,6 +7,7 @@ use crate::workspace::plan_source::{load, parse_id};
 use crate::workspace::run_selector::{Target, named_run};
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
+use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 use serde_json::json;
 
@@ -22,7 +23,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         setting,
         &args.plan,
         RunCommand::Pause { by: user() },
-        "paused",
+        RunStatus::Paused,
     )
     .await
 }
@@ -32,7 +33,7 @@ pub(crate) async fn command(
     setting: &Setting,
     plan: &str,
     command: RunCommand,
-    word: &str,
+    reached: RunStatus,
 ) -> Result<Exit, Failure> {
     let app = setting.open(existing(setting))?;
     let (review, run) = match named_run(&app, plan).await? {
@@ -50,7 +51,7 @@ pub(crate) async fn command(
         app.printer()
             .document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
     } else {
-        app.printer().data(&format!("{id}  {run}  {word}"))?;
+        app.printer().data(&format!("{id}  {run}  {reached}"))?;
     }
     Ok(Exit::Done)
 }

@@ -9,6 +9,7 @@ use crate::workspace::projections::project;
 use crate::workspace::run_selector::step_target;
 use crate::workspace::servers::Need;
 use planwright_core::review::{Review, ReviewState};
+use planwright_core::status::StepStatus;
 use planwright_engine::RunCommand;
 use serde_json::{Map, json};
 
@@ -53,7 +54,7 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
         .read("reject", id, (review.current().number, digest))?;
     let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
     project(app, &review).await;
-    let (version, status) = (review.current().number, review.state().as_str());
+    let (version, status) = (review.current().number, review.state().status());
     if app.printer().json {
         return app.printer().document(
             &json!({ "id": id, "version": version, "status": status, "digest": digest }),
@@ -80,5 +81,5 @@ async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> 
         reason: args.reason.clone(),
     };
     app.engine.command(target.run.id(), command).await?;
-    decided(app, &target, "denied").await
+    decided(app, &target, StepStatus::Denied).await
 }

@@ -40,7 +40,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .request_changes(&id, shown, &user(), &args.reason)
         .await?;
     project(&app, &review).await;
-    let (version, status) = (review.current().number, review.state().as_str());
+    let (version, status) = (review.current().number, review.state().status());
     if app.printer().json {
         let said = json!({ "id": id, "version": version, "status": status, "digest": digest });
         app.printer().document(&said)?;

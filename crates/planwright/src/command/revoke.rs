@@ -43,7 +43,7 @@ pub(crate) async fn approval(
         .filter(|reason| !reason.trim().is_empty());
     let review = app.engine.revoke_approval(id, &of, &by, reason).await?;
     project(app, &review).await;
-    let (version, status) = (review.current().number, review.state().as_str());
+    let (version, status) = (review.current().number, review.state().status());
     if printer.json {
         return printer
             .document(&json!({ "id": id, "version": version, "status": status, "revoked": of }));

@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, line};
 use crate::workspace::app::{Access, Setting};
 use crate::workspace::plan_source::load_for_reading;
+use planwright_core::status::PlanStatus;
 use planwright_server::wire::VersionLine;
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         } = version;
         let mut notes = Vec::new();
         if version.approved {
-            notes.push("approved".to_owned());
+            notes.push(PlanStatus::Approved.to_string());
         }
         if version.current {
             notes.push("current".to_owned());

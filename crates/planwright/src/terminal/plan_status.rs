@@ -4,26 +4,31 @@ use crate::exit::Failure;
 use crate::workspace::app::App;
 use crate::workspace::maintenance::stalled_hint;
 use planwright_core::review::Review;
+use planwright_core::status::PlanStatus;
 
 /// A plan's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
-    pub(crate) word: String,
+    pub(crate) word: PlanStatus,
     /// What a person should know beside the word.
     pub(crate) note: Option<String>,
 }
 
 /// What the engine says, and what can be done about a run that nobody executes.
 pub(crate) async fn standing(app: &App, review: &Review) -> Result<Standing, Failure> {
-    let word = app.engine.status(review).await?.as_str().to_owned();
+    let word = app.engine.status(review).await?;
     let id = review.id().as_str();
-    if word == "stalled" {
+    if word == PlanStatus::Stalled {
         return Ok(Standing {
             word,
             note: Some(format!("no process executes it: {}", stalled_hint(id))),
         });
     }
-    let Some(opened) = review.runs().last().filter(|_| word == "executing") else {
+    let Some(opened) = review
+        .runs()
+        .last()
+        .filter(|_| word == PlanStatus::Executing)
+    else {
         return Ok(Standing { word, note: None });
     };
     if app.engine.store().lease(&opened.run).await?.is_some() {

@@ -177,7 +177,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             } else {
                 ""
             };
-            let text = format!("{}: {}", line(&error.code), line(&error.message));
+            let text = format!("{}: {}", line(error.code.as_str()), line(&error.message));
             format!(
                 "{} {}  {text}{next}",
                 printer.err(RED, &sign(Glyph::Failed)),
@@ -185,7 +185,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             )
         }
         RunEvent::StepFailed { step, error } => {
-            let text = format!("{}: {}", line(&error.code), line(&error.message));
+            let text = format!("{}: {}", line(error.code.as_str()), line(&error.message));
             format!(
                 "{} {}  {text}",
                 printer.err(RED, &sign(Glyph::Failed)),

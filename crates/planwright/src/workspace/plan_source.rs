@@ -8,6 +8,7 @@ use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
 use planwright_core::plan::{Bounds, Document, ReadPlanError, nearest, validate};
 use planwright_core::review::{Review, ReviewState};
+use planwright_core::status::CachedStatus;
 use planwright_engine::LoadError;
 use planwright_engine::port::Tools as _;
 use std::io::Read as _;
@@ -162,7 +163,7 @@ async fn ids(app: &App) -> Result<Vec<PlanId>, Failure> {
     let plans = app.engine.store().plans().await?;
     let kept = plans
         .into_iter()
-        .filter(|info| info.status.status != ReviewState::Deleted.as_str());
+        .filter(|info| info.status.status != CachedStatus::Deleted);
     Ok(kept.map(|info| info.status.plan).collect())
 }
 
