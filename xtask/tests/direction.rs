@@ -35,6 +35,30 @@ const NEVER: &[(&str, &[&str])] = &[
             "notify",
             "tempfile",
             "rustix",
+            "planwright-api",
+            "planwright-engine",
+            "planwright-adapters",
+            "planwright-server",
+            "planwright",
+        ],
+    ),
+    (
+        "planwright-api",
+        &[
+            "tokio",
+            "tokio-util",
+            "futures",
+            "rusqlite",
+            "sqlx",
+            "tokio-postgres",
+            "lapin",
+            "redis",
+            "genai",
+            "rmcp",
+            "axum",
+            "reqwest",
+            "clap",
+            "ratatui",
             "planwright-engine",
             "planwright-adapters",
             "planwright-server",
@@ -56,6 +80,7 @@ const NEVER: &[(&str, &[&str])] = &[
             "clap",
             "ratatui",
             "notify",
+            "planwright-api",
             "planwright-adapters",
             "planwright-server",
             "planwright",
@@ -63,7 +88,14 @@ const NEVER: &[(&str, &[&str])] = &[
     ),
     (
         "planwright-adapters",
-        &["axum", "clap", "ratatui", "planwright-server", "planwright"],
+        &[
+            "axum",
+            "clap",
+            "ratatui",
+            "planwright-api",
+            "planwright-server",
+            "planwright",
+        ],
     ),
     (
         "planwright-server",
@@ -124,7 +156,7 @@ fn versions_live_in_the_workspace_manifest() {
                 .to_string(),
         );
     }
-    assert!(manifests.len() >= 6);
+    assert!(manifests.len() >= 7);
     for manifest in manifests {
         let text = std::fs::read_to_string(&manifest).unwrap();
         let own = text

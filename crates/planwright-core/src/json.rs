@@ -281,6 +281,11 @@ pub(crate) fn fits(value: &Value, depth: usize, budget: &mut usize) -> bool {
     }
 }
 
+/// Tells serde to leave out a field that has its default value.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// One part of a JSON pointer, escaped as RFC 6901 wants it.
 pub(crate) fn pointer_token(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

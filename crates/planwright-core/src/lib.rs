@@ -13,12 +13,15 @@
 //! * [`status`]: the words in which plans, runs and steps are reported.
 //! * [`stats`]: figures over all of it.
 //! * [`event`]: what the rest of the world is told about both.
-//! * [`tool`]: what is known about tools.
+//! * [`tool`]: what is known about tools, and names that look alike.
+//! * [`artifact`]: references to values that are stored outside a journal.
+//! * [`text`]: text from others made safe to show, and suggestions for mistyped names.
 //! * [`secret`]: texts that are sent but never written down, and how they are found again in what
 //!   comes back.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod adjust;
+pub mod artifact;
 pub mod digest;
 pub mod event;
 pub mod id;
@@ -34,6 +37,7 @@ pub mod run;
 pub mod secret;
 pub mod stats;
 pub mod status;
+pub mod text;
 pub mod time;
 pub mod tool;
 pub mod trace;

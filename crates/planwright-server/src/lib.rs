@@ -1,12 +1,12 @@
-//! What other programs see: the documents behind `--json` and, over HTTP, the same ones.
+//! The HTTP service: routes, authentication, limits, event streams and metrics.
 //!
-//! Nothing is decided here. Each document is a fold of what the engine knows, in the exact shape
-//! that is promised.
+//! Nothing is decided here: the engine decides, a route translates. The documents that are answered
+//! are those of `planwright-api`; the ones that have to be loaded first are in [`documents`].
 
+pub mod documents;
 pub mod events;
 pub mod http;
 pub mod observe;
 mod service;
-pub mod wire;
 
 pub use service::Service;

@@ -1,6 +1,6 @@
 //! What an executor says: lines of JSON. All but the last are progress, the last is the result.
 
-use planwright_core::plan::printable;
+use planwright_core::text::sanitize_line;
 use planwright_engine::port::{Progress, ProgressSink};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -69,7 +69,7 @@ fn shown(line: &str) -> String {
         Ok(Value::String(text)) => text,
         Ok(_) | Err(_) => line.to_owned(),
     };
-    printable(&said).chars().take(SHOWN).collect()
+    sanitize_line(&said).chars().take(SHOWN).collect()
 }
 
 /// The result that the last line is: JSON, or else its text.

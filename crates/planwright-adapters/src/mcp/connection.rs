@@ -8,7 +8,7 @@ use super::server::Server;
 use super::watched::Watched;
 use super::wire::{End, Wire};
 use super::{Era, Transport};
-use planwright_core::plan::printable;
+use planwright_core::text::sanitize_line;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, Implementation, ProtocolVersion, ServerResult, SubscriptionFilter,
@@ -288,5 +288,5 @@ fn describe(error: &ClientInitializeError) -> String {
 
 /// A server's text for people, short and in one line.
 fn shown(text: &str) -> String {
-    printable(text).chars().take(MAX_SHOWN_CHARS).collect()
+    sanitize_line(text).chars().take(MAX_SHOWN_CHARS).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::RefusedTool;
 use super::connection::{Peer, plain};
-use planwright_core::plan::printable;
+use planwright_core::text::sanitize_line;
 use planwright_core::tool::{Annotations, ToolDefinition};
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(super) struct Listed {
 impl Listed {
     pub(super) fn refuse(&mut self, server: &str, tool: &str, reason: impl Into<String>) {
         if self.refused.len() < MAX_REFUSED {
-            let tool = printable(tool).chars().take(MAX_NAME_CHARS).collect();
+            let tool = sanitize_line(tool).chars().take(MAX_NAME_CHARS).collect();
             self.refused.push(RefusedTool {
                 server: server.to_owned(),
                 tool,
@@ -85,7 +85,7 @@ async fn page(peer: &Peer, cursor: Option<String>) -> Result<Value, String> {
     answer.map(plain).map_err(|error| {
         format!(
             "it did not list its tools: {}",
-            printable(&error.to_string())
+            sanitize_line(&error.to_string())
         )
     })
 }
@@ -177,7 +177,7 @@ fn check_schema(which: &str, schema: &Value) -> Result<(), String> {
     }
     match foreign_reference(schema) {
         Some(target) => {
-            let target: String = printable(target).chars().take(MAX_NAME_CHARS).collect();
+            let target: String = sanitize_line(target).chars().take(MAX_NAME_CHARS).collect();
             Err(format!(
                 "its {which} schema refers to `{target}`, and nothing outside of it is read"
             ))

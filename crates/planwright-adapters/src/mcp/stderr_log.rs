@@ -1,8 +1,8 @@
 //! What a server writes to its standard error: kept in a bounded file, never on the user's
 //! terminal.
 
-use planwright_core::plan::printable;
 use planwright_core::secret::RedactedStream;
+use planwright_core::text::sanitize_line;
 use planwright_engine::Redaction;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -97,7 +97,7 @@ impl StderrLog {
         let bytes: Vec<u8> = self.lock().iter().copied().collect();
         let masked = self.redaction.redactor().bytes(bytes);
         let shown = &masked[masked.len().saturating_sub(MAX_TAIL_BYTES)..];
-        printable(String::from_utf8_lossy(shown).trim()).into_owned()
+        sanitize_line(String::from_utf8_lossy(shown).trim()).into_owned()
     }
 
     /// A file that cannot be written costs the log, never the server: the pipe is emptied all the

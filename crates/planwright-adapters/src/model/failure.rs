@@ -5,8 +5,8 @@
 
 use crate::reach::why;
 use genai::Error;
-use planwright_core::plan::printable;
 use planwright_core::secret::Redactor;
+use planwright_core::text::sanitize_line;
 use planwright_engine::port::ModelError;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -237,7 +237,7 @@ impl Judge<'_> {
         // Masked before it is cut: half a secret would not be found.
         let bounded: String = text.chars().take(MAX_MESSAGE * 20).collect();
         let masked = self.redactor.text(&bounded);
-        let line = printable(masked.trim()).into_owned();
+        let line = sanitize_line(masked.trim()).into_owned();
         match line.char_indices().nth(MAX_MESSAGE) {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line,

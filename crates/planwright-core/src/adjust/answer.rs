@@ -3,7 +3,8 @@
 use super::{Adjustment, Assessment};
 use crate::id::StepId;
 use crate::model::find_json;
-use crate::plan::{Bounds, Step, printable};
+use crate::plan::{Bounds, Step};
+use crate::text::sanitize_line;
 use serde_json::{Map, Value};
 
 /// Letters of the reasoning that are kept.
@@ -71,7 +72,11 @@ impl Reflected {
 
 /// The text as it can be kept and shown.
 fn cut(text: &str) -> String {
-    printable(text).trim().chars().take(MAX_REASONING).collect()
+    sanitize_line(text)
+        .trim()
+        .chars()
+        .take(MAX_REASONING)
+        .collect()
 }
 
 /// The object that has an assessment: the value itself, or one inside of it.
@@ -98,7 +103,7 @@ fn read_assessment(value: Option<&Value>) -> Result<Assessment, String> {
     plain.parse().map_err(|_| {
         format!(
             "`{}` is no assessment",
-            printable(&word.chars().take(50).collect::<String>())
+            sanitize_line(&word.chars().take(50).collect::<String>())
         )
     })
 }

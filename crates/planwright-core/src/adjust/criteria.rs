@@ -4,8 +4,8 @@ use super::data::bounded;
 use super::schema::text;
 use super::{StepStory, as_data};
 use crate::model::{AnswerSchema, Message, find_json};
-use crate::plan::printable;
 use crate::run::{CriterionCheck, Run, StepState, StoredValue};
+use crate::text::sanitize_line;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -178,7 +178,7 @@ pub fn read_criteria(
             .get("evidence")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let evidence = printable(evidence).chars().take(MAX_EVIDENCE).collect();
+        let evidence = sanitize_line(evidence).chars().take(MAX_EVIDENCE).collect();
         (check.get("holds").and_then(Value::as_bool), evidence)
     };
     Ok(asked

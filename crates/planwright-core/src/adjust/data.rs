@@ -1,8 +1,8 @@
 //! What a model is shown of a run: bounded, and as data.
 
-use crate::plan::{is_invisible, printable};
 use crate::run::{Run, StepState, StoredValue};
 use crate::status::StepStatus;
+use crate::text::{is_invisible, sanitize_line};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -130,5 +130,5 @@ pub fn as_data(heading: &str, value: &impl Serialize) -> String {
     let json = serde_json::to_string_pretty(value).unwrap_or_else(|_| "null".to_owned());
     // A backtick in JSON stands in a text, where its number says the same.
     let json = json.replace('`', "\\u0060");
-    format!("## {}\n```json\n{json}\n```\n", printable(heading))
+    format!("## {}\n```json\n{json}\n```\n", sanitize_line(heading))
 }

@@ -1,5 +1,6 @@
 //! Who was asked for what, and what it cost.
 
+use crate::json::is_default;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::AddAssign;
@@ -57,19 +58,11 @@ pub struct TokenUsage {
     pub input: u64,
     pub output: u64,
     /// Part of `input` that the provider had read before.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub cached: u64,
     /// Nobody counted: this follows from the length of the texts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands over a reference"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl TokenUsage {

@@ -1,6 +1,5 @@
 //! The plan that can run: ids fixed, references parsed, edges known.
 
-use super::binding::StepTemplates;
 use super::compile::compile;
 use super::finding::Findings;
 use super::validate::{ToolNames, missing_inputs};
@@ -8,6 +7,7 @@ use super::{
     Bounds, Document, Finding, Graph, ResolveError, Step, StepIx, Subplans, Template, Values,
 };
 use crate::id::{PlanId, StepId};
+use crate::plan::reference::StepTemplates;
 use crate::secret::SecretName;
 use crate::tool::{Catalog, ResolveToolError};
 use serde_json::{Map, Value};

@@ -3,15 +3,15 @@
 //! It never stops at the first mistake: everything that can be found is found, so that an author
 //! fixes a plan once.
 
-use super::binding::{Shared, StepTemplates, parse_references};
 use super::fields::check_fields;
 use super::finding::Findings;
-use super::names::{Names, TooMuchWork, Upstream};
-use super::nearest::{did_you_mean, nearest};
-use super::reference::is_name;
 use super::{Bounds, Code, Document, Finding, Graph, Plan, Root, Step, StepIx};
 use crate::digest::Digest;
 use crate::id::{PlanId, StepId};
+use crate::plan::reference::{
+    Names, Shared, StepTemplates, TooMuchWork, Upstream, is_name, parse_references,
+};
+use crate::text::{did_you_mean, nearest_names};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -215,8 +215,8 @@ fn declared_edges(compiled: &mut Compiled, findings: &mut Findings) -> Vec<BTree
                 }
                 None => {
                     let known = || by_id.keys().map(ToString::to_string);
-                    let suggestion =
-                        findings.hint(|| did_you_mean(&nearest(dependency.as_str(), known())));
+                    let suggestion = findings
+                        .hint(|| did_you_mean(&nearest_names(dependency.as_str(), known())));
                     let message = format!("there is no step `{dependency}` to depend on");
                     let finding = Finding::new(Code::UnknownDependency, pointer(), message);
                     findings.add(finding.of_step(step.id.as_ref()).suggest(suggestion));

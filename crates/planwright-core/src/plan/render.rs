@@ -1,6 +1,7 @@
 //! The DAG as lines of text, one step per line, one block per level.
 
-use super::{Plan, StepIx, printable};
+use super::{Plan, StepIx};
+use crate::text::sanitize_line;
 use std::fmt::Write as _;
 
 /// The sign in front of a step that says where it stands.
@@ -71,9 +72,9 @@ const ACTION_WIDTH: (usize, usize) = (0, 40);
 pub fn render(plan: &Plan, glyph: impl Fn(StepIx) -> Glyph) -> String {
     let label = |ix| {
         let title = plan.step(ix).title.as_deref().unwrap_or_default();
-        format!("{}. {}", plan.step_id(ix), printable(title))
+        format!("{}. {}", plan.step_id(ix), sanitize_line(title))
     };
-    let action = |ix| format!("[{}]", printable(plan.step(ix).action_label()));
+    let action = |ix| format!("[{}]", sanitize_line(plan.step(ix).action_label()));
     let label_width = column(
         plan.indices().map(|ix| label(ix).chars().count()),
         LABEL_WIDTH,

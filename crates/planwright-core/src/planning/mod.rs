@@ -14,7 +14,6 @@ mod merge;
 mod prompt;
 mod prompts;
 mod quote;
-mod record;
 mod relevance;
 mod remarks;
 mod repair;
@@ -29,7 +28,6 @@ pub use merge::{Outcome, StepOutcome, merge_remaining, merge_steps, merge_whole}
 pub use prompt::{ContextText, Prompt, PromptRequest, Task, build_prompt, kept_steps};
 pub use prompts::{CHAT, CHECK, EXECUTOR, FillPromptError, PROMPTS, PromptForm, Prompts, REFLECT};
 pub use quote::{fenced, quoted};
-pub use record::Planning;
 pub use relevance::{Words, relevance};
 pub use repair::{Fault, repair_messages};
 pub use schema::{Position, Shape, StepsSchema, steps_schema};

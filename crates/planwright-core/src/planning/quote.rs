@@ -1,7 +1,7 @@
 //! Text that others wrote, put into a prompt as data: bounded, without what cannot be seen, and in
 //! a form it cannot leave.
 
-use crate::plan::is_invisible;
+use crate::text::is_invisible;
 use serde_json::Value;
 
 /// The text as a JSON string of at most `max` characters: it cannot end the line it stands on.

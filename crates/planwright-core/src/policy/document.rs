@@ -1,6 +1,7 @@
 //! The policy as it is written. Strict: a misspelt rule protects nobody.
 
 use super::{LateChoice, Span};
+use crate::json::is_default;
 use crate::tool::EffectClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -200,8 +201,4 @@ pub struct RolesTable {
     pub approver: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<Vec<String>>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

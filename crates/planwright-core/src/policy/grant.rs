@@ -1,8 +1,8 @@
 //! Giving somebody access: who may give it, and to whom which role may never be given.
 
 use super::{Action, Role, Roles};
-use crate::plan::printable;
 use crate::principal::{Principal, PrincipalKind};
+use crate::text::sanitize_line;
 
 /// The longest name of somebody who is given access, in characters.
 pub const MAX_PRINCIPAL_NAME: usize = 64;
@@ -21,7 +21,7 @@ pub enum GrantRefusal {
     NeverAdministers,
     #[error("policy is a rule of the operator: nobody can act as it")]
     NotAPrincipal,
-    #[error("`{}` is no name: 1 to {MAX_PRINCIPAL_NAME} visible characters, none of them a space at an end", printable(.0))]
+    #[error("`{}` is no name: 1 to {MAX_PRINCIPAL_NAME} visible characters, none of them a space at an end", sanitize_line(.0))]
     Name(String),
 }
 
@@ -63,7 +63,7 @@ impl Roles {
         // The name is what approvals show: nothing in it may be hidden or pass for another one.
         let length = to.name.chars().count();
         if !(1..=MAX_PRINCIPAL_NAME).contains(&length)
-            || printable(&to.name) != to.name
+            || sanitize_line(&to.name) != to.name
             || to.name.trim() != to.name
         {
             return Err(GrantRefusal::Name(to.name.clone()));

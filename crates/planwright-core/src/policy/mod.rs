@@ -8,12 +8,10 @@
 
 mod document;
 mod duration;
-mod fold;
 mod grant;
 mod judge;
 mod late;
 mod pattern;
-mod permit;
 mod plan;
 mod read;
 mod roles;
@@ -25,7 +23,7 @@ pub use duration::{ParseSpanError, Span};
 pub use grant::{GrantRefusal, MAX_PRINCIPAL_NAME};
 pub use judge::{Judgement, Noticed, Subject};
 pub use late::{LateChoice, ParseLateChoiceError, late_arguments};
-pub use pattern::{FoldedName, ParsePatternError, ToolPattern};
+pub use pattern::{ParsePatternError, ToolPattern};
 pub use plan::{JudgedPlan, JudgedStep, MatchedRule};
 pub use read::{Cap, Policy, ReadPolicyError};
 pub use roles::{Action, ParsePrincipalError, ParseRoleError, Role, Roles};

@@ -1,7 +1,6 @@
 //! Which tools a rule, a cap or a budget speaks of.
 
-use super::fold::fold;
-use crate::tool::ToolName;
+use crate::tool::{FoldedName, fold_name};
 use std::fmt;
 
 /// A glob over tool names: `server.tool`, `mcp__server__tool`, or the bare name of a tool of any
@@ -20,20 +19,6 @@ enum Form {
     Bare(String),
 }
 
-/// A tool's name, and what it folds to. Folded once for all patterns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoldedName {
-    server: Folded,
-    tool: Folded,
-}
-
-/// A text and what it folds to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Folded {
-    text: String,
-    folded: String,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParsePatternError {
     #[error("the tool pattern is empty")]
@@ -43,24 +28,6 @@ pub enum ParsePatternError {
 }
 
 const MAX_PATTERN: usize = 256;
-
-impl FoldedName {
-    pub fn new(name: &ToolName) -> Self {
-        Self {
-            server: Folded::new(&name.server),
-            tool: Folded::new(&name.tool),
-        }
-    }
-}
-
-impl Folded {
-    fn new(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            folded: fold(text),
-        }
-    }
-}
 
 impl ToolPattern {
     pub fn parse(source: &str) -> Result<Self, ParsePatternError> {
@@ -92,7 +59,7 @@ impl ToolPattern {
 
     /// Whether exactly this name is meant. The only comparison that may allow something.
     pub fn matches_exactly(&self, name: &FoldedName) -> bool {
-        self.exact.matches(&name.server.text, &name.tool.text)
+        self.exact.matches(&name.server.exact, &name.tool.exact)
     }
 
     /// Whether this name, or one that looks like it, is meant.
@@ -117,7 +84,7 @@ impl ServerPattern {
     }
 
     pub(super) fn matches_exactly(&self, name: &FoldedName) -> bool {
-        glob(&self.exact, &name.server.text)
+        glob(&self.exact, &name.server.exact)
     }
 
     pub(super) fn matches_alike(&self, name: &FoldedName) -> bool {
@@ -156,7 +123,7 @@ fn fold_glob(glob: &str) -> String {
     let mut folded = String::new();
     for piece in glob.split_inclusive(['*', '?']) {
         let text = piece.trim_end_matches(['*', '?']);
-        folded.push_str(&fold(text));
+        folded.push_str(&fold_name(text));
         folded.push_str(&piece[text.len()..]);
     }
     folded
@@ -193,6 +160,7 @@ pub(crate) fn glob(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::ToolName;
 
     fn name(text: &str) -> FoldedName {
         FoldedName::new(&ToolName::try_from(text.to_owned()).unwrap())

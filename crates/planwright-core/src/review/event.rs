@@ -5,8 +5,8 @@ use crate::digest::Digest;
 use crate::id::{CommentId, RunId, StepId};
 use crate::journal::Journaled;
 use crate::plan::Document;
-use crate::planning::Planning;
 use crate::principal::{Assurance, Principal};
+use crate::review::PlanningRecord;
 use crate::trace::TraceId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub enum ReviewEvent {
         trace: Option<TraceId>,
         /// How it came about, if a model or a rule of thumb wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     },
     /// The draft is put forward as it is.
     DraftProposed {

@@ -9,6 +9,7 @@ mod comments;
 mod decide;
 mod event;
 mod keeping;
+mod planning_record;
 mod revoking;
 mod status;
 mod terms;
@@ -18,6 +19,7 @@ pub use agreed::already_agreed;
 pub use comments::{Comment, CommentCommand, CommentRefusal, Resolved, Thread};
 pub use decide::{Command, Refusal};
 pub use event::ReviewEvent;
+pub use planning_record::PlanningRecord;
 pub use revoking::{Access, Revocation, Revoked, access_holds};
 pub use terms::{BuildsOn, Offer, Pin, Terms};
 pub use versions::Revision;
@@ -25,7 +27,6 @@ pub use versions::Revision;
 use crate::digest::Digest;
 use crate::id::{PlanId, RunId};
 use crate::plan::Document;
-use crate::planning::Planning;
 use crate::principal::{Assurance, Principal, PrincipalKind};
 use crate::time::Timestamp;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ pub struct Version {
     /// The earlier version whose content this one has again.
     pub restored_from: Option<u32>,
     /// How it came about, if a model or a rule of thumb wrote it.
-    pub planning: Option<Box<Planning>>,
+    pub planning: Option<Box<PlanningRecord>>,
 }
 
 /// A person's or policy's yes to one digest.

@@ -1,8 +1,8 @@
 //! What an approval of a plan says besides yes.
 
+use crate::artifact::ArtifactRef;
 use crate::digest::Digest;
 use crate::policy::{LateChoice, Policy};
-use crate::run::ArtifactRef;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

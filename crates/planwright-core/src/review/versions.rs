@@ -3,8 +3,8 @@
 use super::{Refusal, Review, ReviewEvent, ReviewState, Version};
 use crate::digest::Digest;
 use crate::plan::{Document, PlanDiff};
-use crate::planning::Planning;
 use crate::principal::{Principal, PrincipalKind};
+use crate::review::PlanningRecord;
 use crate::trace::TraceId;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Revision {
     /// The earlier version whose content this is.
     pub restored_from: Option<u32>,
     /// How it came about, if a model wrote it.
-    pub planning: Option<Box<Planning>>,
+    pub planning: Option<Box<PlanningRecord>>,
 }
 
 impl ReviewEvent {
@@ -47,7 +47,7 @@ impl ReviewEvent {
 impl ReviewEvent {
     /// Says how a new version came about.
     #[must_use]
-    pub fn planned(mut self, how: Option<Box<Planning>>) -> Self {
+    pub fn planned(mut self, how: Option<Box<PlanningRecord>>) -> Self {
         if let Self::PlanProposed { planning, .. } = &mut self {
             *planning = how;
         }

@@ -2,9 +2,9 @@
 
 use super::{CallFate, Run, RunEvent, Spent};
 use crate::digest::Digest;
-use crate::policy::{Cap, FoldedName, ToolPattern};
+use crate::policy::{Cap, ToolPattern};
 use crate::time::Timestamp;
-use crate::tool::ToolName;
+use crate::tool::{FoldedName, ToolName};
 use std::collections::BTreeMap;
 
 /// What a run has spent so far.

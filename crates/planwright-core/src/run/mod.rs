@@ -16,6 +16,7 @@ mod guard;
 mod index;
 mod instances;
 mod look;
+mod permit;
 mod preview;
 mod question;
 mod reflection;
@@ -46,7 +47,7 @@ pub use refusal::{Corrupt, Refusal, Shown};
 pub use report::{ItemReport, RunReport, StepReport};
 pub use state::{RunState, StepEvent, StepState, Tally};
 pub use undo::{Kept, PlanUndoError, UndoPlan, plan_undo, undo_step_id, undone_by};
-pub use value::{ArtifactRef, StoredValue};
+pub use value::StoredValue;
 
 use crate::digest::{Digest, DigestWriter};
 use crate::id::RunId;

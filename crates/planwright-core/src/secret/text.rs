@@ -1,6 +1,6 @@
 //! The value of a secret.
 
-use crate::plan::is_invisible;
+use crate::text::is_invisible;
 use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;

@@ -2,7 +2,7 @@
 
 use super::{EffectClass, ToolDefinition, ToolName};
 use crate::digest::Digest;
-use crate::policy::FoldedName;
+use crate::tool::FoldedName;
 use jsonschema::Validator;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -165,7 +165,7 @@ impl Catalog {
             .tools
             .values()
             .flat_map(|tool| [tool.name.tool.clone(), tool.name.to_string()]);
-        crate::plan::nearest(name, names)
+        crate::text::nearest_names(name, names)
     }
 }
 

@@ -608,7 +608,10 @@ impl<'a> Life<'a> {
     fn command(&mut self, command: &Command) -> Option<RunEvent> {
         let now = at(self.now);
         let live = self.run.as_mut()?;
-        if self.setting.policies[live.about.2].permit(command).is_err() {
+        if self.setting.policies[live.about.2]
+            .permit_command(command)
+            .is_err()
+        {
             return None;
         }
         let events = live.run.decide(command, now).ok()?;

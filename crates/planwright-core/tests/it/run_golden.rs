@@ -13,9 +13,8 @@ use planwright_core::journal::{
 };
 use planwright_core::model::{Cost, ModelRole, ModelUse, TokenUsage};
 use planwright_core::plan::{Bounds, Document, Plan, StepIx, Values};
-use planwright_core::planning::Planning;
 use planwright_core::principal::{Assurance, Principal};
-use planwright_core::review::{Command, Refusal, Review, ReviewEvent, Revision};
+use planwright_core::review::{Command, PlanningRecord, Refusal, Review, ReviewEvent, Revision};
 use planwright_core::run::{
     Answer, Command as RunCommand, CriterionCheck, Parent, Reflection, Run, RunEvent, Shown, Spent,
     StepError, StepErrorCode, StoredValue, plan_undo, priorities, unit_estimate,
@@ -439,14 +438,14 @@ fn write_planned_review() -> (Vec<Record>, Review) {
         },
         cost,
     };
-    let planning = Planning {
+    let planning = PlanningRecord {
         model: Some("some/model".to_owned()),
         rounds: 2,
         used: vec![used(900, Some(Cost(1_200))), used(1_000, None)],
         fallback: false,
     };
     let first = Review::draft_first(document("guess"), Digest::of_bytes(b"guess"), agent.clone());
-    let first = first.planned(Some(Box::new(Planning::fallback())));
+    let first = first.planned(Some(Box::new(PlanningRecord::fallback())));
     let revision = Revision {
         based_on: 1,
         document: document("read"),

@@ -342,7 +342,7 @@ impl RunLoop {
     }
 
     fn accept(&mut self, request: Request) -> Result<(), RunError> {
-        let permitted = self.env.policy.permit(&request.command);
+        let permitted = self.env.policy.permit_command(&request.command);
         let decided =
             permitted.and_then(|()| self.run.decide(&request.command, self.env.clock.now()));
         let first = self.batch.entries.len();

@@ -8,11 +8,11 @@ use crate::journal::load::LoadError;
 use planwright_core::id::PlanId;
 use planwright_core::plan::Finding;
 use planwright_core::planning::{
-    Planning, Prompt, PromptRequest, SavedTemplate, Snapshot, Task, build_prompt, fallback_draft,
+    Prompt, PromptRequest, SavedTemplate, Snapshot, Task, build_prompt, fallback_draft,
 };
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Review, ReviewState};
+use planwright_core::review::{PlanningRecord, Review, ReviewState};
 use planwright_core::trace::TraceId;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub struct Created {
     pub review: Review,
     /// Warnings, and for a fallback also what has to be mended.
     pub findings: Vec<Finding>,
-    pub planning: Planning,
+    pub planning: PlanningRecord,
 }
 
 impl Engine {
@@ -122,7 +122,7 @@ impl Engine {
         let tools = self.offered_tools(&order.options.servers);
         let mut document = fallback_draft(&order.goal, &self.saved_templates().await?, &tools);
         document.id = Some(PlanId::mint(self.env.ids.entropy()));
-        let planning = Planning::fallback();
+        let planning = PlanningRecord::fallback();
         let how = Some(Box::new(planning.clone()));
         let (review, findings) = self
             .take_in_planned(document, &order.by, true, order.trace, how)

@@ -4,8 +4,8 @@ use crate::journal::load::LoadError;
 use crate::port::{ArtifactError, ModelError};
 use crate::review::plans::ReviewError;
 use planwright_core::id::PlanId;
-use planwright_core::planning::{FillPromptError, Planning};
-use planwright_core::review::Refusal;
+use planwright_core::planning::FillPromptError;
+use planwright_core::review::{PlanningRecord, Refusal};
 use std::fmt;
 
 /// Why no plan was written. Nothing was stored.
@@ -20,7 +20,7 @@ pub enum CreateError {
     #[error("{0}")]
     Failed(Box<FailedPlanning>),
     #[error("cancelled")]
-    Cancelled(Box<Planning>),
+    Cancelled(Box<PlanningRecord>),
     #[error("the plan has no step `{0}`")]
     NoSuchStep(String),
     #[error("none of the tools in the scope of plan `{0}` can be planned with")]
@@ -59,7 +59,7 @@ pub struct FailedPlanning {
     /// Why the model could not be asked any more; absent if the rounds were over.
     pub cause: Option<ModelError>,
     /// Who was asked, and what it cost.
-    pub planning: Planning,
+    pub planning: PlanningRecord,
 }
 
 /// Lines of one round that are shown; the rest is counted.

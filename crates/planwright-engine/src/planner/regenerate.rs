@@ -7,12 +7,10 @@ use crate::engine::Engine;
 use crate::review::edits::Editing;
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Finding, PlanDiff};
-use planwright_core::planning::{
-    Planning, PromptRequest, Task, build_prompt, merge_steps, merge_whole,
-};
+use planwright_core::planning::{PromptRequest, Task, build_prompt, merge_steps, merge_whole};
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
-use planwright_core::review::{Refusal, Review, ReviewState};
+use planwright_core::review::{PlanningRecord, Refusal, Review, ReviewState};
 use serde_json::Map;
 
 /// What is to be written again.
@@ -37,7 +35,7 @@ pub struct Regenerated {
     /// What changed since the version before. Empty if the planner wrote the same again.
     pub diff: PlanDiff,
     pub findings: Vec<Finding>,
-    pub planning: Planning,
+    pub planning: PlanningRecord,
 }
 
 impl Engine {

@@ -7,8 +7,9 @@ use crate::dispatch::read_value;
 use crate::engine::Engine;
 use planwright_core::plan::{Document, StepIx};
 use planwright_core::planning::{
-    Outcome, Planning, PromptRequest, StepOutcome, Task, build_prompt, kept_steps, merge_remaining,
+    Outcome, PromptRequest, StepOutcome, Task, build_prompt, kept_steps, merge_remaining,
 };
+use planwright_core::review::PlanningRecord;
 use planwright_core::run::{Run, StepState};
 
 /// A plan for the remaining work. Nothing is stored: whoever asked makes a version of it.
@@ -16,7 +17,7 @@ use planwright_core::run::{Run, StepState};
 pub struct Replanned {
     /// The whole plan: steps that have run as they were, and others in the place of the rest.
     pub document: Document,
-    pub planning: Planning,
+    pub planning: PlanningRecord,
 }
 
 impl Engine {

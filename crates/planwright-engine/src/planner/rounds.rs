@@ -7,8 +7,9 @@ use crate::port::{ModelAnswer, ModelError, ModelRequest, TextSink};
 use planwright_core::model::{Message, ModelRole};
 use planwright_core::plan::{Document, Finding};
 use planwright_core::planning::{
-    Adoption, Fault, Planning, Prompt, PromptBudget, read_answer, repair_messages,
+    Adoption, Fault, Prompt, PromptBudget, read_answer, repair_messages,
 };
+use planwright_core::review::PlanningRecord;
 
 /// The longest answer of a small model: what has no end by then has none.
 const SMALL_ANSWER: u32 = 1_200;
@@ -35,7 +36,7 @@ impl Engine {
     pub(super) async fn written(
         &self,
         request: Request<'_>,
-    ) -> Result<(Document, Planning), CreateError> {
+    ) -> Result<(Document, PlanningRecord), CreateError> {
         let options = request.options;
         let rounds = options.rounds.min(PlannerOptions::MAX_ROUNDS) + 1;
         let mut failed = FailedPlanning::default();

@@ -4,7 +4,7 @@ use super::BoxFuture;
 use planwright_core::digest::Digest;
 use std::fmt;
 
-pub use planwright_core::run::ArtifactRef;
+pub use planwright_core::artifact::ArtifactRef;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {

@@ -7,10 +7,11 @@ use crate::reflection::Continuation;
 use crate::review::plans::{Candidate, ReviewError};
 use planwright_core::id::{PlanId, StepId};
 use planwright_core::plan::{Document, Edit, Finding, PlanDiff};
-use planwright_core::planning::Planning;
 use planwright_core::policy::Action;
 use planwright_core::principal::Principal;
-use planwright_core::review::{BuildsOn, Command, Refusal, Review, Revision, already_agreed};
+use planwright_core::review::{
+    BuildsOn, Command, PlanningRecord, Refusal, Review, Revision, already_agreed,
+};
 use std::sync::Arc;
 
 /// How often an edit is tried again because something else was said about the same version
@@ -95,7 +96,7 @@ impl Engine {
         id: &PlanId,
         document: Document,
         editing: &Editing,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.revise(id, document, editing, None, planning).await
     }
@@ -122,7 +123,7 @@ impl Engine {
         mut document: Document,
         editing: &Editing,
         restored_from: Option<u32>,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         let Editing {
             based_on,

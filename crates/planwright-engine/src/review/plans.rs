@@ -12,10 +12,11 @@ use planwright_core::plan::{
     Code, Document, EditError, Finding, KnownPlan, KnownPlans, Plan, Subplans, Validated,
     validate_with,
 };
-use planwright_core::planning::Planning;
 use planwright_core::policy::{Action, JudgedPlan, JudgedStep, MatchedRule};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
-use planwright_core::review::{Command, Offer, Refusal, Review, ReviewEvent, ReviewState};
+use planwright_core::review::{
+    Command, Offer, PlanningRecord, Refusal, Review, ReviewEvent, ReviewState,
+};
 use planwright_core::run::{Run, Shown};
 use planwright_core::status::{PlanStatus, RunStatus};
 use planwright_core::time::Timestamp;
@@ -88,7 +89,7 @@ impl Engine {
         by: &Principal,
         draft: bool,
         trace: Option<TraceId>,
-        planning: Option<Box<Planning>>,
+        planning: Option<Box<PlanningRecord>>,
     ) -> Result<(Review, Vec<Finding>), ReviewError> {
         self.permit(by, Action::Propose)?;
         self.settle_context(&mut document).await?;

@@ -164,7 +164,7 @@ impl Engine {
         message: Option<MessageId>,
     ) -> Result<(), CommandError> {
         let given = command.into_command();
-        self.env.policy.permit(&given)?;
+        self.env.policy.permit_command(&given)?;
         let commands = [
             (Command::Recover, Cause::Recovery),
             (given, Cause::Command),

@@ -2,8 +2,8 @@
 
 use super::auth::Entry;
 use super::problem::Problem;
-use crate::wire::{ApprovalLine, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
 use http::Method;
+use planwright_api::{ApprovalLine, ModelCostLine, PlanningLine, StepVerdict, ThreadLine};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use utoipa::openapi::OpenApi;

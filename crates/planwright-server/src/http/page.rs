@@ -2,9 +2,9 @@
 //! others come or go.
 
 use super::problem::Problem;
-use crate::wire::Page;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use planwright_api::Page;
 use planwright_core::id::PlanId;
 use planwright_core::time::Timestamp;
 use planwright_engine::port::StreamInfo;

@@ -52,7 +52,7 @@ struct ProblemDetails {
     trace_id: Option<String>,
     /// What is wrong with the plan, when that is the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<crate::wire::FindingShape>)]
+    #[schema(value_type = Vec<planwright_api::FindingShape>)]
     findings: Vec<Finding>,
     #[serde(skip)]
     retry_after: Option<u64>,

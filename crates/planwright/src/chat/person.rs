@@ -1,6 +1,7 @@
 //! Asking the person who chats, right there. Only a clear yes is a yes; everything else is a no.
 
-use crate::command::execution::{Interrupts, ask_input, ask_people, listening};
+use crate::command::execution::interrupts::{Interrupts, listening};
+use crate::command::execution::questions::{ask_input, ask_people};
 use crate::exit::Failure;
 use crate::terminal::approval_prompt::{Answer, Question, ask, consent};
 use crate::terminal::late_bound::LateChoices;
@@ -102,7 +103,8 @@ impl Person {
         interrupts: &Interrupts,
     ) -> Result<Option<RunCommand>, Failure> {
         let printer = self.app.printer();
-        let label = planwright_core::plan::visible(run.definition(ix).action_label()).into_owned();
+        let label =
+            planwright_core::text::escape_invisible(run.definition(ix).action_label()).into_owned();
         printer.talk(&format!(
             "nobody knows whether the call of {label} happened"
         ));

@@ -3,7 +3,7 @@
 
 use crate::exit::Failure;
 use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
-use planwright_core::plan::{printable, visible};
+use planwright_core::text::{escape_invisible, sanitize_line};
 use planwright_engine::{MaskedText, Redaction};
 use serde_json::{Value, json};
 use std::fmt;
@@ -101,7 +101,7 @@ impl Screen {
                 "event": "call", "tool": tool, "args": args, "verdict": verdict, "reason": reason,
             }));
         }
-        let all = visible(&args.to_string()).into_owned();
+        let all = escape_invisible(&args.to_string()).into_owned();
         let short: String = all.chars().take(MAX_ARGS).collect();
         let more = if short.len() < all.len() { "…" } else { "" };
         let style = match verdict {
@@ -115,7 +115,7 @@ impl Screen {
         let verdict = self.printer.err(style, verdict);
         self.printer.talk(&format!(
             "→ {} {short}{more}  {verdict}{why}",
-            visible(tool)
+            escape_invisible(tool)
         ));
     }
 
@@ -135,12 +135,12 @@ impl Screen {
             None => self.printer.talk(&format!(
                 "{} {}  {time}",
                 self.printer.err(GREEN, "✓"),
-                visible(tool)
+                escape_invisible(tool)
             )),
             Some(error) => self.printer.talk(&format!(
                 "{} {}  {time}  {}",
                 self.printer.err(RED, "✗"),
-                visible(tool),
+                escape_invisible(tool),
                 line(error)
             )),
         }
@@ -178,7 +178,7 @@ impl Screen {
 /// single characters, so that a sequence is harmless wherever it is cut.
 fn piece(text: &str) -> String {
     text.split('\n')
-        .map(printable)
+        .map(sanitize_line)
         .collect::<Vec<_>>()
         .join("\n")
 }

@@ -8,7 +8,7 @@ use super::person::Person;
 use super::screen::Screen;
 use super::slash::{self, Next};
 use super::watcher::Watcher;
-use crate::command::execution::Interrupts;
+use crate::command::execution::interrupts::Interrupts;
 use crate::exit::{Exit, Failure};
 use crate::terminal::progress::Progress;
 use crate::workspace::app::{App, Setting, user};
@@ -355,7 +355,7 @@ impl Session {
     ) -> Result<bool, Failure> {
         let mut decided = false;
         for call in calls {
-            let run = crate::command::execution::load_run(&self.talk, call).await?;
+            let run = crate::command::execution::execute::load_run(&self.talk, call).await?;
             decided |= run.state().is_terminal() || self.person.settle(&run, interrupts).await?;
         }
         Ok(decided)
@@ -363,7 +363,7 @@ impl Session {
 
     /// A person has to decide something, and nobody is there who could.
     async fn left_open(&self, run: &Run) -> Result<Exit, Failure> {
-        for hint in crate::command::execution::hints(&self.talk, run).await? {
+        for hint in crate::command::execution::report::hints(&self.talk, run).await? {
             if self.screen.printer().json {
                 self.screen
                     .event(&json!({ "event": "waits", "hint": hint }));

@@ -3,9 +3,11 @@
 
 use super::session::Session;
 use super::words::split;
-use crate::command::{
-    approve, create, delete, list, reject, resume, run as run_plan, servers, show, stats, tools,
-};
+use crate::command::audit::stats;
+use crate::command::execution::{resume, run as run_plan};
+use crate::command::plan::{create, delete, list, show};
+use crate::command::review::{approve, reject};
+use crate::command::setup::{servers, tools};
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use clap::{Parser, Subcommand};

@@ -48,117 +48,117 @@ pub(crate) enum Command {
     /// See the whole story in ten seconds: review, approval, a parallel run, a crash, the recovery.
     Demo(command::demo::Args),
     /// Have a model write a plan for a goal.
-    Create(command::create::Args),
+    Create(command::plan::create::Args),
     /// Have a model write a plan, or some of its steps, again.
-    Regenerate(command::regenerate::Args),
+    Regenerate(command::plan::regenerate::Args),
     /// Write a plan to start from.
-    New(command::new::Args),
+    New(command::plan::new::Args),
     /// Store plans from files: new ones, or new versions of known ones.
-    Import(command::import::Args),
+    Import(command::plan::import::Args),
     /// Write a stored plan as a file.
-    Export(command::export::Args),
+    Export(command::plan::export::Args),
     /// Report everything that is wrong with a plan.
-    Validate(command::validate::Args),
+    Validate(command::plan::validate::Args),
     /// Show a plan, its steps and its runs.
-    Show(command::show::Args),
+    Show(command::plan::show::Args),
     /// List the plans.
-    List(command::list::Args),
+    List(command::plan::list::Args),
     /// Change a plan: single changes, a file, or an editor. Every change is a new version.
-    Edit(command::edit::Args),
+    Edit(command::plan::edit::Args),
     /// Show what differs between versions of a plan.
-    Diff(command::diff::Args),
+    Diff(command::plan::diff::Args),
     /// List the versions of a plan.
-    Versions(command::versions::Args),
+    Versions(command::plan::versions::Args),
     /// Make the content of an earlier version the next one.
-    Restore(command::restore::Args),
+    Restore(command::plan::restore::Args),
     /// Put a draft forward, so that people can decide about it.
-    Propose(command::propose::Args),
+    Propose(command::plan::propose::Args),
     /// Run a plan.
     #[command(after_help = EXIT_CODES)]
-    Run(command::run::Args),
+    Run(command::execution::run::Args),
     /// Go on with a run that was paused, interrupted, or waited for a person.
     #[command(after_help = EXIT_CODES)]
-    Resume(command::resume::Args),
+    Resume(command::execution::resume::Args),
     /// Pause a run: what is in flight finishes, nothing new starts.
-    Pause(command::pause::Args),
+    Pause(command::execution::pause::Args),
     /// Cancel a run: what is in flight is stopped, the rest never runs.
-    Cancel(command::cancel::Args),
+    Cancel(command::execution::cancel::Args),
     /// Declare a run failed that nobody will go on with.
-    Fail(command::fail::Args),
+    Fail(command::execution::fail::Args),
     /// Approve a plan, or one step of its run, by the version or digest that was shown.
-    Approve(command::approve::Args),
+    Approve(command::review::approve::Args),
     /// Reject a plan, or one step of its run.
-    Reject(command::reject::Args),
+    Reject(command::review::reject::Args),
     /// Ask the author of a plan to change something, without rejecting it.
-    RequestChanges(command::request_changes::Args),
+    RequestChanges(command::review::request_changes::Args),
     /// Say something about a plan or a step, answer, or settle a thread.
-    Comment(command::comment::Args),
+    Comment(command::review::comment::Args),
     /// Show what was said about a plan.
-    Comments(command::comments::Args),
+    Comments(command::review::comments::Args),
     /// Answer what a step or a tool's server asks, or list what is asked.
-    Input(command::input::Args),
+    Input(command::execution::input::Args),
     /// Say what became of a call whose outcome is unknown.
-    Resolve(command::resolve::Args),
+    Resolve(command::execution::resolve::Args),
     /// Start a run that reuses the results of another one.
     #[command(after_help = EXIT_CODES)]
-    Fork(command::fork::Args),
+    Fork(command::execution::fork::Args),
     /// Find out whether the success criteria of a plan hold after it ran: by its own steps, or by
     /// asking a model.
     #[command(display_order = 24)]
-    Check(command::check::Args),
+    Check(command::execution::check::Args),
     /// Take back what a run did: the declared undo calls, last step first.
     #[command(after_help = EXIT_CODES)]
-    Undo(command::undo::Args),
+    Undo(command::execution::undo::Args),
     /// Talk with a model that can use the tools; everything that changes something is asked about.
-    Chat(command::chat::Args),
+    Chat(command::execution::chat::Args),
     /// Keep plans with inputs, and make plans from them.
-    Template(command::template::Args),
+    Template(command::plan::template::Args),
     /// Fold a run again from its journal, without one tool call.
-    Replay(command::replay::Args),
+    Replay(command::audit::replay::Args),
     /// Show the journal of a run.
-    Log(command::log::Args),
+    Log(command::audit::log::Args),
     /// Show what happens to a plan, as it happens, also in other processes.
-    Watch(command::watch::Args),
+    Watch(command::audit::watch::Args),
     /// Check that nothing was lost or changed.
-    Verify(command::verify::Args),
+    Verify(command::audit::verify::Args),
     /// Put away plans that are over: kept, and left out of lists.
-    Archive(command::archive::Args),
+    Archive(command::plan::archive::Args),
     /// Take a plan out of the archive.
-    Unarchive(command::archive::UnarchiveArgs),
+    Unarchive(command::plan::archive::UnarchiveArgs),
     /// Show figures: latency and failures of tools, approvals, predictions, missing tools.
-    Stats(command::stats::Args),
+    Stats(command::audit::stats::Args),
     /// Delete a plan.
-    Delete(command::delete::Args),
+    Delete(command::plan::delete::Args),
     /// List the tools that plans can use.
-    Tools(command::tools::Args),
+    Tools(command::setup::tools::Args),
     /// List the secrets plans can use, and check that they are there. Values are never shown.
-    Secrets(command::secrets::Args),
+    Secrets(command::setup::secrets::Args),
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
-    Servers(command::servers::Command),
+    Servers(command::setup::servers::Command),
     /// List the models that plan, think and reflect, and check that they answer. Keys are never
     /// shown.
-    Models(command::models::Args),
+    Models(command::setup::models::Args),
     /// List and trust the programs that work on agent steps.
-    Executors(command::executors::Args),
+    Executors(command::setup::executors::Args),
     /// List, test and retry the webhooks that are told what happens.
-    Webhooks(command::webhooks::Args),
+    Webhooks(command::service::webhooks::Args),
     /// Check the policy, or say what it means for a plan.
-    Policy(command::policy::Args),
+    Policy(command::setup::policy::Args),
     /// Encrypt, back up, restore and check the store.
     #[command(subcommand)]
     Store(command::store::Command),
     /// Give and take access to the service.
     #[command(subcommand)]
-    Token(command::token::Command),
+    Token(command::service::token::Command),
     /// Serve the plans over HTTP, and execute their runs.
-    Serve(command::serve::Args),
+    Serve(command::service::serve::Args),
     /// From inside an executor: call a tool of the plan, or list those in scope.
-    Call(command::call::Args),
+    Call(command::service::call::Args),
     /// Print the JSON Schema of plans.
     Schema,
     /// Check the workspace, the store and the configuration.
     Doctor,
     /// Print the completion script of a shell.
-    Completions(command::completions::Args),
+    Completions(command::setup::completions::Args),
 }

@@ -14,8 +14,9 @@ use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_adapters::toolbox::ToolboxOptions;
 use planwright_adapters::webhook::WebhookOptions;
 use planwright_core::digest::Digest;
-use planwright_core::plan::{Bounds, nearest};
+use planwright_core::plan::Bounds;
 use planwright_core::policy::{Policy, PolicyDocument, RolesTable, Span};
+use planwright_core::text::nearest_names;
 use planwright_core::tool::EffectClass;
 use planwright_engine::{AgentSettings, Engine, Keeping, Limits};
 use serde::Deserialize;
@@ -465,7 +466,7 @@ fn explain(file: &str, text: &str, error: &toml::de::Error) -> Failure {
     else {
         return Failure::usage(format!("{place}: {message}"));
     };
-    let near = nearest(unknown, known.iter().map(|&name| name.to_owned()));
+    let near = nearest_names(unknown, known.iter().map(|&name| name.to_owned()));
     let what = if message.starts_with("unknown variant") {
         "value"
     } else {

@@ -14,7 +14,7 @@ use planwright_adapters::model::{
 use planwright_adapters::secrets::SecretSource;
 use planwright_core::digest::Digest;
 use planwright_core::model::ModelRole;
-use planwright_core::plan::nearest;
+use planwright_core::text::nearest_names;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -284,7 +284,7 @@ fn key_place(place: &str, workspace: &Path) -> Result<SecretSource, String> {
 fn structured(word: &str) -> Result<Structured, String> {
     word.parse().map_err(|error| {
         let known = ["auto", "json_schema", "json_object", "tool", "text"].map(str::to_owned);
-        match nearest(word, known).first() {
+        match nearest_names(word, known).first() {
             Some(near) => format!("{error}; did you mean `{near}`?"),
             None => format!("{error}"),
         }

@@ -2,8 +2,8 @@
 //! another line.
 
 use super::LogFormat;
-use planwright_core::plan::printable;
 use planwright_core::secret::Redactor;
+use planwright_core::text::sanitize_line;
 use serde_json::{Map, Value, json};
 use tracing::Level;
 use tracing::field::{Field, Visit};
@@ -99,7 +99,7 @@ impl Line<'_> {
             || text.clone(),
             |redactor| redactor.text(&text).into_owned(),
         );
-        format!("{}\n", printable(&masked))
+        format!("{}\n", sanitize_line(&masked))
     }
 
     fn json(self, redactor: Option<&Redactor>) -> String {

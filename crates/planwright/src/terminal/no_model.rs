@@ -1,7 +1,7 @@
 //! What people are told when no model answers, the same wherever one is asked.
 
 use crate::exit::{Exit, Failure};
-use planwright_core::plan::nearest;
+use planwright_core::text::nearest_names;
 use planwright_engine::port::ModelError;
 
 /// What to do when no model is configured.
@@ -13,7 +13,7 @@ pub(crate) fn advice(error: &ModelError) -> Option<String> {
     match error {
         ModelError::NotConfigured { .. } => Some(NAME_ONE.to_owned()),
         ModelError::Unknown { name, known } => {
-            let close = nearest(name, known.iter().cloned());
+            let close = nearest_names(name, known.iter().cloned());
             let close = if close.is_empty() {
                 known.clone()
             } else {

@@ -4,9 +4,9 @@
 use crate::exit::Failure;
 use crate::terminal::printer::line;
 use crate::workspace::app::App;
-use planwright_core::plan::visible;
 use planwright_core::run::{AskedCall, Run, StepState};
-use planwright_server::wire::AskedCallWire;
+use planwright_core::text::escape_invisible;
+use planwright_server::documents::read_asked_call;
 
 /// The most of a call's arguments that is put on a screen. Larger ones are in a file.
 const MAX_SHOWN: usize = 256 << 10;
@@ -17,19 +17,29 @@ pub(crate) async fn call_lines(
     step: &str,
     asked: &AskedCall,
 ) -> Result<Vec<String>, Failure> {
-    let call = AskedCallWire::read(asked, &**app.artifacts()).await?;
-    let mut lines = vec![format!("step {step} wants to call {}", visible(&call.tool))];
+    let call = read_asked_call(asked, &**app.artifacts()).await?;
+    let mut lines = vec![format!(
+        "step {step} wants to call {}",
+        escape_invisible(&call.tool)
+    )];
     lines.push(format!("  because {}", line(&call.reason)));
     let args = serde_json::to_string_pretty(&call.args).unwrap_or_default();
     if args.len() > MAX_SHOWN {
         let start: String = args.chars().take(2_000).collect();
-        lines.extend(start.lines().map(|text| format!("  {}", visible(text))));
+        lines.extend(
+            start
+                .lines()
+                .map(|text| format!("  {}", escape_invisible(text))),
+        );
         lines.push(format!(
             "  … {} bytes in all: planwright log --json names the whole",
             args.len()
         ));
     } else {
-        lines.extend(args.lines().map(|text| format!("  {}", visible(text))));
+        lines.extend(
+            args.lines()
+                .map(|text| format!("  {}", escape_invisible(text))),
+        );
     }
     lines.push(format!("  call digest {}", call.digest));
     Ok(lines)

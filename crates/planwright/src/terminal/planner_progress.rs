@@ -8,8 +8,9 @@ use crate::workspace::app::{App, Setting};
 use crate::workspace::servers::Listed;
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use planwright_core::model::{Cost, ModelRole, TokenUsage};
-use planwright_core::plan::nearest;
-use planwright_core::planning::{ContextText, PROMPTS, Planning};
+use planwright_core::planning::{ContextText, PROMPTS};
+use planwright_core::review::PlanningRecord;
+use planwright_core::text::nearest_names;
 use planwright_engine::port::Model as _;
 use planwright_engine::{
     CreateError, FailedPlanning, PlannerEvent, PlannerOptions, PlannerSink, Redaction,
@@ -148,7 +149,7 @@ fn warn_of_misspelt_prompts(app: &App) {
         .names()
         .filter(|name| !known().any(|known| known == *name))
     {
-        if let Some(meant) = nearest(name, known()).first() {
+        if let Some(meant) = nearest_names(name, known()).first() {
             let name = line(name);
             app.printer().warn(&format!(
                 "there is no prompt `{name}`, so {name}.md is not used: did you mean {meant}.md?"
@@ -261,7 +262,7 @@ pub(crate) async fn interruptible<T>(
 }
 
 /// What it took to write a plan, in one line.
-pub(crate) fn took(planning: &Planning) -> String {
+pub(crate) fn took(planning: &PlanningRecord) -> String {
     let Some(model) = &planning.model else {
         return "fallback: put together without a model, for a person to finish".to_owned();
     };

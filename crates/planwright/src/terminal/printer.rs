@@ -4,7 +4,8 @@
 //! terminal.
 
 use anstyle::{AnsiColor, Style};
-use planwright_core::plan::{Finding, Severity, printable};
+use planwright_core::plan::{Finding, Severity};
+use planwright_core::text::sanitize_line;
 use serde::Serialize;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
@@ -158,7 +159,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 /// An untrusted text on one line, without anything that could steer a terminal or hide what is
 /// written.
 pub(crate) fn line(text: &str) -> String {
-    printable(text).into_owned()
+    sanitize_line(text).into_owned()
 }
 
 /// As [`line()`], but its line breaks stay.

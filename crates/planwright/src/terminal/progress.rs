@@ -5,8 +5,9 @@ use crate::terminal::spinner::turn;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_core::id::StepId;
 use planwright_core::journal::Entry;
-use planwright_core::plan::{Glyph, visible};
+use planwright_core::plan::Glyph;
 use planwright_core::run::{AgentCall, CallFate, Look, Run, RunEvent, StepState, StoredValue};
+use planwright_core::text::escape_invisible;
 use planwright_engine::Observer;
 use planwright_engine::port::Progress as CallProgress;
 use std::collections::BTreeMap;
@@ -122,7 +123,7 @@ fn wanted(printer: Printer, call: &AgentCall) -> String {
         StoredValue::Inline(args) => args.to_string(),
         StoredValue::Artifact(artifact) => format!("({} bytes of arguments)", artifact.bytes),
     };
-    let args: String = visible(&args).chars().take(SHOWN).collect();
+    let args: String = escape_invisible(&args).chars().take(SHOWN).collect();
     let verdict = match &call.fate {
         CallFate::Run(run) if call.outside => {
             printer.err(YELLOW, &format!("outside the scope, {run}"))

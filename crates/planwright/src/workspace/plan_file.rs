@@ -6,6 +6,7 @@ use crate::terminal::printer::Printer;
 use crate::workspace::app::{App, user};
 use crate::workspace::plan_source::{PlanSource, read_text, unreadable};
 use clap::ValueEnum;
+use planwright_core::artifact::ArtifactRef;
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::{
@@ -13,7 +14,6 @@ use planwright_core::plan::{
     from_markdown, from_markdown_as,
 };
 use planwright_core::review::{Refusal, Review, ReviewState};
-use planwright_core::run::ArtifactRef;
 use planwright_engine::port::ArtifactError;
 use planwright_engine::{Editing, LoadError};
 use std::io::Read as _;

@@ -6,9 +6,10 @@ use crate::workspace::app::{App, Setting};
 use crate::workspace::plan_file::PlanFile;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
-use planwright_core::plan::{Bounds, Document, ReadPlanError, nearest, validate};
+use planwright_core::plan::{Bounds, Document, ReadPlanError, validate};
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::status::CachedStatus;
+use planwright_core::text::nearest_names;
 use planwright_engine::LoadError;
 use planwright_engine::port::Tools as _;
 use std::io::Read as _;
@@ -111,7 +112,7 @@ pub(crate) async fn load(app: &App, id: &PlanId) -> Result<(Review, Head), Failu
         ))),
         Ok(found) => Ok(found),
         Err(error @ LoadError::NoSuchPlan(_)) => {
-            let near = nearest(id.as_str(), ids(app).await?.iter().map(ToString::to_string));
+            let near = nearest_names(id.as_str(), ids(app).await?.iter().map(ToString::to_string));
             let failure = Failure::from(error);
             Err(match near.as_slice() {
                 [] => failure,

@@ -3,6 +3,7 @@
 
 use crate::workspace::app::App;
 use planwright_adapters::files::{Draft, Projection};
+use planwright_api::LogLine;
 use planwright_core::id::PlanId;
 use planwright_core::journal::StreamName;
 use planwright_core::plan::{MarkdownMeta, MarkdownRejection, file_of_stored, to_markdown};
@@ -10,7 +11,6 @@ use planwright_core::review::{Review, ReviewState, Version};
 use planwright_core::status::RunStatus;
 use planwright_engine::Engine;
 use planwright_engine::port::{BoxFuture, PlanFiles};
-use planwright_server::wire::LogLine;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -5,12 +5,11 @@ use crate::exit::Failure;
 use crate::terminal::printer::line;
 use crate::workspace::app::App;
 use crate::workspace::plan_source::{load, load_for_reading, parse_id, pick_run};
-use planwright_core::id::RunId;
-use planwright_core::id::split_instance;
+use planwright_core::id::{RunId, split_instance};
 use planwright_core::journal::StreamName;
-use planwright_core::plan::nearest;
 use planwright_core::review::Review;
 use planwright_core::run::Run;
+use planwright_core::text::nearest_names;
 use planwright_engine::plan_of_run;
 
 /// A run, and the plan it belongs to.
@@ -127,7 +126,7 @@ fn known(run: &Run, step: &str) -> Result<(), Failure> {
         run.plan().id(),
         line(step)
     ));
-    Err(match nearest(step, ids).as_slice() {
+    Err(match nearest_names(step, ids).as_slice() {
         [] => failure,
         near => failure.hint(format!("did you mean {}?", near.join(" or "))),
     })

@@ -1,81 +1,8 @@
 //! What differs between two versions of a plan, in the terms of a plan: steps and fields, not
 //! lines.
 
+mod change;
 mod compare;
 mod text;
 
-use crate::id::StepId;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// Everything that differs between two documents.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PlanDiff {
-    /// Fields of the plan itself.
-    pub fields: Vec<FieldChange>,
-    /// Steps, those that are there afterwards first, in their order; then those that were removed.
-    pub steps: Vec<StepChange>,
-}
-
-/// One value that is there on one side only, or is another one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FieldChange {
-    /// As edits spell it: `args.path`, `limits.budget.calls`.
-    pub path: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Value>,
-    /// Whether it changes what is executed. If not, it is only words.
-    pub executable: bool,
-}
-
-/// What happened to one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StepChange {
-    #[schemars(with = "String")]
-    pub id: StepId,
-    pub kind: ChangeKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// The tool, or the kind of action.
-    pub action: String,
-    /// Its position before, counted from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<usize>,
-    /// Its position afterwards, counted from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<usize>,
-    /// Whether it stands elsewhere among the steps that are on both sides.
-    pub moved: bool,
-    pub fields: Vec<FieldChange>,
-    /// Whether it changes what is executed.
-    pub executable: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeKind {
-    Added,
-    Removed,
-    Changed,
-    /// Only its place is another one.
-    Moved,
-}
-
-impl PlanDiff {
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty() && self.steps.is_empty()
-    }
-
-    /// Whether anything that is executed differs. If not, the digests are the same with the same
-    /// tools.
-    pub fn is_executable(&self) -> bool {
-        self.fields.iter().any(|change| change.executable)
-            || self.steps.iter().any(|step| step.executable)
-    }
-}
+pub use change::{ChangeKind, FieldChange, PlanDiff, StepChange};

@@ -1,7 +1,7 @@
 //! A diff as lines of text: `+` for what is new, `-` for what is gone, `~` for what is another one.
 
 use super::{ChangeKind, FieldChange, PlanDiff, StepChange};
-use crate::plan::{printable, visible};
+use crate::text::{escape_invisible, sanitize_line};
 use serde_json::Value;
 use std::fmt;
 
@@ -38,9 +38,9 @@ fn step(f: &mut fmt::Formatter<'_>, change: &StepChange) -> fmt::Result {
     };
     write!(f, "{sign} step {id}")?;
     if let Some(title) = title {
-        write!(f, "  {}", visible(&printable(title)))?;
+        write!(f, "  {}", escape_invisible(&sanitize_line(title)))?;
     }
-    write!(f, "  [{}]", visible(action))?;
+    write!(f, "  [{}]", escape_invisible(action))?;
     if let (true, Some(from), Some(to)) = (*moved, from, to) {
         write!(f, "  moved from {from} to {to}")?;
     }
@@ -67,7 +67,7 @@ fn field(
         after,
         executable,
     } = change;
-    let path = visible(path);
+    let path = escape_invisible(path);
     let words = if *executable || !signs {
         ""
     } else {
@@ -93,5 +93,5 @@ fn field(
 
 /// A value as JSON on one line.
 fn shown(value: &Value) -> String {
-    visible(&value.to_string()).into_owned()
+    escape_invisible(&value.to_string()).into_owned()
 }

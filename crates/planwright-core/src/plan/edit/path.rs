@@ -1,7 +1,7 @@
 //! Dotted paths into a document: reading them, writing at them.
 
 use super::EditError;
-use crate::plan::nearest::{did_you_mean, nearest};
+use crate::text::{did_you_mean, nearest_names};
 use serde_json::{Map, Value};
 
 /// Longer paths name nothing that a plan has.
@@ -180,7 +180,7 @@ impl Path {
 
 fn near_keys(value: &Value, part: &str) -> Option<String> {
     let keys = value.as_object()?.keys().cloned();
-    did_you_mean(&nearest(part, keys))
+    did_you_mean(&nearest_names(part, keys))
 }
 
 /// The first part of a path, and what follows it.

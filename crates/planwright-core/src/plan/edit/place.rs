@@ -3,8 +3,8 @@
 use super::EditError;
 use crate::plan::compile::compile;
 use crate::plan::finding::Findings;
-use crate::plan::nearest::{did_you_mean, nearest};
 use crate::plan::{Bounds, Document, Graph, Step, StepIx};
+use crate::text::{did_you_mean, nearest_names};
 
 /// Where a step goes: at most one of the three.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ pub(super) fn find(document: &Document, name: &str) -> Result<usize, EditError> 
         .iter()
         .filter_map(|step| step.id.as_ref())
         .map(ToString::to_string);
-    let near = did_you_mean(&nearest(name, ids));
+    let near = did_you_mean(&nearest_names(name, ids));
     let suggestion = near.or_else(|| Some(format!("the plan has {} steps", document.steps.len())));
     Err(EditError::NoSuchStep {
         name: name.chars().take(100).collect(),

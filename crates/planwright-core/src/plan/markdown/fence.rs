@@ -2,7 +2,8 @@
 
 use super::blocks::Fence;
 use crate::json::{ParseJsonError, parse_strict};
-use crate::plan::{Place, ReadPlanError, is_invisible};
+use crate::plan::{Place, ReadPlanError};
+use crate::text::is_invisible;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;

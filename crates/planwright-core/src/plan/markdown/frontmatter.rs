@@ -1,6 +1,7 @@
 //! The YAML at the top of a file.
 
-use crate::plan::{Bounds, Code, Place, ReadPlanError, is_invisible, nearest};
+use crate::plan::{Bounds, Code, Place, ReadPlanError};
+use crate::text::{is_invisible, nearest_names};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
@@ -112,7 +113,7 @@ pub(super) fn check_keys(yaml: &str, keys: &[String]) -> Result<(), ReadPlanErro
     let line = yaml
         .lines()
         .position(|line| line.trim_start().starts_with(unknown.as_str()));
-    let near = nearest(unknown, PLAN_KEYS.iter().map(|&key| key.to_owned()));
+    let near = nearest_names(unknown, PLAN_KEYS.iter().map(|&key| key.to_owned()));
     let suggestion = match near.first() {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the keys known here are {}", PLAN_KEYS.join(", ")),

@@ -13,6 +13,7 @@ mod fence;
 mod form;
 mod frontmatter;
 mod read;
+mod section;
 mod sections;
 mod step;
 mod stored;
@@ -23,17 +24,3 @@ mod write;
 pub use cursor::to_cursor;
 pub use form::{MarkdownForm, ReadMarkdown, from_markdown, from_markdown_as};
 pub use write::{MarkdownMeta, MarkdownRejection, to_markdown};
-
-/// The sections of a plan, in the order they are written.
-mod section {
-    pub(super) const GOAL: &str = "Goal";
-    pub(super) const STEPS: &str = "Steps";
-    pub(super) const SETTINGS: &str = "Settings";
-    pub(super) const SUCCESS_CRITERIA: &str = "Success Criteria";
-    pub(super) const CONTEXT: &str = "Context";
-    pub(super) const TOOL_OUTPUTS: &str = "Tool Outputs";
-    pub(super) const NOTES: &str = "Notes";
-    pub(super) const ARTIFACTS: &str = "Artifacts";
-    pub(super) const RISKS: &str = "Risks";
-    pub(super) const REJECTIONS: &str = "Rejections";
-}

@@ -4,8 +4,8 @@
 //! The text of an artifact cannot look like one: its brackets are escaped.
 
 use super::text::{escape_line, unescape};
+use crate::artifact::ArtifactRef;
 use crate::plan::file_of_stored;
-use crate::run::ArtifactRef;
 
 /// The line for a stored part. Absent if a line cannot say its name.
 pub(super) fn write_stored(name: &str, artifact: &ArtifactRef) -> Option<String> {

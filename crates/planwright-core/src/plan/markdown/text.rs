@@ -1,6 +1,6 @@
 //! Text within Markdown: escaped so that nothing in it is markup, and read back.
 
-use crate::plan::printable;
+use crate::text::sanitize_line;
 
 /// The inverse of every escape below: a backslash before ASCII punctuation is not part of the text.
 pub(super) fn unescape(raw: &str) -> String {
@@ -20,7 +20,7 @@ pub(super) fn unescape(raw: &str) -> String {
 
 /// Text within a line: nothing in it is Markdown.
 pub(super) fn escape_line(text: &str) -> String {
-    let text = printable(text);
+    let text = sanitize_line(text);
     let text = text.trim();
     let ordinal = ordinal_end(text);
     escape(text, |at, c| match c {
@@ -32,7 +32,7 @@ pub(super) fn escape_line(text: &str) -> String {
 
 /// Text in parentheses at the end of a line.
 pub(super) fn escape_label(text: &str) -> String {
-    let text = printable(text);
+    let text = sanitize_line(text);
     escape(text.trim(), |_, c| matches!(c, '(' | ')'))
 }
 
@@ -83,7 +83,7 @@ pub(super) fn escape_prose(text: &str) -> String {
 }
 
 fn escape_prose_line(line: &str) -> String {
-    let line = printable(line);
+    let line = sanitize_line(line);
     let start = line.trim_start_matches(' ');
     let mut escaped = line[..line.len() - start.len()].to_owned();
     if opens_a_block(start) {

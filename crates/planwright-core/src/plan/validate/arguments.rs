@@ -5,11 +5,11 @@
 //! about a part that depends on a reference is left out. Where the tool that produces the value
 //! declares what it returns, a value of that type stands in.
 
-use super::super::compile::Compiled;
-use super::super::finding::Findings;
-use super::super::{Code, Finding, PathSegment, Reference, Root, Step, StepIx, Template};
 use super::tools::Tools;
 use crate::json::pointer_token;
+use crate::plan::compile::Compiled;
+use crate::plan::finding::Findings;
+use crate::plan::{Code, Finding, PathSegment, Reference, Root, Step, StepIx, Template};
 use crate::tool::KnownTool;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
@@ -217,9 +217,9 @@ impl Arguments<'_> {
             .and_then(Value::as_object)?;
         if let Kind::AdditionalProperties { unexpected } = kind {
             let near = unexpected.iter().flat_map(|name| {
-                super::super::nearest(name, properties.keys().cloned().collect::<Vec<_>>())
+                crate::text::nearest_names(name, properties.keys().cloned().collect::<Vec<_>>())
             });
-            return super::super::nearest::did_you_mean(&near.take(3).collect::<Vec<_>>());
+            return crate::text::did_you_mean(&near.take(3).collect::<Vec<_>>());
         }
         None
     }

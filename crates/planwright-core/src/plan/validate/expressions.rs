@@ -1,13 +1,12 @@
 //! `when`, `expect` and `constraints`: readable, about names that exist, and not decided from the
 //! start.
 
-use super::super::binding::is_loop_name;
-use super::super::compile::Compiled;
-use super::super::expression::Expression;
-use super::super::finding::Findings;
-use super::super::names::Meaning;
-use super::super::nearest::{did_you_mean, nearest};
-use super::super::{Code, Finding, Step};
+use crate::plan::compile::Compiled;
+use crate::plan::expression::Expression;
+use crate::plan::finding::Findings;
+use crate::plan::reference::{Meaning, is_loop_name};
+use crate::plan::{Code, Finding, Step};
+use crate::text::{did_you_mean, nearest_names};
 
 /// The names of CEL's types, which an expression may compare with.
 const TYPES: &[&str] = &[
@@ -86,7 +85,7 @@ impl Checker<'_> {
                 let known = || self.compiled.names.all(&self.compiled.by_id);
                 let suggestion = self
                     .findings
-                    .hint(|| did_you_mean(&nearest(&name, known())));
+                    .hint(|| did_you_mean(&nearest_names(&name, known())));
                 let finding = Finding::new(Code::UnresolvedName, pointer.clone(), message);
                 self.findings
                     .add(finding.of_step(self.step.id.as_ref()).suggest(suggestion));

@@ -1,10 +1,10 @@
 //! The schemas an author brings: the plan's parameters, questions to people, answers of models.
 
-use super::super::compile::Compiled;
-use super::super::finding::Findings;
-use super::super::{Code, Finding};
 use super::arguments::describe;
 use crate::json::compile_schema;
+use crate::plan::compile::Compiled;
+use crate::plan::finding::Findings;
+use crate::plan::{Code, Finding};
 use serde_json::Value;
 
 pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {

@@ -1,11 +1,11 @@
 //! Limits that are in range but make no sense for this plan.
 
-use super::super::compile::Compiled;
-use super::super::finding::Findings;
-use super::super::nearest::{did_you_mean, nearest};
-use super::super::{Code, Finding};
 use super::tools::ToolNames;
 use crate::json::pointer_token;
+use crate::plan::compile::Compiled;
+use crate::plan::finding::Findings;
+use crate::plan::{Code, Finding};
+use crate::text::{did_you_mean, nearest_names};
 use std::collections::BTreeSet;
 
 pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
@@ -44,8 +44,12 @@ pub(super) fn check(compiled: &Compiled, findings: &mut Findings) {
     for name in budget.per_tool.keys().filter(|name| !names.matches(name)) {
         let message = format!("the budget is for `{name}`, which no step uses");
         let pointer = format!("/limits/budget/perTool/{}", pointer_token(name));
-        let near = findings
-            .hint(|| did_you_mean(&nearest(name, used.iter().map(|&tool| tool.to_owned()))));
+        let near = findings.hint(|| {
+            did_you_mean(&nearest_names(
+                name,
+                used.iter().map(|&tool| tool.to_owned()),
+            ))
+        });
         findings.add(Finding::new(Code::PointlessLimit, pointer, message).suggest(near));
     }
 }

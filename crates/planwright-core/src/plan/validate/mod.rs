@@ -9,95 +9,10 @@ mod inputs;
 mod limits;
 mod subplans;
 mod tools;
-
-use super::compile::{Compiled, compile};
-use super::finding::Findings;
-use super::{Bounds, Code, Document, Finding, KnownPlans, Plan};
-use crate::tool::Catalog;
+mod validated;
 
 pub(crate) use arguments::describe;
 pub(crate) use expressions::is_type_name;
 pub(crate) use inputs::missing as missing_inputs;
 pub(crate) use tools::{ToolNames, bare as bare_name};
-
-/// What validation found, and the plan if it can be kept.
-#[derive(Debug)]
-pub struct Validated {
-    /// The plan, unless a finding [blocks the import](Code::blocks_import). It may still have
-    /// errors that keep it from running.
-    pub plan: Option<Plan>,
-    /// Errors first.
-    pub findings: Vec<Finding>,
-}
-
-impl Validated {
-    /// Whether nothing stands in the way of running the plan.
-    pub fn is_sound(&self) -> bool {
-        self.plan.is_some() && !self.findings.iter().any(Finding::is_error)
-    }
-}
-
-/// Checks a document against itself and against the tools there are. No other plan is known.
-pub fn validate(document: Document, catalog: &Catalog, bounds: &Bounds) -> Validated {
-    validate_with(document, catalog, &KnownPlans::default(), bounds)
-}
-
-/// Checks a document against itself, the tools there are, and the plans it runs.
-pub fn validate_with(
-    document: Document,
-    catalog: &Catalog,
-    plans: &KnownPlans,
-    bounds: &Bounds,
-) -> Validated {
-    subplans::Walk::new(plans, catalog, bounds).validate(document)
-}
-
-impl subplans::Walk<'_> {
-    fn validate(&mut self, document: Document) -> Validated {
-        let mut findings = Findings::default();
-        let Some(compiled) = compile(document, self.bounds, &mut findings) else {
-            return Validated {
-                plan: None,
-                findings: findings.into_vec(),
-            };
-        };
-        tools::check(&compiled, self.catalog, &mut findings);
-        expressions::check(&compiled, &mut findings);
-        inputs::check(&compiled, &mut findings);
-        limits::check(&compiled, &mut findings);
-        unused_results(&compiled, &mut findings);
-        let subplans = self.check(&compiled, &mut findings);
-        let plan = if findings.blocked() {
-            None
-        } else {
-            compiled.into_plan(self.bounds)
-        };
-        let plan = plan.map(|mut plan| {
-            plan.know_subplans(subplans);
-            plan
-        });
-        Validated {
-            plan,
-            findings: findings.into_vec(),
-        }
-    }
-}
-
-/// A result name nobody uses. The last steps of a plan are left out: their values are what the plan
-/// is for.
-fn unused_results(compiled: &Compiled, findings: &mut Findings) {
-    let Some(graph) = &compiled.graph else { return };
-    for (index, step) in compiled.document.steps.iter().enumerate() {
-        let Some(name) = &step.result else { continue };
-        let ix = super::StepIx::new(index);
-        if !compiled.used[index] && !graph.dependants(ix).is_empty() {
-            let message = format!("no step uses the result `{name}`");
-            let finding = Finding::new(
-                Code::UnusedResult,
-                format!("/steps/{index}/result"),
-                message,
-            );
-            findings.add(finding.of_step(step.id.as_ref()));
-        }
-    }
-}
+pub use validated::{Validated, validate, validate_with};

@@ -1,15 +1,15 @@
 //! The plans that a plan runs: whether they are there, can run themselves, end at all, and get the
 //! inputs they take.
 
-use super::super::compile::Compiled;
-use super::super::finding::Findings;
-use super::super::subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
-use super::super::template::has_markers;
-use super::super::{Bounds, Code, Document, Finding, Plan, SubPlan};
 use super::inputs::missing;
 use super::{Validated, arguments::describe};
 use crate::id::PlanId;
 use crate::json::compile_schema;
+use crate::plan::compile::Compiled;
+use crate::plan::finding::Findings;
+use crate::plan::reference::has_markers;
+use crate::plan::subplans::{KnownPlan, KnownPlans, Subplan, Subplans};
+use crate::plan::{Bounds, Code, Document, Finding, Plan, SubPlan};
 use crate::tool::Catalog;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

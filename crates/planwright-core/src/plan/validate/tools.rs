@@ -1,10 +1,10 @@
 //! Whether the tools of a plan are there, are the ones meant, and are in its scope.
 
-use super::super::compile::Compiled;
-use super::super::finding::Findings;
-use super::super::nearest::{did_you_mean, nearest};
-use super::super::{Code, Finding, Step, StepIx};
 use super::arguments::Arguments;
+use crate::plan::compile::Compiled;
+use crate::plan::finding::Findings;
+use crate::plan::{Code, Finding, Step, StepIx};
+use crate::text::{did_you_mean, nearest_names};
 use crate::tool::{Catalog, KnownTool, ResolveToolError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ fn out_of_scope(
 ) {
     let scope = &compiled.document.tools_required;
     let message = format!("the tool `{name}` is not in `toolsRequired`");
-    let near = findings.hint(|| did_you_mean(&nearest(name, scope.iter().cloned())));
+    let near = findings.hint(|| did_you_mean(&nearest_names(name, scope.iter().cloned())));
     let hint = near.or_else(|| Some(format!("add `{name}` to `toolsRequired`")));
     findings.add(
         Finding::new(Code::OutOfScope, pointer, message)

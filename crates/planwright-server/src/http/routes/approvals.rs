@@ -1,13 +1,14 @@
 //! The inbox: everything that waits for a person.
 
+use crate::documents::read_asked_call;
 use crate::http::body::Params;
 use crate::http::page::{Filling, PageParams};
 use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use crate::wire::{AskedCallWire, Page, Waiting, WrittenCall};
 use axum::Json;
 use axum::extract::State;
+use planwright_api::{Page, Waiting, WrittenCall};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::StepIx;
 use planwright_core::review::{Review, ReviewState};
@@ -153,7 +154,7 @@ async fn of_step(
         } => {
             let artifacts = &http.service.engine.environment().artifacts;
             let call = match call {
-                Some(asked) => Some(AskedCallWire::read(asked, &**artifacts).await?),
+                Some(asked) => Some(read_asked_call(asked, &**artifacts).await?),
                 None => None,
             };
             let written = call.is_none().then(|| written(run, ix));

@@ -1,5 +1,6 @@
 //! Plans: proposing, listing, looking at, changing and deleting them.
 
+use crate::documents::load_plan_details;
 use crate::http::body::{self, JsonBytes, Params, PathId, json, media_type, unsupported};
 use crate::http::caller::{Caller, Trace};
 use crate::http::page::{Cursor, Filling, PageParams};
@@ -7,12 +8,12 @@ use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
 use crate::http::{etag, patch};
-use crate::wire::{Created, CreatedPlan, Page, PlanDetails, PlanLine};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{ETAG, LOCATION};
+use planwright_api::{Created, CreatedPlan, Page, PlanLine};
 use planwright_core::id::PlanId;
 use planwright_core::plan::{Bounds, Document, Edit};
 use planwright_core::review::{Refusal, Review, ReviewState};
@@ -259,7 +260,7 @@ pub(super) async fn shown(http: &Http, review: &Review) -> Answer<Response> {
     let engine = &http.service.engine;
     let status = engine.status(review).await?;
     let candidate = engine.candidate(review, &Map::new()).await?;
-    let details = PlanDetails::read(engine, review, &candidate, status.as_str()).await?;
+    let details = load_plan_details(engine, review, &candidate, status.as_str()).await?;
     Ok(([(ETAG, etag::of(review))], Json(details)).into_response())
 }
 

@@ -1,19 +1,20 @@
 //! Runs: beginning them, stopping them, going on, and taking them back.
 
 use super::Seen;
+use crate::documents::{load_run_lines, read_run_result};
 use crate::http::body::{OptionalBody, PathId, PathStep};
 use crate::http::caller::{Caller, Trace};
 use crate::http::problem::{Answer, Problem};
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use crate::wire::{
-    CriteriaResult, KeptStep, RunAccepted, RunLine, RunResult, StepResult, UndoPreview, UndoStep,
-};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::LOCATION;
+use planwright_api::{
+    CriteriaResult, KeptStep, RunAccepted, RunLine, RunResult, StepResult, UndoPreview, UndoStep,
+};
 use planwright_core::id::{PlanId, RunId, StepId};
 use planwright_core::model::ModelRole;
 use planwright_core::plan::Limits;
@@ -174,7 +175,7 @@ async fn list_runs(
     PathId(id): PathId<PlanId>,
 ) -> Answer<Json<Vec<RunLine>>> {
     let review = super::load(&http, &id).await?;
-    Ok(Json(RunLine::all(&http.service.engine, &review).await?))
+    Ok(Json(load_run_lines(&http.service.engine, &review).await?))
 }
 
 /// Shows a run: every step, with what came of it.
@@ -189,7 +190,7 @@ async fn get_run(
     let review = super::load(&http, &id).await?;
     let run = super::load_run(&http, &review, Some(&run)).await?;
     let environment = http.service.engine.environment();
-    let result = RunResult::read(&run, &*environment.artifacts, environment.clock.now()).await?;
+    let result = read_run_result(&run, &*environment.artifacts, environment.clock.now()).await?;
     Ok(Json(result))
 }
 

@@ -2,9 +2,9 @@
 
 use crate::http::router::Routes;
 use crate::http::state::Http;
-use crate::wire::ToolLine;
 use axum::Json;
 use axum::extract::State;
+use planwright_api::ToolLine;
 use planwright_core::tool::KnownTool;
 use utoipa_axum::routes;
 

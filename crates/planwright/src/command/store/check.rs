@@ -2,7 +2,7 @@
 
 use super::at_length;
 use super::plain_files::PlainFiles;
-use crate::command::verify::{Damage, Verification};
+use crate::command::audit::verify::{Damage, Verification};
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{GREEN, RED, line};
 use crate::workspace::app::{Access, App, Setting};

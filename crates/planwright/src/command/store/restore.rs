@@ -1,7 +1,7 @@
 //! `store restore`.
 
 use super::{at_length, options};
-use crate::command::revoke;
+use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
 use crate::workspace::app::{Access, App, Setting, Workspace, user};

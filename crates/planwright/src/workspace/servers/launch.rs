@@ -3,7 +3,7 @@
 use super::expand::Scope;
 use planwright_adapters::mcp::Transport;
 use planwright_core::digest::Digest;
-use planwright_core::plan::printable;
+use planwright_core::text::sanitize_line;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,7 +68,7 @@ impl Launch {
         let shown = std::iter::once(self.line())
             .chain(self.names().map(str::to_owned))
             .chain(self.cwd.clone());
-        if shown.into_iter().any(|text| printable(&text) != text) {
+        if shown.into_iter().any(|text| sanitize_line(&text) != text) {
             return Err("it contains characters that cannot be shown".to_owned());
         }
         Ok(())

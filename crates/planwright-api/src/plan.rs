@@ -1,0 +1,142 @@
+//! Plans as other programs see them.
+
+use planwright_core::digest::Digest;
+use planwright_core::id::PlanId;
+use planwright_core::plan::Document;
+use planwright_core::principal::Principal;
+use planwright_core::review::{Approval, Review};
+use planwright_core::time::Timestamp;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// What `import --json` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Imported {
+    pub id: PlanId,
+    pub version: u32,
+    pub status: String,
+    pub digest: Digest,
+}
+
+/// What `show --json` prints: the document, and where it stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanDetails<'a> {
+    #[serde(flatten)]
+    pub document: &'a Document,
+    pub status: &'a str,
+    pub version: u32,
+    pub digest: Digest,
+    pub runs: Vec<RunLine>,
+    /// What the policy says about each step.
+    pub policy: Vec<crate::StepVerdict>,
+    pub approvals: Vec<ApprovalLine>,
+    /// What was said about it.
+    pub comments: Vec<crate::ThreadLine>,
+    /// What changed since it was last agreed to, if an edit voided that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<crate::ChangesSince>,
+    /// How the current version was written, if a model or a rule of thumb wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning: Option<crate::PlanningLine>,
+    /// What asking models for this plan took so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<crate::ModelCostLine>,
+}
+
+/// One approval of a plan.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalLine {
+    pub version: u32,
+    #[schema(value_type = String)]
+    pub digest: Digest,
+    #[schema(value_type = crate::PrincipalShape)]
+    pub by: Principal,
+    pub at: String,
+    /// `open`, `used`, `expired`, `taken_back`, `revoked`, or `superseded` by a version that does
+    /// something else.
+    pub state: &'static str,
+    pub required: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub late: BTreeMap<String, String>,
+}
+
+impl ApprovalLine {
+    pub fn new(approval: &Approval, now: Timestamp) -> Self {
+        let terms = &approval.terms;
+        let state = if approval.taken_back {
+            "taken_back"
+        } else if approval.revoked.is_some() {
+            "revoked"
+        } else if approval.spent_by.len() >= terms.uses() as usize {
+            "used"
+        } else if approval.superseded {
+            "superseded"
+        } else if approval.has_expired(now) {
+            "expired"
+        } else {
+            "open"
+        };
+        Self {
+            version: approval.version,
+            digest: approval.digest,
+            by: approval.by.clone(),
+            at: approval.at.to_string(),
+            state,
+            required: terms.required(),
+            expires_at: terms.expires_at.map(|at| at.to_string()),
+            late: terms
+                .late
+                .iter()
+                .map(|(step, choice)| (step.clone(), choice.to_string()))
+                .collect(),
+        }
+    }
+}
+
+/// One run of a plan.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunLine {
+    pub id: String,
+    pub version: u32,
+    pub status: String,
+    pub started_at: String,
+    /// The run that this one takes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
+    /// The run whose step this one is the work of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// One plan in `list --json`.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanLine {
+    pub id: String,
+    pub title: String,
+    pub status: String,
+    pub version: u32,
+    pub steps: usize,
+    pub created_at: String,
+    pub updated_at: String,
+}
+
+impl PlanLine {
+    pub fn new(review: &Review, status: &str) -> Self {
+        let current = review.current();
+        Self {
+            id: review.id().to_string(),
+            title: current.document.title.clone().unwrap_or_default(),
+            status: status.to_owned(),
+            version: current.number,
+            steps: current.document.steps.len(),
+            created_at: review.created_at().to_string(),
+            updated_at: review.updated_at().to_string(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How plans came about and what models cost, as other programs see it. Money is in dollars.
+
+use planwright_core::digest::Digest;
+use planwright_core::id::PlanId;
+use planwright_core::model::{Cost, Message, TokenUsage};
+use planwright_core::plan::{Document, Finding};
+use planwright_core::planning::{Prompt, Shape};
+use planwright_core::review::PlanningRecord;
+use planwright_core::stats::{ModelCosts, ModelFigures};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// How a version of a plan was written.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanningLine {
+    /// The model that wrote it; absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How often it was asked.
+    pub rounds: u32,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// Absent where no price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// No model wrote it: it is for a person to finish.
+    pub fallback: bool,
+}
+
+impl From<&PlanningRecord> for PlanningLine {
+    fn from(planning: &PlanningRecord) -> Self {
+        let TokenUsage { input, output, .. } = planning.usage();
+        Self {
+            model: planning.model.clone(),
+            rounds: planning.rounds,
+            input_tokens: input,
+            output_tokens: output,
+            cost_usd: planning.cost().map(dollars),
+            fallback: planning.fallback,
+        }
+    }
+}
+
+/// What one model was asked, and what that cost.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelCostLine {
+    pub model: String,
+    pub answers: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// As far as prices are known.
+    pub cost_usd: f64,
+    /// Answers for which no price is known.
+    pub unpriced: u64,
+}
+
+impl ModelCostLine {
+    /// One line per model.
+    pub fn all(costs: &ModelCosts) -> Vec<Self> {
+        costs
+            .iter()
+            .map(|(model, figures)| Self::new(model, figures))
+            .collect()
+    }
+
+    pub fn new(model: &str, figures: &ModelFigures) -> Self {
+        Self {
+            model: model.to_owned(),
+            answers: figures.answers,
+            input_tokens: figures.usage.input,
+            output_tokens: figures.usage.output,
+            cost_usd: dollars(figures.cost),
+            unpriced: figures.unpriced,
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nobody spends 2^52 millionths of a dollar"
+)]
+fn dollars(cost: Cost) -> f64 {
+    cost.0 as f64 / 1_000_000.0
+}
+
+/// What `create --json` prints.
+#[derive(Debug, Serialize)]
+pub struct CreateResult<'a> {
+    pub id: &'a PlanId,
+    pub version: u32,
+    pub status: &'a str,
+    pub digest: Digest,
+    pub plan: &'a Document,
+    pub findings: &'a [Finding],
+    pub planning: PlanningLine,
+}
+
+/// What `create --dry-run --json` prints: what a model would be asked.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptResult<'a> {
+    pub messages: &'a [Message],
+    pub schema: &'a Value,
+    /// How much the schema says about calls: `full`, `shared` or `compact`.
+    pub shape: &'static str,
+    /// Tools that did not fit.
+    pub tools_left_out: usize,
+    /// About how many tokens the messages have.
+    pub tokens: usize,
+}
+
+impl<'a> From<&'a Prompt> for PromptResult<'a> {
+    fn from(prompt: &'a Prompt) -> Self {
+        Self {
+            messages: &prompt.messages,
+            schema: &prompt.schema.schema,
+            shape: match prompt.shape {
+                Shape::Full => "full",
+                Shape::Shared => "shared",
+                Shape::Compact => "compact",
+            },
+            tools_left_out: prompt.left_out,
+            tokens: prompt.tokens(),
+        }
+    }
+}

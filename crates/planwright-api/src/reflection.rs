@@ -1,0 +1,76 @@
+//! What was said about a run as a whole.
+
+use planwright_core::run::{CriterionCheck, Run};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// What came of looking at a run before its end.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReflectionWire {
+    /// Counts from 1, over all runs of the same work.
+    pub cycle: u32,
+    /// One of on_track, needs_adjustment, off_track, complete, failed, unknown.
+    pub assessment: String,
+    pub reasoning: String,
+    #[schema(value_type = Vec<Object>)]
+    pub adjustments: Vec<Value>,
+}
+
+impl ReflectionWire {
+    pub(crate) fn of(run: &Run) -> Option<Self> {
+        run.looked_at().map(|looked| Self {
+            cycle: looked.cycle,
+            assessment: looked.assessment.to_string(),
+            reasoning: looked.reasoning.clone(),
+            adjustments: looked
+                .adjustments
+                .iter()
+                .map(|adjustment| serde_json::to_value(adjustment).unwrap_or_default())
+                .collect(),
+        })
+    }
+}
+
+/// Whether a success criterion holds.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CriterionWire {
+    pub criterion: String,
+    /// Null when nobody could tell.
+    pub holds: Option<bool>,
+    pub evidence: String,
+}
+
+impl From<&CriterionCheck> for CriterionWire {
+    fn from(check: &CriterionCheck) -> Self {
+        Self {
+            criterion: check.criterion.clone(),
+            holds: check.holds,
+            evidence: check.evidence.clone(),
+        }
+    }
+}
+
+/// What `check --json` prints and `POST /plan/{id}/check` answers.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CriteriaResult {
+    pub plan_id: String,
+    pub run_id: String,
+    /// All of them hold.
+    pub success: bool,
+    pub criteria: Vec<CriterionWire>,
+}
+
+impl CriteriaResult {
+    pub fn new(run: &Run) -> Self {
+        Self {
+            plan_id: run.plan().id().to_string(),
+            run_id: run.id().to_string(),
+            success: run.criteria().iter().all(|check| check.holds == Some(true)),
+            criteria: run.criteria().iter().map(CriterionWire::from).collect(),
+        }
+    }
+}

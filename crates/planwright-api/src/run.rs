@@ -1,0 +1,297 @@
+//! The result of a run, and of one that was only tried on paper.
+
+use crate::{CriterionWire, ReflectionWire};
+use planwright_core::plan::Plan;
+use planwright_core::run::{
+    AskedCall, ItemReport, Preview, PreviewStep, Run, RunReport, StepError, StepReport,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// What `run --json` and `resume --json` print.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult<S = StepResult> {
+    pub plan_id: String,
+    /// Null in a dry run: there is none.
+    pub run_id: Option<String>,
+    pub version: u32,
+    pub digest: String,
+    pub status: String,
+    pub success: bool,
+    pub duration_ms: u64,
+    /// In plan order, every step present.
+    pub steps: Vec<S>,
+    #[schema(value_type = Object)]
+    pub variables: Map<String, Value>,
+    /// The remaining work was planned anew, in this run or one that it goes on from.
+    pub replanned: bool,
+    /// The run that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
+    /// What came of looking at it before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reflection: Option<ReflectionWire>,
+    /// Why somebody declared it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the success criteria hold, once that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<CriterionWire>,
+    /// Present in a dry run only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepResult {
+    pub id: String,
+    /// Empty when the step has none.
+    pub title: String,
+    pub tool: String,
+    pub status: String,
+    pub attempts: u32,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorWire>,
+    /// The run of a sub-plan that waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// Present for steps that run once per element, once they have begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<ItemResult>>,
+    /// The concrete call a person is asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<AskedCallWire>,
+}
+
+/// What a step that runs once per element came to for one of them.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemResult {
+    pub index: u32,
+    pub status: String,
+    pub attempts: u32,
+    pub duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorWire>,
+}
+
+/// A call that waits for a person: its digest is what an approval of it names.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AskedCallWire {
+    pub digest: String,
+    pub tool: String,
+    pub args: Value,
+    pub reason: String,
+}
+
+impl AskedCallWire {
+    /// Describes the call; `args` are its arguments, read back from where the run keeps them.
+    pub fn new(asked: &AskedCall, args: Value) -> Self {
+        Self {
+            digest: asked.digest.to_string(),
+            tool: asked.tool.to_string(),
+            args,
+            reason: asked.reason.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ErrorWire {
+    pub code: String,
+    pub message: String,
+}
+
+impl From<StepError> for ErrorWire {
+    fn from(error: StepError) -> Self {
+        Self {
+            code: error.code.to_string(),
+            message: error.message,
+        }
+    }
+}
+
+/// A step of a dry run: what would be called, and what consent and the guards say.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DryRunStep {
+    #[serde(flatten)]
+    pub step: StepResult,
+    pub args: Value,
+    pub verdict: String,
+    pub reason: String,
+    pub depends_on: Vec<String>,
+    /// The step runs only if this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// The arguments for each of the first elements the step runs over, if they are known.
+    #[serde(rename = "itemArgs", skip_serializing_if = "Option::is_none")]
+    pub item_args: Option<Vec<Value>>,
+}
+
+impl RunResult {
+    /// Describes a run. `steps` are the results of the steps of `report`, in the same order, with
+    /// their values read back: reading them needs a store, which this crate does not know.
+    pub fn new(run: &Run, report: &RunReport, steps: Vec<StepResult>) -> Self {
+        let reflection = run.start().reflection.as_ref();
+        Self {
+            plan_id: report.plan.to_string(),
+            run_id: Some(report.run.to_string()),
+            version: report.version,
+            digest: report.digest.to_string(),
+            status: report.status.to_string(),
+            success: report.success,
+            duration_ms: millis(report.duration),
+            variables: variables(run.plan(), &steps),
+            steps,
+            replanned: run.was_replanned()
+                || reflection.is_some_and(|reflection| reflection.replanned),
+            continues: reflection
+                .and_then(|reflection| reflection.continues.as_ref().map(ToString::to_string)),
+            reflection: ReflectionWire::of(run),
+            reason: run.why_given_up().map(str::to_owned),
+            criteria: run.criteria().iter().map(CriterionWire::from).collect(),
+            critical_path: None,
+        }
+    }
+}
+
+impl StepResult {
+    /// Describes a step. `value` and `items` are those of the report, read back.
+    pub fn new(report: StepReport, value: Option<Value>, items: Option<Vec<ItemResult>>) -> Self {
+        let StepReport {
+            id,
+            title,
+            tool,
+            status,
+            attempts,
+            duration,
+            value: _,
+            error,
+            items: _,
+            waits_for,
+        } = report;
+        Self {
+            id: id.to_string(),
+            title: title.unwrap_or_default(),
+            tool,
+            status: status.to_string(),
+            attempts,
+            duration_ms: millis(duration),
+            value,
+            error: error.map(ErrorWire::from),
+            items,
+            call: None,
+            waits_for: waits_for.map(|run| run.to_string()),
+        }
+    }
+}
+
+impl ItemResult {
+    /// Describes one element of a step. `value` is that of the report, read back.
+    pub fn new(report: ItemReport, value: Option<Value>) -> Self {
+        let ItemReport {
+            index,
+            status,
+            attempts,
+            duration,
+            value: _,
+            error,
+        } = report;
+        Self {
+            index,
+            status: status.to_string(),
+            attempts,
+            duration_ms: millis(duration),
+            value,
+            error: error.map(ErrorWire::from),
+        }
+    }
+}
+
+/// The plan's variables, and every value under the name its step gave it.
+fn variables(plan: &Plan, results: &[StepResult]) -> Map<String, Value> {
+    let mut variables = plan.document().variables.clone();
+    for (step, result) in plan.document().steps.iter().zip(results) {
+        if let (Some(name), Some(value)) = (&step.result, &result.value) {
+            variables.insert(name.clone(), value.clone());
+        }
+    }
+    variables
+}
+
+/// What `run --dry-run --json` prints: the shape of a run's result, with nothing called.
+pub fn dry_run_result(plan: &Plan, version: u32, preview: &Preview) -> RunResult<DryRunStep> {
+    let steps = plan.indices().zip(&preview.steps).map(|(ix, previewed)| {
+        let PreviewStep {
+            args,
+            items,
+            verdict,
+            reason,
+        } = previewed;
+        let step = plan.step(ix);
+        DryRunStep {
+            step: StepResult {
+                id: plan.step_id(ix).to_string(),
+                title: step.title.clone().unwrap_or_default(),
+                tool: step.action_label().to_owned(),
+                status: "dry_run".to_owned(),
+                attempts: 0,
+                duration_ms: 0,
+                value: None,
+                error: None,
+                waits_for: None,
+                items: None,
+                call: None,
+            },
+            args: args.clone(),
+            verdict: verdict.as_str().to_owned(),
+            reason: reason.clone(),
+            depends_on: plan
+                .graph()
+                .dependencies(ix)
+                .iter()
+                .map(|d| plan.step_id(*d).to_string())
+                .collect(),
+            when: step.when.clone(),
+            item_args: items.clone(),
+        }
+    });
+    RunResult {
+        plan_id: plan.id().to_string(),
+        run_id: None,
+        version,
+        digest: preview.digest.to_string(),
+        status: "dry_run".to_owned(),
+        success: true,
+        duration_ms: 0,
+        steps: steps.collect(),
+        variables: plan.document().variables.clone(),
+        replanned: false,
+        continues: None,
+        reflection: None,
+        reason: None,
+        criteria: Vec::new(),
+        critical_path: Some(
+            preview
+                .critical_path
+                .iter()
+                .map(|ix| plan.step_id(*ix).to_string())
+                .collect(),
+        ),
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

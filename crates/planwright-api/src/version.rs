@@ -1,0 +1,102 @@
+//! Versions of a plan, and what differs between them.
+
+use planwright_core::digest::Digest;
+use planwright_core::id::{PlanId, StepId};
+use planwright_core::plan::PlanDiff;
+use planwright_core::principal::Principal;
+use planwright_core::review::{BuildsOn, Review};
+use serde::Serialize;
+
+/// What `edit`, `restore` and `propose` print with `--json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct EditedPlan {
+    pub id: PlanId,
+    pub version: u32,
+    pub status: String,
+    pub digest: Digest,
+    /// Whether there is a new version. The same content again is none.
+    pub changed: bool,
+    pub diff: PlanDiff,
+}
+
+/// One version of a plan.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionLine {
+    pub version: u32,
+    #[schema(value_type = String)]
+    pub digest: Digest,
+    #[schema(value_type = crate::PrincipalShape)]
+    pub by: Principal,
+    pub at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<u32>,
+    /// How it was written, if a model or a rule of thumb wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning: Option<crate::PlanningLine>,
+    pub title: String,
+    pub steps: usize,
+    /// Whether anybody agreed to it, used or not.
+    pub approved: bool,
+    pub current: bool,
+}
+
+impl VersionLine {
+    /// All versions of a plan, the first one first.
+    pub fn all(review: &Review) -> Vec<Self> {
+        let line = |version: &planwright_core::review::Version| Self {
+            version: version.number,
+            digest: version.digest,
+            by: version.by.clone(),
+            at: version.at.to_string(),
+            reason: version.reason.clone(),
+            restored_from: version.restored_from,
+            planning: version.planning.as_deref().map(crate::PlanningLine::from),
+            title: version.document.title.clone().unwrap_or_default(),
+            steps: version.document.steps.len(),
+            approved: review
+                .approvals()
+                .iter()
+                .any(|approval| approval.version == version.number && !approval.is_void()),
+            current: version.number == review.current().number,
+        };
+        review.versions().iter().map(line).collect()
+    }
+}
+
+/// What differs between two versions, or a version and a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct DiffResult {
+    pub id: PlanId,
+    pub from: u32,
+    /// Nothing if a file was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<u32>,
+    /// Whether anything that is executed differs.
+    pub executable: bool,
+    #[serde(flatten)]
+    pub diff: PlanDiff,
+}
+
+impl DiffResult {
+    pub fn new(id: PlanId, from: u32, to: Option<u32>, diff: PlanDiff) -> Self {
+        Self {
+            id,
+            from,
+            to,
+            executable: diff.is_executable(),
+            diff,
+        }
+    }
+}
+
+/// What changed since a plan was last agreed to.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangesSince {
+    pub since: BuildsOn,
+    pub diff: PlanDiff,
+    /// Steps that are just as they were agreed to.
+    pub agreed: Vec<StepId>,
+}

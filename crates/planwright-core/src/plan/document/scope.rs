@@ -1,0 +1,99 @@
+//! The tools that a plan may name, and those that its executors may call.
+
+use crate::plan::validate::ToolNames;
+use crate::plan::{Document, bare_name};
+
+/// The tool that runs anything: an executor gets it only if the plan lists it by name.
+const RUNS_ANYTHING: &str = "run_command";
+
+impl Document {
+    /// The tools that the executors of `agent` steps may call, by the names the plan uses: those it
+    /// lists, or else those that its steps name and nothing else.
+    pub fn agent_tools(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = if self.tools_required.is_empty() {
+            let named = self
+                .steps
+                .iter()
+                .filter(|step| !step.skip)
+                .flat_map(|step| {
+                    let hinted = step
+                        .agent
+                        .as_deref()
+                        .and_then(|agent| agent.tool.as_deref());
+                    step.tool.as_deref().into_iter().chain(hinted)
+                });
+            named
+                .filter(|name| bare_name(name).unwrap_or(name) != RUNS_ANYTHING)
+                .collect()
+        } else {
+            self.tools_required.iter().map(String::as_str).collect()
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
+        names
+    }
+
+    /// Whether the plan may name a tool: all of them, unless somebody wrote down which.
+    pub fn scope(&self) -> impl Fn(&str) -> bool + '_ {
+        let listed: ToolNames<'_> = self.tools_required.iter().map(String::as_str).collect();
+        move |name| self.tools_required.is_empty() || listed.matches(name)
+    }
+
+    /// Adds to the scope what the steps name beyond it. A plan without a scope needs none.
+    pub fn widen_scope(&mut self) {
+        let named = self.steps.iter().flat_map(|step| {
+            let undo = step.undo.as_deref().map(|undo| undo.tool.as_str());
+            step.tool.as_deref().into_iter().chain(undo)
+        });
+        let in_scope = self.scope();
+        let beyond: std::collections::BTreeSet<String> = named
+            .filter(|name| !in_scope(name))
+            .map(str::to_owned)
+            .collect();
+        drop(in_scope);
+        self.tools_required.extend(beyond);
+    }
+
+    /// Whether some step is worked on by an executor.
+    pub fn has_agents(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|step| step.agent.is_some() && !step.skip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn document(scope: &[&str]) -> Document {
+        let steps = json!([
+            { "id": "a", "tool": "local.read_file" },
+            { "id": "b", "tool": "demo.echo", "undo": { "tool": "demo.fail" } },
+        ]);
+        serde_json::from_value(json!({ "id": "p", "toolsRequired": scope, "steps": steps }))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_scope_that_was_written_down_holds_what_it_lists_by_either_name() {
+        let narrow = document(&["read_file", "demo.echo"]);
+        let in_scope = narrow.scope();
+        assert!(in_scope("local.read_file") && in_scope("demo.echo") && !in_scope("demo.fail"));
+        assert!(document(&[]).scope()("demo.fail"));
+    }
+
+    #[test]
+    fn a_scope_is_widened_by_what_the_steps_name_beyond_it() {
+        let mut narrow = document(&["read_file"]);
+        narrow.widen_scope();
+        assert_eq!(
+            narrow.tools_required,
+            ["read_file", "demo.echo", "demo.fail"]
+        );
+        let mut open = document(&[]);
+        open.widen_scope();
+        assert!(open.tools_required.is_empty());
+    }
+}

@@ -1,0 +1,11 @@
+//! CEL: expressions parsed, evaluated within limits, and bound to what `when`, `expect` and
+//! `constraints` mean for a step.
+
+mod condition;
+mod evaluate;
+mod parse;
+mod predicate;
+
+pub use condition::{ConditionError, Expectation};
+pub(super) use parse::Expression;
+pub use predicate::{ArgumentUse, Condition};

@@ -1,0 +1,144 @@
+//! Reads a plan from JSON.
+
+use super::{ReadPlanError, normalise};
+use crate::json::{fits, parse_strict, pointer_token};
+use crate::plan::{Bounds, Code, Document};
+use crate::text::{did_you_mean, nearest_names};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+impl Document {
+    /// Reads a plan in canonical JSON or any of the accepted dialects.
+    ///
+    /// The result is canonical: every step has an id, every key its one spelling.
+    pub fn read(text: &[u8], bounds: &Bounds) -> Result<Self, ReadPlanError> {
+        if text.len() > bounds.max_document_bytes {
+            let message = format!(
+                "the plan has {} bytes, at most {} are read",
+                text.len(),
+                bounds.max_document_bytes
+            );
+            return Err(ReadPlanError::at(Code::TooLarge, "", message));
+        }
+        Self::from_json(parse_strict(text)?, bounds)
+    }
+
+    /// Reads a plan from a JSON value in any of the accepted dialects.
+    ///
+    /// The value must come from [`parse_strict`] or an equally strict parser: keys given twice are
+    /// gone by now.
+    pub fn from_json(value: Value, bounds: &Bounds) -> Result<Self, ReadPlanError> {
+        if !fits(&value, bounds.max_depth, &mut usize::MAX.clone()) {
+            let message = format!("the plan nests more than {} levels", bounds.max_depth);
+            return Err(ReadPlanError::at(Code::TooLarge, "", message));
+        }
+        let value = normalise::plan(value)?;
+        if let Some(Value::Array(steps)) = value.get("steps")
+            && steps.len() > bounds.max_steps
+        {
+            let message = format!(
+                "the plan has {} steps, at most {} are allowed",
+                steps.len(),
+                bounds.max_steps
+            );
+            return Err(ReadPlanError::at(Code::TooLarge, "/steps", message));
+        }
+        let mut document: Self = serde_path_to_error::deserialize(Value::Object(value))
+            .map_err(|error| explain(&error))?;
+        document.number_steps();
+        braces_around_step_ids(&mut document);
+        Ok(document)
+    }
+}
+
+/// Turns serde's word into ours: a pointer, and the key that was probably meant.
+pub(in crate::plan) fn explain(
+    error: &serde_path_to_error::Error<serde_json::Error>,
+) -> ReadPlanError {
+    use serde_path_to_error::Segment;
+    let message = error.inner().to_string();
+    let mut pointer = String::new();
+    for segment in error.path() {
+        let token = match segment {
+            Segment::Seq { index } => index.to_string(),
+            Segment::Map { key } => pointer_token(key),
+            Segment::Enum { variant } => pointer_token(variant),
+            Segment::Unknown => continue,
+        };
+        pointer.push('/');
+        pointer.push_str(&token);
+    }
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if let (true, Some((unknown, known))) =
+        (message.starts_with("unknown field"), names.split_first())
+    {
+        let token = format!("/{}", pointer_token(unknown));
+        if !pointer.ends_with(&token) {
+            pointer.push_str(&token);
+        }
+        let near = nearest_names(unknown, known.iter().map(|&name| name.to_owned()));
+        let mut refused = ReadPlanError::at(
+            Code::Shape,
+            pointer,
+            format!("the key `{unknown}` is unknown"),
+        );
+        let list = || Some(format!("the keys known here are {}", known.join(", ")));
+        refused.suggestion = did_you_mean(&near).or_else(list);
+        return refused;
+    }
+    let code = if message.starts_with("an id ") {
+        Code::BadId
+    } else {
+        Code::Shape
+    };
+    ReadPlanError::at(code, pointer, message)
+}
+
+/// A string that is exactly `$<step id>` becomes `${<step id>}`. Variables are values, not texts
+/// with references, so a variable `$5` stays what it is.
+fn braces_around_step_ids(document: &mut Document) {
+    let ids: BTreeSet<_> = document
+        .steps
+        .iter()
+        .filter_map(|step| step.id.clone())
+        .collect();
+    let mend = |value: &mut Value| {
+        each_string(value, &mut |text| {
+            if let Some(id) = text.strip_prefix('$')
+                && ids.contains(id)
+            {
+                *text = format!("${{{id}}}");
+            }
+        });
+    };
+    let mend_all = |map: &mut Map<String, Value>| map.iter_mut().for_each(|(_, value)| mend(value));
+    for step in &mut document.steps {
+        mend_all(&mut step.args);
+        if let Some(undo) = &mut step.undo {
+            mend_all(&mut undo.args);
+        }
+        if let Some(plan) = &mut step.plan {
+            mend_all(&mut plan.inputs);
+        }
+    }
+    for list in document
+        .steps
+        .iter_mut()
+        .filter_map(|step| step.for_each.as_mut())
+    {
+        mend(list);
+    }
+}
+
+fn each_string(value: &mut Value, visit: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(list) => list
+            .iter_mut()
+            .for_each(|element| each_string(element, visit)),
+        Value::Object(map) => map
+            .iter_mut()
+            .for_each(|(_, element)| each_string(element, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

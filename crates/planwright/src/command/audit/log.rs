@@ -1,0 +1,121 @@
+//! `log`: the journal of a run, as it is or as it grows.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{DIM, Printer, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::run_selector::run_for_reading;
+use planwright_api::LogLine;
+use planwright_core::digest::Digest;
+use planwright_core::journal::{Head, Record, StreamName, check_chain};
+use planwright_engine::port::StoreError;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan, or a run.
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// The run; default: the latest.
+    #[arg(long, conflicts_with = "plan_journal")]
+    run: Option<String>,
+    /// The plan's own journal: versions, decisions, runs.
+    #[arg(long = "plan", id = "plan_journal")]
+    plan_journal: bool,
+    /// Go on until the run ends.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Records read at a time.
+const PAGE: usize = 1000;
+/// The longest wait between two looks, in case a change goes unnoticed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    let stream = if args.plan_journal {
+        let (review, _) = load_for_reading(&app, &args.plan).await?;
+        StreamName::Plan(review.id().clone())
+    } else {
+        StreamName::Run(
+            run_for_reading(&app, &args.plan, args.run.as_deref())
+                .await?
+                .run,
+        )
+    };
+    let store = app.engine.store();
+    let mut changes = args.follow.then(|| store.changes());
+    let mut head = Head {
+        seq: 0,
+        hash: Digest::ZERO,
+    };
+    loop {
+        let page = store.read(&stream, head.seq, PAGE).await?;
+        head = check_chain(head, &stream, &page)
+            .map_err(|error| StoreError::chain(&stream, &error))?;
+        let mut ended = false;
+        for record in &page {
+            ended |= print(setting.printer, &stream, record)?;
+        }
+        if page.len() == PAGE {
+            continue;
+        }
+        match &mut changes {
+            Some(changes) if !ended => {
+                // Woken or not: the next look decides.
+                drop(tokio::time::timeout(PATIENCE, changes.changed()).await);
+            }
+            Some(_) | None => return Ok(Exit::Done),
+        }
+    }
+}
+
+/// Prints one entry. Returns whether the stream ends with it.
+fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool, Failure> {
+    let entry = LogLine::new(stream, record).map_err(|error| {
+        Failure::new(
+            Exit::Store,
+            format!("entry {} of {stream} cannot be read: {error}", record.seq),
+        )
+    })?;
+    if printer.json {
+        let text = serde_json::to_string(&entry);
+        printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?)?;
+    } else {
+        let at = printer.out(DIM, &entry.at);
+        let kind = line(&entry.kind);
+        let body = details(&entry.fields);
+        printer.data(&format!("{:>5}  {at}  {kind:20}  {body}", entry.seq))?;
+    }
+    Ok(matches!(
+        entry.kind.as_str(),
+        "run_completed" | "run_failed" | "run_cancelled" | "plan_deleted"
+    ))
+}
+
+/// What belongs to an event, short enough for a line.
+fn details(fields: &Map<String, Value>) -> String {
+    const MAX: usize = 100;
+    let words: Vec<String> = fields
+        .iter()
+        .map(|(key, value)| {
+            let text = match value {
+                Value::String(text) => text
+                    .parse::<Digest>()
+                    .map_or_else(|_| line(text), |digest| digest.short()),
+                Value::Object(by) if key == "by" => {
+                    let part =
+                        |name: &str| by.get(name).and_then(Value::as_str).unwrap_or_default();
+                    line(&format!("{} {}", part("kind"), part("name")))
+                }
+                other => line(&other.to_string()),
+            };
+            let short: String = text.chars().take(MAX).collect();
+            let cut = if short.len() < text.len() { "…" } else { "" };
+            format!("{key}={short}{cut}")
+        })
+        .collect();
+    words.join(" ")
+}

@@ -1,0 +1,169 @@
+//! `stats`: what happened over all plans and runs, as figures.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{BOLD, Printer, duration, line};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::maintenance::tend;
+use crate::workspace::servers::Need;
+use planwright_api::StatsResult;
+use planwright_core::plan::Document;
+use planwright_core::policy::Span;
+use planwright_core::time::Timestamp;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only what happened in this time: 30d, 12h.
+    #[arg(long, value_name = "SPAN")]
+    since: Option<Span>,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    tend(&app).await;
+    let since = args.since.map(|span| {
+        let back = i64::try_from(span.as_duration().as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(app.now().as_millis().saturating_sub(back))
+    });
+    let mut figures = app.engine.stats(since).await?;
+    if !figures.gaps.is_empty() {
+        // Servers that nobody asked yet may have what seems to be missing.
+        look_for(&app, figures.gaps.keys()).await?;
+        figures = app.engine.stats(since).await?;
+    }
+    let result = StatsResult::new(&figures, since.map(|since| since.to_string()));
+    if setting.printer.json {
+        setting.printer.document(&result)?;
+    } else {
+        show(setting.printer, &result)?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn look_for(app: &App, tools: impl Iterator<Item = &String>) -> Result<(), Failure> {
+    let wanted = Document {
+        tools_required: tools.cloned().collect(),
+        ..Document::default()
+    };
+    app.start_servers(&wanted, Need::Look).await
+}
+
+fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
+    let heading = |text: &str| printer.data(&printer.out(BOLD, text));
+    heading("Plans")?;
+    counts(printer, &stats.plans)?;
+    heading("Runs")?;
+    counts(printer, &stats.runs)?;
+    let approvals = &stats.approvals;
+    heading("Approvals")?;
+    printer.data(&format!(
+        "  {} by people, {} by policy, {} of steps: {} per plan",
+        approvals.approvals, approvals.by_policy, approvals.step_approvals, approvals.per_plan
+    ))?;
+    if let (Some(half), Some(most)) = (
+        approvals.time_to_approval_p50_ms,
+        approvals.time_to_approval_p95_ms,
+    ) {
+        printer.data(&format!(
+            "  time to approval: p50 {}, p95 {}",
+            millis(half),
+            millis(most)
+        ))?;
+    }
+    printer.data(&format!(
+        "  {} rejections (at most {} of one plan), {} requests for changes, {} steps denied, {} expired, {} comments",
+        approvals.rejections,
+        approvals.most_rejections,
+        approvals.change_requests,
+        approvals.step_denials,
+        approvals.expired,
+        approvals.comments
+    ))?;
+    if stats.reflections > 0 {
+        heading("Reflections")?;
+        printer.data(&format!(
+            "  {} looks at runs, {} adjustments",
+            stats.reflections, stats.adjustments
+        ))?;
+    }
+    heading("Tools")?;
+    for tool in &stats.tools {
+        printer.data(&format!(
+            "  {:32} {:>7} calls  p50 {:>9}  p95 {:>9}  {:.1}% failed",
+            line(&tool.tool),
+            tool.calls,
+            millis(tool.p50_ms),
+            millis(tool.p95_ms),
+            tool.failure_rate * 100.0
+        ))?;
+    }
+    show_models(printer, stats)?;
+    let prediction = &stats.prediction;
+    if prediction.runs > 0 {
+        heading("Duration of completed runs")?;
+        printer.data(&format!(
+            "  {} runs: predicted {}, took {}, off by {} on average",
+            prediction.runs,
+            millis(prediction.mean_predicted_ms),
+            millis(prediction.mean_actual_ms),
+            millis(prediction.mean_off_ms)
+        ))?;
+    }
+    if !stats.tool_gaps.is_empty() {
+        heading("Tools that are asked for and not there")?;
+        for gap in &stats.tool_gaps {
+            printer.data(&format!("  {:32} {} plans", line(&gap.tool), gap.plans))?;
+        }
+    }
+    if stats.unreadable > 0 {
+        printer.warn(&format!(
+            "{} plans could not be read and are not counted",
+            stats.unreadable
+        ));
+        printer.hint("planwright verify says what is wrong with them");
+    }
+    Ok(())
+}
+
+fn show_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
+    if stats.models.is_empty() {
+        return Ok(());
+    }
+    printer.data(&printer.out(BOLD, "Models"))?;
+    for model in &stats.models {
+        let unpriced = if model.unpriced > 0 {
+            format!("  {} without a price", model.unpriced)
+        } else {
+            String::new()
+        };
+        printer.data(&format!(
+            "  {:32} {:>7} answers  {:>9} tokens in  {:>9} out  ${:.6}{unpriced}",
+            line(&model.model),
+            model.answers,
+            model.input_tokens,
+            model.output_tokens,
+            model.cost_usd
+        ))?;
+    }
+    printer.data(&format!("  together ${:.6}", stats.model_cost_usd))
+}
+
+fn counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failure> {
+    let words: Vec<String> = counts
+        .iter()
+        .map(|(state, count)| format!("{count} {state}"))
+        .collect();
+    printer.data(&format!(
+        "  {}",
+        if words.is_empty() {
+            "none".to_owned()
+        } else {
+            words.join(", ")
+        }
+    ))
+}
+
+fn millis(millis: u64) -> String {
+    duration(Duration::from_millis(millis))
+}

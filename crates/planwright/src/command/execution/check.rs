@@ -1,0 +1,65 @@
+//! `check`: whether the success criteria of a plan hold after it ran.
+
+use crate::command::execution::reflection::criteria;
+use crate::command::execution::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::terminal::spinner::Spinner;
+use crate::workspace::app::{App, Setting};
+use crate::workspace::run_selector::{Target, run_target};
+use planwright_api::CriteriaResult;
+use planwright_core::id::RunId;
+use planwright_core::run::Run;
+use planwright_engine::CheckCriteriaError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan whose latest run is meant, or a run.
+    #[arg(value_name = "ID|RUN")]
+    plan: String,
+    /// The run; default: the latest.
+    #[arg(long)]
+    run: Option<String>,
+    /// The model that is asked; default: the reflector's.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    let Target { run, .. } = run_target(&app, args.run.as_deref().unwrap_or(&args.plan)).await?;
+    let checked = check(&app, &run, args.model.as_deref()).await?;
+    let printer = app.printer();
+    if printer.json {
+        printer.document(&CriteriaResult::new(&checked))?;
+    } else {
+        for text in criteria(checked.criteria()) {
+            printer.data(&text)?;
+        }
+    }
+    Ok(verdict(&checked))
+}
+
+/// Holds the criteria against a run, and records the outcome.
+pub(crate) async fn check(app: &App, run: &RunId, model: Option<&str>) -> Result<Run, Failure> {
+    let _spinner = Spinner::begin(app.printer(), "a model is asked whether the criteria hold");
+    app.engine
+        .check_criteria(run, model)
+        .await
+        .map_err(|error| match error {
+            CheckCriteriaError::Load(error) => error.into(),
+            CheckCriteriaError::NoCriteria => Failure::usage(error.to_string())
+                .hint("`successCriteria` of a plan lists what has to hold after it ran"),
+            CheckCriteriaError::Refused(refusal) => Failure::refused(refusal.to_string()),
+            CheckCriteriaError::Append(error) => Failure::new(Exit::Store, error.to_string()),
+        })
+}
+
+/// Only what holds is a success: what nobody could tell is none.
+pub(crate) fn verdict(run: &Run) -> Exit {
+    let all_hold = run.criteria().iter().all(|check| check.holds == Some(true));
+    if all_hold {
+        Exit::Done
+    } else {
+        Exit::RunFailed
+    }
+}

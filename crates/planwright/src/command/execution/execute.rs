@@ -1,0 +1,153 @@
+//! Executes a run to its end, or to where only a person can move it on: the common part of `run`,
+//! `resume`, `fork` and `undo`.
+
+use crate::command::execution::check;
+use crate::command::execution::interrupts::Interrupts;
+use crate::command::execution::order::{Begin, Order, RunFlags};
+use crate::command::execution::questions::ask_people;
+use crate::command::execution::reflection::{self, Agreement};
+use crate::command::execution::report::report;
+use crate::exit::{Exit, Failure};
+use crate::terminal::progress::Progress;
+use crate::workspace::app::{App, user};
+use crate::workspace::plan_source;
+use crate::workspace::projections::project;
+use planwright_core::id::{PlanId, RunId};
+use planwright_core::review::Review;
+use planwright_core::run::{Run, RunState};
+use planwright_engine::{Observer, RunHandle, RunOptions, StartRunError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A run that is over this soon gets its files written once, at the end.
+const BRIEF: Duration = Duration::from_millis(150);
+
+/// The files of a plan with more steps are written when nothing else of it is in memory: at the
+/// end, and alone.
+const LARGE: usize = 10_000;
+
+/// Nobody is asked to approve a plan that cannot start.
+pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result<(), Failure> {
+    match review.runs().last() {
+        Some(opened) if app.engine.status(review).await?.is_executing() => {
+            let (plan, run) = (review.id().clone(), opened.run.clone());
+            Err(StartRunError::AlreadyExecuting { plan, run }.into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Executes and reports.
+pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result<Exit, Failure> {
+    let Order {
+        begin,
+        approval,
+        variables,
+        mut steps,
+    } = order;
+    let plan = begin.plan().clone();
+    let mut options = RunOptions::new(user());
+    options.variables = variables;
+    options.max_concurrency = flags.max_concurrency;
+    options.guards = !flags.no_guards;
+    options.linger = flags.wait;
+    options.approval = approval;
+    let (review, _) = plan_source::load(app, &plan).await?;
+    options.reflection = flags
+        .reflection
+        .read(app, &review.current().document.limits)?;
+    drop(review);
+    let interrupts = Interrupts::listen()?;
+    let mut begin = begin;
+    loop {
+        let progress = Arc::new(Progress::new(app.printer(), steps));
+        options.observers = vec![Arc::<Progress>::clone(&progress) as Arc<dyn Observer>];
+        let mut handle = Box::pin(begin.begin(&app.engine, options.clone())).await?;
+        let early = (steps <= LARGE).then_some(&plan);
+        let run = drive(app, early, &mut handle, &interrupts).await;
+        progress.finish();
+        let mut run = run?;
+        let decided = !interrupts.any() && ask_people(app, &run, &interrupts).await?;
+        if decided {
+            let (review, _) = plan_source::load(app, &plan).await?;
+            // What was decided may have ended the run.
+            (run, _) = app.engine.load_run(run.id(), &review).await?;
+            if !run.state().is_terminal() {
+                begin = Begin::ResumeRun {
+                    plan: plan.clone(),
+                    run: run.id().clone(),
+                };
+                continue;
+            }
+        }
+        if let (RunState::Adjusted { .. }, false) = (run.state(), interrupts.any())
+            && let Agreement::GoOn {
+                approval,
+                steps: count,
+            } = reflection::agree(app, &run, &flags.reflection, &flags.late).await?
+        {
+            (options.approval, steps) = (approval, count);
+            begin = Begin::GoOn {
+                plan: plan.clone(),
+                run: run.id().clone(),
+            };
+            continue;
+        }
+        let checked = if flags.check && *run.state() == RunState::Completed {
+            run = check::check(app, run.id(), None).await?;
+            check::verdict(&run)
+        } else {
+            Exit::Done
+        };
+        let interrupted = interrupts.any() && !run.state().is_terminal();
+        let exit = if interrupted {
+            Exit::Interrupted
+        } else {
+            worse(Exit::of_run(&run), checked)
+        };
+        let reported = report(app, &run).await;
+        drop(run);
+        let (review, _) = plan_source::load(app, &plan).await?;
+        project(app, &review).await;
+        return reported.map(|()| exit);
+    }
+}
+
+/// A run that did what it should is a success only if what it was for was reached.
+fn worse(of_run: Exit, checked: Exit) -> Exit {
+    if of_run == Exit::Done {
+        checked
+    } else {
+        of_run
+    }
+}
+
+/// Waits for the run while listening to the keyboard.
+async fn drive(
+    app: &App,
+    early: Option<&PlanId>,
+    handle: &mut RunHandle,
+    interrupts: &Interrupts,
+) -> Result<Run, Failure> {
+    let id = handle.run_id().clone();
+    let early = async {
+        tokio::time::sleep(BRIEF).await;
+        if let Some(plan) = early
+            && let Ok((review, _)) = app.engine.load_review(plan).await
+        {
+            project(app, &review).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        run = handle.wait() => Ok(run?),
+        () = interrupts.obey(app, &id) => unreachable!("it listens for ever"),
+        () = early => unreachable!("it waits for ever"),
+    }
+}
+
+pub(crate) async fn load_run(app: &App, id: &RunId) -> Result<Run, Failure> {
+    let plan = planwright_engine::plan_of_run(&**app.engine.store(), id).await?;
+    let (review, _) = app.engine.load_review(&plan).await?;
+    Ok(app.engine.load_run(id, &review).await?.0)
+}

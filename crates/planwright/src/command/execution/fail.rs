@@ -1,0 +1,25 @@
+//! `fail`: declares a run failed that nobody will go on with.
+
+use crate::command::execution::pause;
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{Setting, user};
+use planwright_core::status::RunStatus;
+use planwright_engine::RunCommand;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan, or a run.
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// Why nobody goes on with it. It is kept with the run.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let command = RunCommand::GiveUp {
+        by: user(),
+        reason: args.reason.clone(),
+    };
+    pause::command(setting, &args.plan, command, RunStatus::Failed).await
+}

@@ -1,0 +1,215 @@
+//! `input`: answers what a step or a tool's server asks, or lists what is asked.
+
+use crate::command::execution::resume::existing;
+use crate::command::review::approve::decided;
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{BOLD, block, line};
+use crate::terminal::prompts::{as_values, ask_all, origin, waiting_for};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::run_selector::{StepTarget, Target, run_target, step_target};
+use crate::workspace::variables::quoted;
+use planwright_core::json::parse_strict;
+use planwright_core::plan::StepIx;
+use planwright_core::run::{Asked, Reply, Run};
+use planwright_engine::RunCommand;
+use serde_json::{Map, Value, json};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan, or a run.
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// The step that asks, one element of it (`step[3]`), or a step of a sub-plan (`step/step`).
+    /// Without it everything that is asked is listed.
+    #[arg(value_name = "STEP")]
+    step: Option<String>,
+    /// The answer as JSON. If there are several questions, an object with an answer for each key.
+    #[arg(long, value_name = "JSON", requires = "step", conflicts_with_all = ["set", "decline"])]
+    value: Option<String>,
+    /// One value of the answer. JSON if it reads as JSON, else text.
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        requires = "step",
+        conflicts_with = "decline"
+    )]
+    set: Vec<String>,
+    /// Say that you do not want to answer.
+    #[arg(long, requires = "step")]
+    decline: bool,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    let Some(step) = &args.step else {
+        let Target { review, run } = run_target(&app, &args.plan).await?;
+        let (run, _) = app.engine.load_run(&run, &review).await?;
+        list(&app, &run)?;
+        return Ok(Exit::Done);
+    };
+    let target = step_target(&app, &args.plan, step).await?;
+    let StepTarget { run, step, .. } = &target;
+    let id = &args.plan;
+    let waiting = run
+        .find(step)
+        .and_then(|ix| Some((ix, waiting_for(run, ix)?)));
+    let Some((ix, asked)) = waiting else {
+        let state = run
+            .find(step)
+            .map_or("not there yet", |ix| run.step(ix).status().as_str());
+        return Err(
+            Failure::refused(format!("step `{}` is {state}: it asks nothing", line(step)))
+                .hint(format!("planwright input {id} lists what is asked")),
+        );
+    };
+    let Some(replies) = replies(&app, run, ix, asked, args)? else {
+        return Err(Failure::refused("not answered"));
+    };
+    let word = if args.decline { "declined" } else { "answered" };
+    let command = RunCommand::GiveInput {
+        step: step.clone(),
+        by: user(),
+        question: asked.digest(),
+        replies,
+    };
+    app.engine.command(run.id(), command).await?;
+    decided(&app, &target, word).await?;
+    Ok(Exit::Done)
+}
+
+fn replies(
+    app: &App,
+    run: &Run,
+    ix: StepIx,
+    asked: &Asked,
+    args: &Args,
+) -> Result<Option<Vec<Reply>>, Failure> {
+    if args.decline {
+        return Ok(Some(vec![Reply::Decline; asked.questions.len()]));
+    }
+    if let Some(text) = &args.value {
+        let value = parse_strict(text.as_bytes()).map_err(|error| {
+            Failure::usage(format!("--value: {error}"))
+                .hint("a text needs its quotes: --value '\"text\"'")
+        })?;
+        return spread(asked, value).map(Some);
+    }
+    if !args.set.is_empty() {
+        return spread(asked, Value::Object(set(&args.set)?)).map(Some);
+    }
+    if app.printer().can_ask() && !app.printer().json {
+        return ask_all(app.printer(), &origin(app, run, ix), asked);
+    }
+    let (plan, step) = (run.plan().id(), quoted(run.step_id(ix).as_str()));
+    Err(
+        Failure::usage("say what the answer is: --set NAME=VALUE, --value JSON or --decline").hint(
+            format!("planwright input {plan} shows what is asked by {step}"),
+        ),
+    )
+}
+
+/// One answer per question. A sole question is answered directly, several by their keys.
+fn spread(asked: &Asked, value: Value) -> Result<Vec<Reply>, Failure> {
+    if let [_] = asked.questions.as_slice() {
+        return Ok(vec![Reply::Values(as_values(value))]);
+    }
+    let keys = || {
+        asked
+            .questions
+            .iter()
+            .map(|question| line(&question.key))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let Value::Object(mut answers) = value else {
+        return Err(Failure::usage(format!(
+            "there are several questions: answer each of {}",
+            keys()
+        )));
+    };
+    let replies = asked.questions.iter().map(|question| {
+        let missing = || {
+            Failure::usage(format!(
+                "the question `{}` is not answered",
+                line(&question.key)
+            ))
+        };
+        answers
+            .remove(&question.key)
+            .map(|value| Reply::Values(as_values(value)))
+            .ok_or_else(missing)
+    });
+    let replies = replies.collect::<Result<_, _>>()?;
+    match answers.keys().next() {
+        None => Ok(replies),
+        Some(other) => Err(Failure::usage(format!(
+            "nobody asks `{}`, only {}",
+            line(other),
+            keys()
+        ))),
+    }
+}
+
+fn set(assignments: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut values = Map::new();
+    for assignment in assignments {
+        let Some((name, text)) = assignment
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+        else {
+            return Err(Failure::usage(format!(
+                "`--set {}` is not NAME=VALUE",
+                line(assignment)
+            )));
+        };
+        let value =
+            parse_strict(text.as_bytes()).unwrap_or_else(|_| Value::String(text.to_owned()));
+        if values.insert(name.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!("`{}` is given twice", line(name))));
+        }
+    }
+    Ok(values)
+}
+
+fn list(app: &App, run: &Run) -> Result<(), Failure> {
+    let printer = app.printer();
+    let asking: Vec<(StepIx, &Asked)> = run
+        .waiting()
+        .filter_map(|ix| Some((ix, waiting_for(run, ix)?)))
+        .collect();
+    if printer.json {
+        let asking = asking.iter().map(|(ix, asked)| {
+            json!({
+                "step": run.step_id(*ix), "origin": origin(app, run, *ix), "questions": asked.questions,
+            })
+        });
+        return printer.document(&json!({
+            "planId": run.plan().id(), "runId": run.id(), "asked": asking.collect::<Vec<_>>(),
+        }));
+    }
+    for (ix, asked) in &asking {
+        printer.data(&printer.out(BOLD, &origin(app, run, *ix)))?;
+        for question in &asked.questions {
+            if asked.questions.len() > 1 {
+                printer.data(&format!("  {}:", line(&question.key)))?;
+            }
+            if !question.message.is_empty() {
+                printer.data(&block(&question.message))?;
+            }
+            match &question.url {
+                Some(url) => printer.data(&format!("  page    {}", line(url)))?,
+                None => {
+                    printer.data(&format!("  schema  {}", line(&question.schema.to_string())))?;
+                }
+            }
+        }
+        let (plan, step) = (run.plan().id(), quoted(run.step_id(*ix).as_str()));
+        printer.hint(&format!(
+            "planwright input {plan} {step} --set NAME=VALUE | --value JSON | --decline"
+        ));
+    }
+    if asking.is_empty() {
+        printer.talk("nothing is asked");
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Ctrl-C and SIGTERM while a run executes or a question is open.
+
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{App, user};
+use planwright_core::id::RunId;
+use planwright_engine::RunCommand;
+use std::sync::atomic::{AtomicU8, Ordering};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Ctrl-C and SIGTERM: the first pauses, the second cancels.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
+    signals: tokio::sync::Mutex<(Signal, Signal)>,
+    count: AtomicU8,
+}
+
+impl Interrupts {
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let failed = |error| {
+            Failure::new(
+                Exit::RunFailed,
+                format!("cannot listen for signals: {error}"),
+            )
+        };
+        let keyboard = signal(SignalKind::interrupt()).map_err(failed)?;
+        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        Ok(Self {
+            signals: tokio::sync::Mutex::new((keyboard, terminate)),
+            count: AtomicU8::new(0),
+        })
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits for the next one and counts it.
+    pub(crate) async fn next(&self) -> u8 {
+        let mut signals = self.signals.lock().await;
+        let (keyboard, terminate) = &mut *signals;
+        tokio::select! {
+            _ = keyboard.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        self.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) async fn obey(&self, app: &App, run: &RunId) {
+        loop {
+            let command = match self.next().await {
+                1 => {
+                    app.printer()
+                        .talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
+                    RunCommand::Pause { by: user() }
+                }
+                _ => {
+                    app.printer().talk("cancelling…");
+                    RunCommand::Cancel { by: user() }
+                }
+            };
+            // Sent on its own, so that the next signal is heard while this one is obeyed.
+            let (engine, run) = (app.engine.clone(), run.clone());
+            tokio::spawn(async move { engine.command(&run, command).await });
+        }
+    }
+}
+
+/// Asks on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
+pub(crate) async fn listening<T: Send + 'static>(
+    interrupts: &Interrupts,
+    question: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<Option<T>, Failure> {
+    tokio::select! {
+        answered = tokio::task::spawn_blocking(question) => {
+            answered.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?.map(Some)
+        }
+        _ = interrupts.next() => Ok(None),
+    }
+}

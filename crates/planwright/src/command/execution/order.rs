@@ -1,0 +1,107 @@
+//! The flags and the description of one execution: the common part of `run`, `resume`, `fork` and
+//! `undo`.
+
+use crate::command::execution::reflection::ReflectFlags;
+use crate::exit::Failure;
+use crate::terminal::late_bound::LateFlags;
+use crate::workspace::variables::VariableFlags;
+use clap::Args;
+use planwright_core::id::{PlanId, RunId, StepId};
+use planwright_engine::{Engine, GivenApproval, RunHandle, RunOptions};
+use serde_json::{Map, Value};
+
+/// How a plan is to be run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+    /// Show what every step would send and what would be asked; call nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How many steps may be in flight at once.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_concurrency: Option<u32>,
+    /// Approve the plan as the person at the keyboard. Steps that ask for their own approval still
+    /// wait.
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) late: LateFlags,
+    /// Without budgets and runaway detection.
+    #[arg(long)]
+    pub(crate) no_guards: bool,
+    /// Stay while only a person can move the run on, instead of ending with exit code 4.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    #[command(flatten)]
+    pub(crate) reflection: ReflectFlags,
+    /// After the run, find out whether the success criteria of the plan hold. Only then is it a
+    /// success.
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// What is to be executed.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    Start(PlanId),
+    Resume(PlanId),
+    Fork {
+        plan: PlanId,
+        source: RunId,
+        from: Vec<StepId>,
+    },
+    /// Exactly this run goes on.
+    ResumeRun {
+        plan: PlanId,
+        run: RunId,
+    },
+    /// The work of this run, which was adjusted, goes on in another one.
+    GoOn {
+        plan: PlanId,
+        run: RunId,
+    },
+    /// This run is taken back.
+    Undo {
+        plan: PlanId,
+        run: RunId,
+    },
+}
+
+impl Begin {
+    pub(crate) fn plan(&self) -> &PlanId {
+        match self {
+            Self::Start(plan)
+            | Self::Resume(plan)
+            | Self::Fork { plan, .. }
+            | Self::ResumeRun { plan, .. }
+            | Self::GoOn { plan, .. }
+            | Self::Undo { plan, .. } => plan,
+        }
+    }
+
+    pub(crate) async fn begin(
+        &self,
+        engine: &Engine,
+        options: RunOptions,
+    ) -> Result<RunHandle, Failure> {
+        Ok(match self {
+            Self::Start(plan) => engine.start(plan, options).await?,
+            Self::Resume(plan) => engine.resume(plan, options).await?,
+            Self::Fork { source, from, .. } => engine.fork(source, from, options).await?,
+            Self::ResumeRun { run, .. } => engine.resume_run(run, options).await?,
+            Self::GoOn { run, .. } => engine.go_on(run, options).await?,
+            Self::Undo { run, .. } => Box::pin(engine.undo(run, options)).await?,
+        })
+    }
+}
+
+/// What is to be executed, and who agreed to it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) begin: Begin,
+    pub(crate) approval: Option<GivenApproval>,
+    pub(crate) variables: Map<String, Value>,
+    /// For the progress bar.
+    pub(crate) steps: usize,
+}

@@ -1,0 +1,70 @@
+//! `pause`: what is in flight finishes, nothing new starts.
+
+use crate::command::execution::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::run_selector::{Target, named_run};
+use planwright_core::id::RunId;
+use planwright_core::review::Review;
+use planwright_core::status::RunStatus;
+use planwright_engine::RunCommand;
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan, or a run.
+    #[arg(value_name = "ID")]
+    plan: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    command(
+        setting,
+        &args.plan,
+        RunCommand::Pause { by: user() },
+        RunStatus::Paused,
+    )
+    .await
+}
+
+/// Gives a command to the run that goes on.
+pub(crate) async fn command(
+    setting: &Setting,
+    plan: &str,
+    command: RunCommand,
+    reached: RunStatus,
+) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    let (review, run) = match named_run(&app, plan).await? {
+        Some(Target { review, run }) => (review, run),
+        None => {
+            let (review, _) = load(&app, &parse_id(plan)?).await?;
+            let run = going_on(&app, &review).await?;
+            (review, run)
+        }
+    };
+    app.engine.command(&run, command).await?;
+    let id = review.id();
+    let (run_after, _) = app.engine.load_run(&run, &review).await?;
+    if app.printer().json {
+        app.printer()
+            .document(&json!({ "planId": id, "runId": run, "status": run_after.status() }))?;
+    } else {
+        app.printer().data(&format!("{id}  {run}  {reached}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The run of a plan that has begun and has not ended.
+async fn going_on(app: &App, review: &Review) -> Result<RunId, Failure> {
+    let status = app.engine.status(review).await?;
+    match review.runs().last() {
+        Some(opened) if status.is_executing() => Ok(opened.run.clone()),
+        Some(_) | None => Err(Failure::refused(format!(
+            "plan `{}` is {}: no run of it goes on",
+            review.id(),
+            status.as_str()
+        ))),
+    }
+}

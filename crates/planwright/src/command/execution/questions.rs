@@ -1,0 +1,164 @@
+//! Questions about the steps of a run that wait for a person.
+
+use crate::command::execution::execute::load_run;
+use crate::command::execution::interrupts::{Interrupts, listening};
+use crate::exit::Failure;
+use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::pending_calls::call_lines;
+use crate::terminal::printer::line;
+use crate::terminal::prompts::{ask_all, origin, waiting_for};
+use crate::workspace::app::{App, user};
+use planwright_core::plan::StepIx;
+use planwright_core::principal::{Assurance, PrincipalKind};
+use planwright_core::run::{AskedCall, Refusal, Run, Shown, StepState};
+use planwright_core::text::escape_invisible;
+use planwright_engine::{CommandError, RunCommand, read_value};
+use serde_json::Value;
+
+/// On a terminal, asks about everything that waits for a person. Returns whether anything was
+/// decided.
+pub(crate) async fn ask_people(
+    app: &App,
+    run: &Run,
+    interrupts: &Interrupts,
+) -> Result<bool, Failure> {
+    let nobody = user().kind != PrincipalKind::Person;
+    if nobody || !app.printer().can_ask() || app.printer().json || run.state().is_terminal() {
+        return Ok(false);
+    }
+    let mut decided = false;
+    for ix in run.waiting().collect::<Vec<_>>() {
+        if let StepState::AwaitingPlan { run: child, .. } = run.step(ix) {
+            let child = load_run(app, child).await?;
+            decided |= Box::pin(ask_people(app, &child, interrupts)).await?;
+            continue;
+        }
+        let command = match run.step(ix) {
+            StepState::AwaitingApproval { call, .. } => {
+                ask_gate(app, run, (ix, call.as_deref()), interrupts).await?
+            }
+            StepState::AwaitingInput { .. } => {
+                decided |= ask_input(app, run, ix, interrupts).await?;
+                None
+            }
+            _ => None,
+        };
+        if let Some(command) = command {
+            app.engine.command(run.id(), command).await?;
+            decided = true;
+        }
+        if interrupts.any() {
+            return Ok(decided);
+        }
+    }
+    Ok(decided)
+}
+
+async fn ask_gate(
+    app: &App,
+    run: &Run,
+    (ix, call): (StepIx, Option<&AskedCall>),
+    interrupts: &Interrupts,
+) -> Result<Option<RunCommand>, Failure> {
+    let id = run.step_id(ix);
+    let shown = match call {
+        Some(asked) => {
+            for text in call_lines(app, id.as_str(), asked).await? {
+                app.printer().talk(&text);
+            }
+            asked.digest
+        }
+        None => {
+            show_gate(app, run, ix).await?;
+            run.start().digest
+        }
+    };
+    let shown = Shown::Digest(shown).into();
+    let (printer, question) = (app.printer(), format!("Approve step {id}?"));
+    let answer = listening(interrupts, move || ask(printer, &question)).await?;
+    Ok(match answer {
+        Some(Answer::Yes) => Some(RunCommand::Approve {
+            step: id.to_string(),
+            by: user(),
+            assurance: Assurance::Terminal,
+            shown,
+        }),
+        Some(Answer::No) => {
+            let reason = "denied at the terminal".to_owned();
+            Some(RunCommand::Deny {
+                step: id.to_string(),
+                by: user(),
+                shown,
+                reason,
+            })
+        }
+        Some(Answer::Neither) | None => None,
+    })
+}
+
+/// Shows the step that a plan's own gate stands before.
+async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
+    let (step, id) = (run.definition(ix), run.step_id(ix));
+    let args = serde_json::to_string(&step.args).unwrap_or_default();
+    let title = line(step.title.as_deref().unwrap_or_default());
+    app.printer().talk(&format!(
+        "step {id} {title} [{}] {}",
+        line(step.action_label()),
+        escape_invisible(&args)
+    ));
+    if let Some(item) = element(app, run, ix).await? {
+        app.printer()
+            .talk(&format!("  item {}", escape_invisible(&item.to_string())));
+    }
+    Ok(())
+}
+
+/// The element of the list that an instance is about.
+async fn element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Failure> {
+    let Some(instance) = run.instance(ix) else {
+        return Ok(None);
+    };
+    let Some(opened) = run.open_loop(instance.step) else {
+        return Ok(None);
+    };
+    let items = read_value(&**app.artifacts(), &opened.items).await?;
+    Ok(items.get(instance.index as usize).cloned())
+}
+
+/// How often an answer that does not fit is asked for again.
+const MAX_ANSWERS: usize = 3;
+
+/// Asks what a step or its tool wants to know. Returns whether it was answered.
+pub(crate) async fn ask_input(
+    app: &App,
+    run: &Run,
+    ix: StepIx,
+    interrupts: &Interrupts,
+) -> Result<bool, Failure> {
+    let Some(asked) = waiting_for(run, ix) else {
+        return Ok(false);
+    };
+    for _ in 0..MAX_ANSWERS {
+        let (printer, origin, asked) = (app.printer(), origin(app, run, ix), asked.clone());
+        let question = asked.digest();
+        let answer = listening(interrupts, move || ask_all(printer, &origin, &asked)).await?;
+        let Some(replies) = answer.flatten() else {
+            return Ok(false);
+        };
+        let step = run.step_id(ix).to_string();
+        let command = RunCommand::GiveInput {
+            step,
+            by: user(),
+            question,
+            replies,
+        };
+        match app.engine.command(run.id(), command).await {
+            Ok(()) => return Ok(true),
+            Err(CommandError::Refused(refusal @ Refusal::BadInput { .. })) => {
+                app.printer().talk(&line(&refusal.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}

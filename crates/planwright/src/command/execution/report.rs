@@ -1,0 +1,153 @@
+//! The report of a run, and the commands that move it on.
+
+use crate::command::execution::execute::load_run;
+use crate::command::execution::reflection::{criteria, looked_at};
+use crate::exit::Failure;
+use crate::terminal::dag;
+use crate::terminal::pending_calls::waiting_calls;
+use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
+use crate::workspace::app::App;
+use crate::workspace::run_selector::{how_to_go_on, name_of};
+use crate::workspace::variables::quoted;
+use planwright_core::run::{Run, RunState, StepState};
+use planwright_core::status::{RunStatus, StepStatus};
+use planwright_server::documents::read_run_result;
+
+/// Prints what became of the run, and what a person can do about it.
+pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
+    if app.printer().json {
+        let result = read_run_result(run, &**app.artifacts(), app.now()).await?;
+        app.printer().document(&result)?;
+    } else {
+        summary(app.printer(), run, app)?;
+        if !run.state().is_terminal() {
+            for text in waiting_calls(app, run).await? {
+                app.printer().data(&text)?;
+            }
+        }
+    }
+    for hint in hints(app, run).await? {
+        app.printer().hint(&hint);
+    }
+    Ok(())
+}
+
+/// Longer plans are summed up without a line per step.
+const MAX_ROWS: usize = 200;
+
+fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
+    let report = run.report(app.now());
+    if report.steps.len() <= MAX_ROWS {
+        for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
+            let style = match step.status {
+                StepStatus::Completed => GREEN,
+                StepStatus::Failed | StepStatus::Denied => RED,
+                StepStatus::OutcomeUnknown
+                | StepStatus::AwaitingApproval
+                | StepStatus::AwaitingInput
+                | StepStatus::AwaitingPlan => YELLOW,
+                _ => DIM,
+            };
+            let sign = printer.out(style, &dag::glyph(run.step(ix)).as_char().to_string());
+            let title = line(step.title.as_deref().unwrap_or_default());
+            let mut row = format!(
+                "{sign} {}. {title} [{}]  {}",
+                step.id,
+                line(&step.tool),
+                step.status
+            );
+            if step.attempts > 0 {
+                row = format!("{row}  {}", printer.out(DIM, &duration(step.duration)));
+            }
+            if let Some(items) = &step.items {
+                let done = items
+                    .iter()
+                    .filter(|item| {
+                        matches!(item.status, StepStatus::Completed | StepStatus::Skipped)
+                    })
+                    .count();
+                row = format!("{row}  {done} of {} elements", items.len());
+            }
+            if let Some(error) = &step.error {
+                row = format!(
+                    "{row}  {}: {}",
+                    line(error.code.as_str()),
+                    line(&error.message)
+                );
+            }
+            printer.data(&row)?;
+        }
+    }
+    for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
+        printer.data(&text)?;
+    }
+    let style = match report.status {
+        RunStatus::Completed => GREEN,
+        RunStatus::Failed | RunStatus::Cancelled => RED,
+        _ => YELLOW,
+    };
+    let word = printer.out(style, report.status.as_str());
+    let done = format!(
+        "{} of {} steps in {}",
+        run.completed_steps(),
+        report.steps.len(),
+        duration(report.duration)
+    );
+    printer.data(&format!(
+        "{} {word}: {done} ({})",
+        printer.out(BOLD, report.plan.as_str()),
+        report.run
+    ))
+}
+
+/// The exact commands that move a run on.
+pub(crate) async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
+    let mut hints = Vec::new();
+    if let RunState::Adjusted { .. } = run.state() {
+        return adjusted_hints(app, run).await;
+    }
+    if run.state().is_terminal() {
+        return Ok(hints);
+    }
+    answers(app, run, &mut hints).await?;
+    hints.extend(how_to_go_on(app, run.clone()).await?);
+    Ok(hints)
+}
+
+/// The commands that let the work of an adjusted run go on; nothing once it did.
+async fn adjusted_hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
+    let Some(continuation) = app.engine.continuation(run.id()).await? else {
+        return Ok(Vec::new());
+    };
+    let (plan, digest) = (run.plan().id(), continuation.candidate.digest);
+    Ok(vec![
+        format!("planwright approve {plan} --digest {digest} agrees to the change"),
+        format!("planwright resume {plan} goes on then"),
+    ])
+}
+
+/// The commands that answer what a run, or the run of a sub-plan, waits for.
+async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Failure> {
+    const SHOWN: usize = 5;
+    let plan = name_of(run);
+    for ix in run.waiting().take(SHOWN) {
+        let id = quoted(run.step_id(ix).as_str());
+        match run.step(ix) {
+            StepState::AwaitingApproval { call, .. } => {
+                let digest = call.as_ref().map_or_else(|| run.start().digest, |asked| asked.digest);
+                hints.push(format!("planwright approve {plan} --step {id} --digest {digest}"));
+            }
+            StepState::OutcomeUnknown { .. } => hints
+                .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),
+            StepState::AwaitingPlan { run: child, .. } if hints.len() < SHOWN => {
+                let child = load_run(app, child).await?;
+                Box::pin(answers(app, &child, hints)).await?;
+            }
+            StepState::AwaitingInput { .. } => hints.push(format!(
+                "planwright input {plan} {id} --set NAME=VALUE | --value JSON | --decline (planwright input {plan} shows the question)"
+            )),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! `resume`: goes on with the latest run that has not ended.
+
+use crate::command::execution::execute::execute;
+use crate::command::execution::order::{Begin, Order, RunFlags};
+use crate::command::execution::reflection::{Agreement, agree};
+use crate::command::execution::report::report;
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::run_selector::{Target, named_run};
+use crate::workspace::servers::Need;
+use planwright_core::id::RunId;
+use planwright_core::review::Review;
+use planwright_core::run::RunState;
+use planwright_engine::StartRunError;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The plan whose latest run goes on, or a run.
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    if let Some(Target { review, run }) = named_run(&app, &args.plan).await? {
+        return resume_run(&app, &review, run, &args.flags).await;
+    }
+    let id = parse_id(&args.plan)?;
+    let (review, _) = load(&app, &id).await?;
+    let given = args.flags.variables.read()?;
+    let Some(opened) = review.runs().last() else {
+        return Err(StartRunError::NothingToResume(id).into());
+    };
+    if args.flags.dry_run {
+        return Err(
+            Failure::usage("a run that has begun cannot be tried on paper").hint(format!(
+                "planwright run {id} --dry-run shows what the plan would do from its beginning"
+            )),
+        );
+    }
+    if !given.is_empty() {
+        let (run, _) = app.engine.load_run(&opened.run, &review).await?;
+        let current = &run.plan().document().variables;
+        if let Some((name, _)) = given
+            .iter()
+            .find(|(name, value)| current.get(*name) != Some(*value))
+        {
+            return Err(Failure::refused(format!(
+                "the run began with another value for `{name}`, and that is what was approved"
+            ))
+            .hint(format!(
+                "cancel it, then planwright run {id}{}",
+                args.flags.variables.as_typed()
+            )));
+        }
+    }
+    if args.flags.max_concurrency.is_some() {
+        app.printer()
+            .warn("a resumed run keeps the concurrency it began with");
+    }
+    if let Some(run) = app.engine.adjusted_run(&review).await? {
+        return go_on(&app, &review, run, &args.flags).await;
+    }
+    let version = review
+        .version(opened.version)
+        .unwrap_or_else(|| review.current());
+    app.start_servers(&version.document, Need::Use).await?;
+    let steps = review
+        .version(opened.version)
+        .map_or(0, |version| version.document.steps.len());
+    execute(
+        &app,
+        Order {
+            begin: Begin::Resume(id),
+            approval: None,
+            variables: given,
+            steps,
+        },
+        &args.flags,
+    )
+    .await
+}
+
+/// Goes on with the work of a run that was adjusted, if somebody agrees to the change.
+async fn go_on(app: &App, review: &Review, id: RunId, flags: &RunFlags) -> Result<Exit, Failure> {
+    let (run, _) = app.engine.load_run(&id, review).await?;
+    match agree(app, &run, &flags.reflection, &flags.late).await? {
+        Agreement::GoOn { approval, steps } => {
+            let begin = Begin::GoOn {
+                plan: review.id().clone(),
+                run: id,
+            };
+            let variables = run.start().variables.clone();
+            drop(run);
+            execute(
+                app,
+                Order {
+                    begin,
+                    approval,
+                    variables,
+                    steps,
+                },
+                flags,
+            )
+            .await
+        }
+        Agreement::Wait => {
+            report(app, &run).await?;
+            Ok(Exit::Waits)
+        }
+    }
+}
+
+/// Goes on with exactly this run.
+async fn resume_run(
+    app: &App,
+    review: &Review,
+    id: RunId,
+    flags: &RunFlags,
+) -> Result<Exit, Failure> {
+    let (run, _) = app.engine.load_run(&id, review).await?;
+    if let RunState::Adjusted { .. } = run.state() {
+        drop(run);
+        return go_on(app, review, id, flags).await;
+    }
+    let steps = run.plan().len();
+    let begin = Begin::ResumeRun {
+        plan: review.id().clone(),
+        run: id,
+    };
+    let order = Order {
+        begin,
+        approval: None,
+        variables: serde_json::Map::new(),
+        steps,
+    };
+    drop(run);
+    execute(app, order, flags).await
+}
+
+/// A workspace without a store has nothing to write to either.
+pub(crate) fn existing(setting: &Setting) -> Access {
+    if setting.workspace.database.exists() {
+        Access::Write
+    } else {
+        Access::Read
+    }
+}

@@ -1,0 +1,200 @@
+//! `run`: a plan from the store or a file, with consent.
+
+use crate::command::execution::execute::{execute, refuse_while_executing};
+use crate::command::execution::order::{Begin, Order, RunFlags};
+use crate::command::execution::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::terminal::approval_prompt::{Question, consent};
+use crate::terminal::printer::{Printer, YELLOW, line};
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_file::PlanFile;
+use crate::workspace::plan_source::{self, PlanSource};
+use crate::workspace::servers::Need;
+use planwright_api::{DryRunStep, RunResult, dry_run_result};
+use planwright_core::plan::{Finding, Plan};
+use planwright_core::review::Review;
+use planwright_core::run::preview;
+use planwright_engine::ReviewError;
+use serde_json::{Map, Value};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan id, a file, or `-` for stdin. A file is imported first.
+    #[arg(value_name = "ID|FILE")]
+    plan: String,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let source = PlanSource::parse(&args.plan)?;
+    let variables = args.flags.variables.read()?;
+    if args.flags.dry_run {
+        // It writes nothing, not even the plan it was given.
+        return dry_run(&setting.open(Access::Read)?, &source, &variables).await;
+    }
+    let (app, review) = match &source {
+        PlanSource::Id(id) => {
+            let app = setting.open(existing(setting))?;
+            let (review, _) = plan_source::load(&app, id).await?;
+            (app, review)
+        }
+        PlanSource::File(_) | PlanSource::Stdin => import(setting, &source).await?,
+    };
+    refuse_while_executing(&app, &review).await?;
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
+    let candidate = app.engine.runnable(&review, &variables).await?;
+    let typed = args.flags.variables.as_typed();
+    let late = args.flags.late.read()?;
+    let question = Question {
+        review: &review,
+        candidate: &candidate,
+        yes: args.flags.yes,
+        late,
+        typed,
+    };
+    let approval = consent(&app, &question).await?;
+    let begin = Begin::Start(review.id().clone());
+    let order = Order {
+        begin,
+        approval,
+        variables,
+        steps: candidate.plan.len(),
+    };
+    // A large plan need not be in memory twice while it runs.
+    drop((review, candidate));
+    execute(&app, order, &args.flags).await
+}
+
+/// Stores the plan of a file. Errors of structure stop here; the rest is said when it is about to
+/// run.
+async fn import(setting: &Setting, source: &PlanSource) -> Result<(App, Review), Failure> {
+    let file = PlanFile::read(source, None, &setting.config.bounds())?;
+    if existing(setting) == Access::Read {
+        plan_source::check(setting, "the plan", &file.document)?;
+    }
+    let app = setting.open(Access::Write)?;
+    file.tell(app.printer());
+    let (review, _) = file.store(&app).await?;
+    Ok((app, review))
+}
+
+async fn dry_run(
+    app: &App,
+    source: &PlanSource,
+    variables: &Map<String, Value>,
+) -> Result<Exit, Failure> {
+    let (candidate, version) = match source {
+        PlanSource::Id(id) => {
+            let (review, _) = plan_source::load(app, id).await?;
+            app.start_servers(&review.current().document, Need::Use)
+                .await?;
+            (
+                app.engine.candidate(&review, variables).await?,
+                review.current().number,
+            )
+        }
+        PlanSource::File(_) | PlanSource::Stdin => {
+            let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
+            document.number_steps();
+            document.identify();
+            let version = version_of(app, &document).await?;
+            document.variables.extend(variables.clone());
+            app.start_servers(&document, Need::Use).await?;
+            (app.engine.tolerant_candidate(document).await?, version)
+        }
+    };
+    let missing = candidate.plan.missing_tools(&app.engine.catalog());
+    if !missing.is_empty() {
+        return Err(ReviewError::MissingTools(missing).into());
+    }
+    if candidate.findings.iter().any(Finding::is_error) {
+        return Err(ReviewError::Invalid(candidate.findings).into());
+    }
+    let policy_version = &app.engine.environment().policy_version;
+    let previewed = preview(
+        &candidate.plan,
+        &app.engine.catalog(),
+        app.engine.policy(),
+        policy_version,
+    );
+    let result = dry_run_result(&candidate.plan, version, &previewed);
+    if app.printer().json {
+        app.printer().document(&result)?;
+    } else {
+        show(app.printer(), &candidate.plan, &result)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The version the document would be stored as.
+async fn version_of(app: &App, document: &planwright_core::plan::Document) -> Result<u32, Failure> {
+    let Some(id) = &document.id else { return Ok(1) };
+    match app.engine.load_review(id).await {
+        Ok((review, _)) if *review.current().document == *document => Ok(review.current().number),
+        Ok((review, _)) => Ok(review.current().number + 1),
+        Err(planwright_engine::LoadError::NoSuchPlan(_)) => Ok(1),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result<(), Failure> {
+    for ix in plan.graph().order() {
+        let DryRunStep {
+            step,
+            args,
+            verdict,
+            reason,
+            depends_on,
+            when,
+            item_args,
+        } = &result.steps[ix.index()];
+        let title = line(&step.title);
+        let after = if depends_on.is_empty() {
+            String::new()
+        } else {
+            format!("  ← after: {}", depends_on.join(", "))
+        };
+        printer.data(&format!(
+            "○ {}. {title}  [{}]{after}",
+            step.id,
+            line(&step.tool)
+        ))?;
+        if let Some(when) = when {
+            printer.data(&format!("    when     {}", line(when)))?;
+        }
+        match item_args {
+            Some(items) => {
+                for (index, args) in items.iter().enumerate() {
+                    printer.data(&format!("    [{index}]      {}", line(&args.to_string())))?;
+                }
+                let rest = plan
+                    .step(*ix)
+                    .for_each
+                    .as_ref()
+                    .and_then(Value::as_array)
+                    .map_or(0, Vec::len);
+                if rest > items.len() {
+                    printer.data(&format!("    … and {} more", rest - items.len()))?;
+                }
+            }
+            None => printer.data(&format!("    args     {}", line(&args.to_string())))?,
+        }
+        let verdict = if verdict == "allow" {
+            verdict.clone()
+        } else {
+            printer.out(YELLOW, verdict)
+        };
+        printer.data(&format!("    verdict  {verdict} ({reason})"))?;
+    }
+    let path = result
+        .critical_path
+        .as_deref()
+        .unwrap_or_default()
+        .join(" → ");
+    printer.data(&format!("critical path: {path}"))?;
+    printer.data(&format!("digest: {}", result.digest))?;
+    printer.talk("dry run: nothing was called");
+    Ok(())
+}

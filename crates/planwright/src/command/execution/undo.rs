@@ -1,0 +1,242 @@
+//! `undo`: takes back what a run did, last step first, by calls that are shown before.
+
+use crate::command::execution::execute::execute;
+use crate::command::execution::order::{Begin, Order, RunFlags};
+use crate::command::execution::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::printer::{BOLD, YELLOW, line};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::run_selector::{Target, run_target};
+use crate::workspace::servers::Need;
+use planwright_api::{KeptStep, UndoPreview, UndoStep};
+use planwright_core::plan::StepIx;
+use planwright_core::principal::Assurance;
+use planwright_core::run::{Kept, Run, Shown, StepState};
+use planwright_engine::{Candidate, GivenApproval, LoadError, Undo, UndoCandidate};
+use std::collections::BTreeMap;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A run, or a plan whose latest run is meant.
+    #[arg(value_name = "RUN|ID")]
+    run: String,
+    /// Show what would be called; call nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Agree to the calls as the person at the keyboard.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Stay while only a person can move the undo on, instead of ending with exit code 4.
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    let Target { run, review } = run_target(&app, &args.run).await?;
+    let (taken_back, _) = app.engine.load_run(&run, &review).await?;
+    app.start_servers(taken_back.plan().document(), Need::Use)
+        .await?;
+    let UndoCandidate { original, undo, .. } = app.engine.plan_undo(&run).await?;
+    let (approval, steps) = match &undo {
+        Undo::Open(open) => {
+            if args.dry_run {
+                return Err(
+                    Failure::usage(format!("{} is taking it back already", open.id())).hint(
+                        format!("planwright log {} shows what it did so far", open.id()),
+                    ),
+                );
+            }
+            app.printer().talk(&format!("going on with {}", open.id()));
+            (None, open.plan().len())
+        }
+        Undo::Fresh {
+            candidate,
+            steps,
+            kept,
+        } => {
+            if args.dry_run {
+                return preview(&app, &original, candidate, steps, kept);
+            }
+            (
+                Some(consent(&app, args, &original, candidate, steps, kept)?),
+                candidate.plan.len(),
+            )
+        }
+    };
+    let flags = RunFlags {
+        wait: args.wait,
+        ..RunFlags::default()
+    };
+    let begin = Begin::Undo {
+        plan: original.plan().id().clone(),
+        run: run.clone(),
+    };
+    let order = Order {
+        begin,
+        approval,
+        variables: serde_json::Map::new(),
+        steps,
+    };
+    let exit = execute(&app, order, &flags).await?;
+    what_is_left(
+        &app,
+        &Target {
+            run,
+            ..run_target(&app, &args.run).await?
+        },
+        exit,
+    )
+    .await
+}
+
+fn consent(
+    app: &App,
+    args: &Args,
+    original: &Run,
+    candidate: &Candidate,
+    steps: &[StepIx],
+    kept: &[(StepIx, Kept)],
+) -> Result<GivenApproval, Failure> {
+    let given = |assurance| GivenApproval {
+        shown: Shown::Digest(candidate.digest),
+        by: user(),
+        assurance,
+        late: BTreeMap::new(),
+    };
+    if args.yes {
+        return Ok(given(Assurance::CommandLine));
+    }
+    if !app.printer().can_ask() {
+        return Err(Failure::refused("nobody agreed to take the run back").hint(format!(
+            "planwright undo {} --dry-run shows the calls; repeat the command with --yes to make them",
+            args.run
+        )));
+    }
+    for text in description(original, candidate, steps, kept) {
+        app.printer().talk(&text);
+    }
+    app.printer().talk(&format!("digest {}", candidate.digest));
+    match ask(app.printer(), "Take it back?")? {
+        Answer::Yes => Ok(given(Assurance::Terminal)),
+        Answer::No | Answer::Neither => Err(Failure::refused("not taken back")),
+    }
+}
+
+/// The calls in their order, and what stays.
+fn description(
+    original: &Run,
+    candidate: &Candidate,
+    steps: &[StepIx],
+    kept: &[(StepIx, Kept)],
+) -> Vec<String> {
+    let plan = original.plan();
+    let mut lines = vec![format!(
+        "{} of {} would be taken back:",
+        original.id(),
+        plan.id()
+    )];
+    for (&ix, undo) in steps.iter().zip(&candidate.plan.document().steps) {
+        let title = plan.step(ix).title.as_deref().map(line).unwrap_or_default();
+        let args = serde_json::to_string(&undo.args).unwrap_or_default();
+        lines.push(format!(
+            "↶ {} {title}  [{}] {}",
+            plan.step_id(ix),
+            line(undo.action_label()),
+            line(&args)
+        ));
+    }
+    for (ix, why) in kept {
+        lines.push(format!(
+            "! {} cannot be taken back: {}",
+            plan.step_id(*ix),
+            words(why)
+        ));
+    }
+    lines
+}
+
+fn words(kept: &Kept) -> String {
+    match kept {
+        Kept::NoUndo => "it says nothing about how to".to_owned(),
+        Kept::Reused { from } => format!("{from} did it: planwright undo {from}"),
+        Kept::Child { run } => format!("{run} did it: planwright undo {run}"),
+    }
+}
+
+fn preview(
+    app: &App,
+    original: &Run,
+    candidate: &Candidate,
+    steps: &[StepIx],
+    kept: &[(StepIx, Kept)],
+) -> Result<Exit, Failure> {
+    let printer = app.printer();
+    if printer.json {
+        let plan = original.plan();
+        let undos = steps.iter().zip(&candidate.plan.document().steps);
+        printer.document(&UndoPreview {
+            plan_id: plan.id().to_string(),
+            run_id: original.id().to_string(),
+            digest: candidate.digest.to_string(),
+            steps: undos
+                .map(|(&ix, undo)| UndoStep::new(plan.step_id(ix), undo))
+                .collect(),
+            kept: kept
+                .iter()
+                .map(|(ix, why)| KeptStep {
+                    step: plan.step_id(*ix).to_string(),
+                    reason: words(why),
+                })
+                .collect(),
+        })?;
+        return Ok(Exit::Done);
+    }
+    for text in description(original, candidate, steps, kept) {
+        printer.data(&text)?;
+    }
+    printer.data(&format!("digest: {}", candidate.digest))?;
+    printer.talk("dry run: nothing was called");
+    Ok(Exit::Done)
+}
+
+/// Says loudly what was not taken back, and how to go on.
+async fn what_is_left(app: &App, target: &Target, exit: Exit) -> Result<Exit, Failure> {
+    let (original, _) = app.engine.load_run(&target.run, &target.review).await?;
+    let left: Vec<String> = original
+        .undoable()
+        .map(|ix| original.plan().step_id(ix).to_string())
+        .collect();
+    let Some(latest) = original.undos().last().filter(|_| !left.is_empty()) else {
+        return Ok(exit);
+    };
+    let (undo, _) = app
+        .engine
+        .load_run(latest, &target.review)
+        .await
+        .map_err(|error: LoadError| error)?;
+    let printer = app.printer();
+    let stopped = undo.plan().indices().find(|&ix| {
+        matches!(
+            undo.step(ix),
+            StepState::Failed { .. } | StepState::Denied { .. } | StepState::OutcomeUnknown { .. }
+        )
+    });
+    if let Some(ix) = stopped {
+        let step = undo.plan().step_id(ix);
+        printer.talk(&format!(
+            "{} {step} did not succeed",
+            printer.err(YELLOW, "!")
+        ));
+    }
+    let names = left.join(", ");
+    printer.talk(&format!("{} {names}", printer.err(BOLD, "not taken back:")));
+    if undo.state().is_terminal() {
+        printer.hint(&format!(
+            "planwright undo {} tries again from there",
+            target.run
+        ));
+    }
+    Ok(exit)
+}

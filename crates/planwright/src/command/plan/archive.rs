@@ -1,0 +1,81 @@
+//! `archive` and `unarchive`: puts plans away that are over, and takes them back.
+
+use crate::command::execution::resume::existing;
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use planwright_core::id::PlanId;
+use planwright_core::policy::Span;
+use serde_json::json;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID", required_unless_present = "older_than")]
+    plan: Option<String>,
+    /// Every plan that is over and was not touched for so long: 30d, 12h.
+    #[arg(long, value_name = "SPAN", conflicts_with = "plan")]
+    older_than: Option<Span>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UnarchiveArgs {
+    #[arg(value_name = "ID")]
+    plan: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    let ids = match (&args.plan, args.older_than) {
+        (Some(plan), _) => {
+            let id = parse_id(plan)?;
+            load(&app, &id).await?;
+            vec![id]
+        }
+        (None, Some(span)) => old(&app, span).await?,
+        (None, None) => return Err(Failure::usage("name a plan, or say --older-than")),
+    };
+    for id in &ids {
+        let review = app.engine.archive(id, &user()).await?;
+        project(&app, &review).await;
+    }
+    if app.printer().json {
+        app.printer().document(&json!({ "archived": ids }))?;
+    } else {
+        for id in &ids {
+            app.printer().data(&format!("{id}  archived"))?;
+        }
+        if ids.is_empty() {
+            app.printer().talk("nothing to archive");
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The plans that are over and were not touched for so long.
+async fn old(app: &App, span: Span) -> Result<Vec<PlanId>, Failure> {
+    let (since, mut ids) = (app.now().minus(span.as_duration()), Vec::new());
+    for plan in app.engine.may_be_over_since(since).await? {
+        let (review, _) = app.engine.load_review(&plan).await?;
+        if app.engine.status(&review).await?.is_over() {
+            ids.push(plan);
+        }
+    }
+    Ok(ids)
+}
+
+pub(crate) async fn unarchive(setting: &Setting, args: &UnarchiveArgs) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    let app = setting.open(existing(setting))?;
+    load(&app, &id).await?;
+    let review = app.engine.unarchive(&id, &user()).await?;
+    project(&app, &review).await;
+    let status = app.engine.status(&review).await?;
+    if app.printer().json {
+        app.printer()
+            .document(&json!({ "id": id, "status": status.as_str() }))?;
+    } else {
+        app.printer().data(&format!("{id}  {}", status.as_str()))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,157 @@
+//! `create`: a plan for a goal, written by a model.
+
+use crate::command::plan::show;
+use crate::exit::{Exit, Failure};
+use crate::terminal::plan_status::standing;
+use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, took};
+use crate::terminal::printer::{BOLD, block};
+use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::projections::project;
+use planwright_api::{CreateResult, PlanningLine, PromptResult};
+use planwright_core::model::Message;
+use planwright_core::plan::Finding;
+use planwright_core::planning::Prompt;
+use planwright_engine::{CreateOrder, Created};
+use serde_json::Map;
+use std::io::Read as _;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The plan is validated and proposed. Nothing runs before it is approved.")]
+pub(crate) struct Args {
+    /// What is to be reached, in your own words; `-` for stdin.
+    goal: String,
+    #[command(flatten)]
+    planner: PlannerFlags,
+    /// Keep the plan as a draft, to be proposed later.
+    #[arg(long)]
+    draft: bool,
+    /// Print what the model would be asked, and ask nobody.
+    #[arg(long, conflicts_with_all = ["draft", "fallback"])]
+    dry_run: bool,
+    /// Ask no model: make a draft from the best matching template, or from the words of the goal.
+    #[arg(long, conflicts_with = "draft")]
+    fallback: bool,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let goal = args.goal()?;
+    if !args.dry_run && !args.fallback {
+        args.planner.check_model(setting)?;
+    }
+    let app = setting.open(if args.dry_run {
+        Access::Read
+    } else {
+        Access::Write
+    })?;
+    args.planner.start_servers(&app).await?;
+    let mut order = CreateOrder::new(goal, user());
+    order.draft = args.draft;
+    order.options = args.planner.options()?;
+    if args.dry_run {
+        let prompt = app.engine.planner_prompt(&order).await?;
+        return show_prompt(&app, &prompt);
+    }
+    let created = if args.fallback {
+        app.engine.create_fallback(order).await?
+    } else {
+        let watching = Watching::begin(app.printer(), &mut order.options);
+        let created =
+            interruptible(order.options.cancelled.clone(), app.engine.create(order)).await;
+        drop(watching);
+        created?
+    };
+    project(&app, &created.review).await;
+    tell(&app, &created).await?;
+    Ok(Exit::Done)
+}
+
+impl Args {
+    fn goal(&self) -> Result<String, Failure> {
+        if self.goal != "-" {
+            return Ok(self.goal.clone());
+        }
+        // A character has at most four bytes.
+        let most = CreateOrder::MAX_GOAL as u64 * 4 + 1;
+        let mut goal = String::new();
+        let read = std::io::stdin().lock().take(most).read_to_string(&mut goal);
+        read.map_err(|error| Failure::usage(format!("cannot read the goal from stdin: {error}")))?;
+        Ok(goal)
+    }
+}
+
+/// Shows the plan as `show` does, what it took, and what can be done with it.
+async fn tell(app: &App, created: &Created) -> Result<(), Failure> {
+    let (printer, review) = (app.printer(), &created.review);
+    let (id, current) = (review.id(), review.current());
+    let candidate = app.engine.candidate(review, &Map::new()).await?;
+    let status = standing(app, review).await?.word;
+    if printer.json {
+        return printer.document(&CreateResult {
+            id,
+            version: current.number,
+            status: status.as_str(),
+            digest: candidate.digest,
+            plan: &current.document,
+            findings: &created.findings,
+            planning: PlanningLine::from(&created.planning),
+        });
+    }
+    show::print(app, review).await?;
+    // Where there are errors, everything was shown with the plan.
+    if !created.findings.iter().any(Finding::is_error) {
+        printer.findings(&created.findings);
+    }
+    if created.planning.fallback {
+        printer.hint(&format!(
+            "planwright edit {id} finishes it, planwright propose {id} puts it forward"
+        ));
+    } else if review.state() == planwright_core::review::ReviewState::Draft {
+        printer.hint(&format!("planwright propose {id} puts it forward"));
+    } else {
+        printer.hint(&format!(
+            "planwright run {id} --dry-run shows its calls, planwright run {id} asks for approval and runs it, \
+             planwright regenerate {id} --feedback TEXT has it written again"
+        ));
+    }
+    Ok(())
+}
+
+fn show_prompt(app: &App, prompt: &Prompt) -> Result<Exit, Failure> {
+    let (printer, result) = (app.printer(), PromptResult::from(prompt));
+    if printer.json {
+        printer.document(&result)?;
+        return Ok(Exit::Done);
+    }
+    for message in &prompt.messages {
+        let (role, text) = match message {
+            Message::System { text } => ("system", text),
+            Message::User { text } => ("user", text),
+            Message::Assistant { text, .. } => ("assistant", text),
+            Message::Tool { text, .. } => ("tool", text),
+        };
+        printer.data(&format!(
+            "{}\n{}\n",
+            printer.out(BOLD, &format!("--- {role}")),
+            block(text)
+        ))?;
+    }
+    printer.data(&printer.out(
+        BOLD,
+        &format!("--- schema of the answer ({})", result.shape),
+    ))?;
+    printer.data(&block(&format!("{:#}", result.schema)))?;
+    printer.talk(&format!("about {} tokens; nobody was asked", result.tokens));
+    if result.tools_left_out > 0 {
+        printer.warn(&format!(
+            "{} tools did not fit and are left out",
+            result.tools_left_out
+        ));
+        printer.hint("--server NAME plans with the tools of one server");
+    }
+    Ok(Exit::Done)
+}
+
+/// What it took to write the current version, if a model or a rule of thumb wrote it.
+pub(crate) fn how(review: &planwright_core::review::Review) -> Option<String> {
+    review.current().planning.as_deref().map(took)
+}

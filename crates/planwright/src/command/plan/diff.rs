@@ -1,0 +1,86 @@
+//! `diff`: what differs between two versions of a plan, or a version and a file.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::diff;
+use crate::terminal::editor::read_edited;
+use crate::terminal::printer::BOLD;
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::plan_source::load_for_reading;
+use planwright_api::DiffResult;
+use planwright_core::plan::PlanDiff;
+use planwright_core::review::{Refusal, Review};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan id, or enough of its beginning.
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// The earlier version; default: the one that was last approved, else the one before the
+    /// current.
+    #[arg(value_name = "A")]
+    from: Option<u32>,
+    /// The later version; default: the current one.
+    #[arg(value_name = "B", conflicts_with = "file")]
+    to: Option<u32>,
+    /// Compare with this file instead of a later version.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    let (review, _) = load_for_reading(&app, &args.plan).await?;
+    let (id, current) = (review.id().clone(), review.current().number);
+    let result = match &args.file {
+        Some(path) => {
+            let from = args.from.unwrap_or(current);
+            let earlier = review.version(from).ok_or(Refusal::NoSuchVersion(from))?;
+            let mut document = read_edited(path, &setting.config.bounds())?.document;
+            document.id.get_or_insert_with(|| id.clone());
+            DiffResult::new(
+                id,
+                from,
+                None,
+                PlanDiff::between(&earlier.document, &document),
+            )
+        }
+        None => {
+            let to = args.to.unwrap_or(current);
+            let from = args.from.unwrap_or_else(|| compared_with(&review, to));
+            DiffResult::new(id, from, Some(to), review.diff(from, to)?)
+        }
+    };
+    let printer = setting.printer;
+    if printer.json {
+        printer.document(&result)?;
+        return Ok(Exit::Done);
+    }
+    let other = result
+        .to
+        .map_or_else(|| "the file".to_owned(), |to| format!("version {to}"));
+    printer.talk(&printer.err(
+        BOLD,
+        &format!("{}: version {} → {other}", result.id, result.from),
+    ));
+    diff::print(printer, &result.diff)?;
+    if result.diff.is_empty() {
+        printer.talk("no difference");
+    } else if !result.executable {
+        printer.talk("only words differ: what is executed is the same");
+    }
+    Ok(Exit::Done)
+}
+
+/// The version that was last agreed to before this one, else the one before it.
+fn compared_with(review: &Review, to: u32) -> u32 {
+    let agreed = review
+        .approvals()
+        .iter()
+        .rev()
+        .filter(|approval| !approval.is_void());
+    let agreed = agreed
+        .map(|approval| approval.version)
+        .find(|&version| version < to);
+    agreed.unwrap_or_else(|| to.saturating_sub(1).max(1))
+}

@@ -1,0 +1,84 @@
+//! `import`: stores plans from files.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::plan_status::standing;
+use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::plan_file::{FileForm, PlanFile};
+use crate::workspace::plan_source::{PlanSource, check};
+use crate::workspace::projections::project;
+use crate::workspace::servers::Need;
+use planwright_api::Imported;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Files with plans, or `-` for stdin. An edited plan.md is stored as the next version, if the
+    /// plan is still at the version the file names.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// The form the files are in; default: what they look like.
+    #[arg(long, value_enum, value_name = "FORM")]
+    format: Option<FileForm>,
+    /// As drafts: nobody is asked about them until `planwright propose`.
+    #[arg(long)]
+    draft: bool,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let bounds = setting.config.bounds();
+    if setting.printer.json && args.files.len() > 1 {
+        return Err(Failure::usage(
+            "--json prints one document, so import one file at a time with it",
+        ));
+    }
+    // All are read before the first is stored: a broken one leaves nothing half done.
+    let mut plans = Vec::new();
+    for file in &args.files {
+        let source = match file.as_str() {
+            "-" => PlanSource::Stdin,
+            path => PlanSource::File(path.into()),
+        };
+        plans.push(PlanFile::read(&source, args.format, &bounds)?);
+    }
+    for plan in &plans {
+        check(setting, &plan.name, &plan.document)?;
+    }
+    let app = setting.open(Access::Write)?;
+    for plan in plans {
+        import(&app, plan, args.draft).await?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
+    app.start_servers(&plan.document, Need::Look).await?;
+    plan.tell(app.printer());
+    let (review, findings) = if draft {
+        plan.store_draft(app).await?
+    } else {
+        plan.store(app).await?
+    };
+    project(app, &review).await;
+    let current = review.current();
+    let imported = Imported {
+        id: review.id().clone(),
+        version: current.number,
+        status: standing(app, &review).await?.word,
+        digest: app
+            .engine
+            .candidate(&review, &serde_json::Map::new())
+            .await?
+            .digest,
+    };
+    app.printer().findings(&findings);
+    if app.printer().json {
+        return app.printer().document(&imported);
+    }
+    let Imported {
+        id,
+        version,
+        status,
+        digest,
+    } = imported;
+    app.printer()
+        .data(&format!("{id}  version {version}  {status}  {digest}"))
+}

@@ -1,0 +1,80 @@
+//! `list`: the plans, most recently changed first.
+
+use crate::exit::{Exit, Failure};
+use crate::terminal::plan_status::standing;
+use crate::terminal::printer::{DIM, line};
+use crate::workspace::app::{Access, Setting};
+use crate::workspace::maintenance::tend;
+use planwright_api::PlanLine;
+use planwright_core::status::CachedStatus;
+use planwright_engine::chat::is_listed;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Deleted plans and conversations too.
+    #[arg(long)]
+    all: bool,
+    /// Archived plans, instead of the others.
+    #[arg(long)]
+    archived: bool,
+    /// Only plans with this label on one of their steps. Conversations are labelled `chat`, and
+    /// left out otherwise.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+}
+
+impl Args {
+    /// Whether plans that stand there are listed. The others are not even read.
+    fn shows(&self, status: &CachedStatus) -> bool {
+        let is_archived = *status == CachedStatus::Archived;
+        self.all || *status != CachedStatus::Deleted && is_archived == self.archived
+    }
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(Access::Read)?;
+    tend(&app).await;
+    let (printer, mut lines, mut notes, mut damaged) =
+        (setting.printer, Vec::new(), Vec::new(), false);
+    for info in app.engine.store().plans().await? {
+        if !args.shows(&info.status.status) {
+            continue;
+        }
+        // One damaged plan does not hide the others.
+        let review = match app.engine.load_review(&info.status.plan).await {
+            Ok((review, _)) => review,
+            Err(error) => {
+                printer.warn(&format!("{}: {error}", info.status.plan));
+                damaged = true;
+                continue;
+            }
+        };
+        if !is_listed(&review.current().document, args.label.as_deref(), args.all) {
+            continue;
+        }
+        let standing = standing(&app, &review).await?;
+        lines.push(PlanLine::new(&review, standing.word.as_str()));
+        notes.push(standing.note);
+    }
+    if printer.json {
+        printer.document(&lines)?;
+    } else {
+        for (plan, note) in lines.iter().zip(notes) {
+            let title = line(&plan.title);
+            let note = note
+                .map(|_| printer.out(DIM, "  (no process executes it)"))
+                .unwrap_or_default();
+            printer.data(&format!(
+                "{:24}  {:12}  v{:<3} {:>5} steps  {title}{note}",
+                plan.id, plan.status, plan.version, plan.steps
+            ))?;
+        }
+        if lines.is_empty() {
+            printer.talk("no plans yet");
+            printer.hint(
+                "planwright new -o plan.json writes one to start from; planwright demo shows how it goes",
+            );
+        }
+    }
+    Ok(if damaged { Exit::Store } else { Exit::Done })
+}

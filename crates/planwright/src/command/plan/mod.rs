@@ -1,0 +1,18 @@
+//! Commands that write, change, list and put away plans.
+
+pub(crate) mod archive;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod diff;
+pub(crate) mod edit;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod new;
+pub(crate) mod propose;
+pub(crate) mod regenerate;
+pub(crate) mod restore;
+pub(crate) mod show;
+pub(crate) mod template;
+pub(crate) mod validate;
+pub(crate) mod versions;

@@ -1,0 +1,66 @@
+//! `regenerate`: a plan, or some of its steps, written again by a model. The result is the next
+//! version.
+
+use crate::command::execution::resume::existing;
+use crate::command::plan::edit::stored;
+use crate::exit::{Exit, Failure};
+use crate::terminal::diff;
+use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, took};
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use planwright_engine::RegenerateOrder;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Open comments, rejections and requests for changes are told to the planner. Steps that are not asked \
+                        about stay exactly as they are. A plan that lists its tools is written again with those only."
+)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// The steps that are written again; default: the whole plan.
+    #[arg(long, value_name = "STEP,STEP", value_delimiter = ',')]
+    steps: Vec<String>,
+    /// What should be different. It is kept with the version.
+    #[arg(long, value_name = "TEXT")]
+    feedback: Option<String>,
+    /// Plan with tools outside the plan's `toolsRequired` too. Those that are used are added to it.
+    #[arg(long)]
+    any_tool: bool,
+    #[command(flatten)]
+    planner: PlannerFlags,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    args.planner.check_model(setting)?;
+    let app = setting.open(existing(setting))?;
+    let (before, _) = load(&app, &id).await?;
+    args.planner.start_servers(&app).await?;
+    let mut order = RegenerateOrder {
+        by: user(),
+        steps: args
+            .steps
+            .iter()
+            .map(|step| step.trim().to_owned())
+            .collect(),
+        feedback: args.feedback.clone().filter(|text| !text.trim().is_empty()),
+        any_tool: args.any_tool,
+        options: args.planner.options()?,
+    };
+    let watching = Watching::begin(app.printer(), &mut order.options);
+    let done = interruptible(
+        order.options.cancelled.clone(),
+        app.engine.regenerate(&id, order),
+    )
+    .await;
+    drop(watching);
+    let done = done?;
+    if !app.printer().json {
+        diff::tell(app.printer(), &done.diff);
+    }
+    app.printer().findings(&done.findings);
+    stored(&app, &before, &done.review, done.diff).await?;
+    app.printer().talk(&took(&done.planning));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,55 @@
+//! `restore`: makes the content of an earlier version the next one. Nothing in between is lost.
+
+use crate::command::execution::resume::existing;
+use crate::command::plan::edit::{base, stored};
+use crate::exit::{Exit, Failure};
+use crate::terminal::diff;
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::servers::Need;
+use planwright_core::review::Refusal;
+use planwright_engine::Editing;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    /// The version to take the content from.
+    #[arg(value_name = "VERSION")]
+    version: u32,
+    /// Why. It is kept with the version.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// The version that is current, as far as you know. If the plan has moved on since, nothing is
+    /// stored.
+    #[arg(long, value_name = "VERSION")]
+    base: Option<u32>,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let id = parse_id(&args.plan)?;
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    let current = base(&review, args.base)?.number;
+    let earlier = review
+        .version(args.version)
+        .ok_or(Refusal::NoSuchVersion(args.version))?;
+    app.start_servers(&earlier.document, Need::Look).await?;
+    let diff = review.diff(current, args.version)?;
+    if !app.printer().json {
+        diff::tell(app.printer(), &diff);
+    }
+    let reason = args
+        .reason
+        .clone()
+        .filter(|reason| !reason.trim().is_empty());
+    let editing = Editing {
+        based_on: current,
+        by: user(),
+        reason,
+    };
+    let (restored, findings) = app.engine.restore(&id, args.version, &editing).await?;
+    app.printer().findings(&findings);
+    stored(&app, &review, &restored, diff).await?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,211 @@
+//! `approve`: agrees to a plan, or to one step of its run, as it was shown.
+
+use crate::command::execution::resume::existing;
+use crate::command::review::revoke::{self, GIVEN, RevocationFlags};
+use crate::exit::{Exit, Failure};
+use crate::terminal::diff;
+use crate::terminal::late_bound::LateFlags;
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::run_selector::{StepTarget, how_to_go_on, step_target};
+use crate::workspace::servers::Need;
+use crate::workspace::variables::VariableFlags;
+use planwright_core::digest::Digest;
+use planwright_core::id::PlanId;
+use planwright_core::principal::{Assurance, PrincipalKind};
+use planwright_core::review::Review;
+use planwright_core::run::{Shown, StepState};
+use planwright_core::status::{PlanStatus, StepStatus};
+use planwright_engine::{GivenApproval, RunCommand};
+use serde_json::json;
+
+/// What the person had on the screen.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShownFlags {
+    /// The version that was shown.
+    #[arg(long, value_name = "N", conflicts_with = "digest")]
+    version: Option<u32>,
+    /// The digest that was shown.
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A plan; with `--step` also a run.
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    shown: ShownFlags,
+    /// Take your approval of the plan back, if no run has used it yet.
+    #[arg(long, conflicts_with_all = GIVEN)]
+    revoke: bool,
+    #[command(flatten)]
+    revocation: RevocationFlags,
+    /// Approve this step of the run, instead of the plan; `step/step` for a step of a sub-plan.
+    #[arg(long)]
+    step: Option<String>,
+    #[command(flatten)]
+    late: LateFlags,
+    #[command(flatten)]
+    variables: VariableFlags,
+}
+
+impl ShownFlags {
+    /// What was shown, or a failure that says what would have to be named.
+    pub(crate) fn read(
+        &self,
+        command: &str,
+        id: &PlanId,
+        current: (u32, Digest),
+    ) -> Result<Shown, Failure> {
+        match (self.version, &self.digest) {
+            (Some(version), _) => Ok(Shown::Version(version)),
+            (None, Some(digest)) => digest.parse().map(Shown::Digest).map_err(|error| {
+                Failure::usage(format!("--digest: {error}"))
+                    .hint(format!("the current one is {}", current.1))
+            }),
+            (None, None) => {
+                let (version, digest) = current;
+                Err(Failure::usage("say what you were shown: --version or --digest").hint(format!(
+                    "planwright {command} {id} --digest {digest} (version {version} at this moment: look at it first)"
+                )))
+            }
+        }
+    }
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    let app = setting.open(existing(setting))?;
+    if args.revoke {
+        revoke::approval(&app, &parse_id(&args.plan)?, &args.revocation).await?;
+        return Ok(Exit::Done);
+    }
+    match &args.step {
+        Some(step) => approve_step(&app, step, args).await?,
+        None => {
+            let (review, _) = load(&app, &parse_id(&args.plan)?).await?;
+            approve_plan(&app, &review, args).await?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
+    let (id, variables) = (review.id(), args.variables.read()?);
+    app.start_servers(&review.current().document, Need::Use)
+        .await?;
+    let candidate = app.engine.candidate(review, &variables).await?;
+    let digest = candidate.digest;
+    let shown = args
+        .shown
+        .read("approve", id, (review.current().number, digest))?;
+    if let Some(since) = diff::since_agreed(app, review, &candidate).await?
+        && !app.printer().json
+    {
+        diff::tell_since(app.printer(), &since);
+    }
+    let judged = app.engine.judge(&candidate.plan);
+    let (printer, late, by) = (app.printer(), args.late.read()?, user());
+    let late = if printer.can_ask() && !printer.json && by.kind == PrincipalKind::Person {
+        late.ask(
+            printer,
+            (&candidate.plan, &judged),
+            &app.engine.policy().late_bound,
+        )?
+    } else {
+        late.chosen(&judged)
+    };
+    let given = GivenApproval {
+        shown,
+        by,
+        assurance: Assurance::CommandLine,
+        late,
+    };
+    let review = app.engine.approve_on_terms(id, &variables, &given).await?;
+    let (count, required) = counted(app, &review, &digest);
+    project(app, &review).await;
+    if app.printer().json {
+        let version = review.current().number;
+        return app.printer().document(&json!({
+            "id": id, "version": version, "status": review.state().status(), "digest": digest,
+            "approvals": count, "required": required,
+        }));
+    }
+    let word = if count < required {
+        format!("{count} of {required} approvals")
+    } else {
+        PlanStatus::Approved.to_string()
+    };
+    app.printer().data(&format!(
+        "{id}  version {}  {word}  {digest}",
+        review.current().number
+    ))?;
+    if count < required {
+        app.printer().hint("somebody else has to approve it too");
+        return Ok(());
+    }
+    app.printer()
+        .hint(&format!("planwright run {id}{}", args.variables.as_typed()));
+    Ok(())
+}
+
+async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
+    let target = step_target(app, &args.plan, step).await?;
+    let shown = args
+        .shown
+        .read("approve", target.review.id(), shown_of_step(&target))?;
+    let command = RunCommand::Approve {
+        step: target.step.clone(),
+        by: user(),
+        assurance: Assurance::CommandLine,
+        shown: shown.into(),
+    };
+    app.engine.command(target.run.id(), command).await?;
+    decided(app, &target, StepStatus::Approved).await
+}
+
+/// How many people have agreed, and how many have to.
+fn counted(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
+    let given = review.given_approvals(digest, app.now()).len();
+    (given, app.engine.policy().approval.required() as usize)
+}
+
+/// What is to be named when deciding about a step: the concrete call if one is asked about, else
+/// what runs.
+pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
+    let run = &target.run;
+    let asked = run.find(&target.step).and_then(|ix| match run.step(ix) {
+        StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
+        _ => None,
+    });
+    (
+        run.start().version,
+        asked.unwrap_or_else(|| run.start().digest),
+    )
+}
+
+/// Says what was decided about a step, where the run stands, and how it goes on if nobody executes
+/// it.
+pub(crate) async fn decided(
+    app: &App,
+    target: &StepTarget,
+    decision: StepStatus,
+) -> Result<(), Failure> {
+    let StepTarget { review, run, step } = target;
+    let id = review.id();
+    let (run, _) = app.engine.load_run(run.id(), review).await?;
+    let status = run.status();
+    if app.printer().json {
+        return app.printer().document(&json!({
+            "planId": id, "runId": run.id(), "step": step, "decision": decision, "status": status,
+        }));
+    }
+    app.printer()
+        .data(&format!("{id}  step {step}  {word}  (the run is {status})"))?;
+    if let Some(how) = how_to_go_on(app, run).await? {
+        app.printer().hint(&how);
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! `reject`: says no to a plan, or to one step of its run, and why.
+
+use crate::command::execution::resume::existing;
+use crate::command::review::approve::{ShownFlags, decided, shown_of_step};
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{App, Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::run_selector::step_target;
+use crate::workspace::servers::Need;
+use planwright_core::review::{Review, ReviewState};
+use planwright_core::status::StepStatus;
+use planwright_engine::RunCommand;
+use serde_json::{Map, json};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    shown: ShownFlags,
+    /// Reject this step of the run, instead of the plan; `step/step` for a step of a sub-plan.
+    #[arg(long)]
+    step: Option<String>,
+    /// What has to change. It is kept with the plan.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    if args.reason.trim().is_empty() {
+        return Err(Failure::usage(
+            "--reason must not be empty: the author needs to know what to change",
+        ));
+    }
+    let app = setting.open(existing(setting))?;
+    match &args.step {
+        Some(step) => reject_step(&app, step, args).await?,
+        None => {
+            let (review, _) = load(&app, &parse_id(&args.plan)?).await?;
+            reject_plan(&app, &review, args).await?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Failure> {
+    let id = review.id();
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
+    let digest = app.engine.candidate(review, &Map::new()).await?.digest;
+    let shown = args
+        .shown
+        .read("reject", id, (review.current().number, digest))?;
+    let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
+    project(app, &review).await;
+    let (version, status) = (review.current().number, review.state().status());
+    if app.printer().json {
+        return app.printer().document(
+            &json!({ "id": id, "version": version, "status": status, "digest": digest }),
+        );
+    }
+    app.printer()
+        .data(&format!("{id}  version {version}  {status}"))?;
+    app.printer().hint(match review.state() {
+        ReviewState::NeedsReview => "it was rejected three times: a person has to settle it",
+        _ => "change the plan and import it again",
+    });
+    Ok(())
+}
+
+async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
+    let target = step_target(app, &args.plan, step).await?;
+    let shown = args
+        .shown
+        .read("reject", target.review.id(), shown_of_step(&target))?;
+    let command = RunCommand::Deny {
+        step: target.step.clone(),
+        by: user(),
+        shown: shown.into(),
+        reason: args.reason.clone(),
+    };
+    app.engine.command(target.run.id(), command).await?;
+    decided(app, &target, StepStatus::Denied).await
+}

@@ -1,0 +1,54 @@
+//! `request-changes`: asks the author to change something, without rejecting the plan.
+
+use crate::command::execution::resume::existing;
+use crate::command::review::approve::ShownFlags;
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::{Setting, user};
+use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::projections::project;
+use crate::workspace::servers::Need;
+use serde_json::{Map, json};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[arg(value_name = "ID")]
+    plan: String,
+    #[command(flatten)]
+    shown: ShownFlags,
+    /// What has to change. It is kept with the plan.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    if args.reason.trim().is_empty() {
+        return Err(Failure::usage(
+            "--reason must not be empty: the author needs to know what to change",
+        ));
+    }
+    let id = parse_id(&args.plan)?;
+    let app = setting.open(existing(setting))?;
+    let (review, _) = load(&app, &id).await?;
+    app.start_servers(&review.current().document, Need::Look)
+        .await?;
+    let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
+    let shown = args
+        .shown
+        .read("request-changes", &id, (review.current().number, digest))?;
+    let review = app
+        .engine
+        .request_changes(&id, shown, &user(), &args.reason)
+        .await?;
+    project(&app, &review).await;
+    let (version, status) = (review.current().number, review.state().status());
+    if app.printer().json {
+        let said = json!({ "id": id, "version": version, "status": status, "digest": digest });
+        app.printer().document(&said)?;
+    } else {
+        app.printer()
+            .data(&format!("{id}  version {version}  {status}"))?;
+        app.printer()
+            .hint("change the plan: the next version can be approved");
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,6 @@
+//! Commands of the HTTP service and of the programs that talk to it.
+
+pub(crate) mod call;
+pub(crate) mod serve;
+pub(crate) mod token;
+pub(crate) mod webhooks;

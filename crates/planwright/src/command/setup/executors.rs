@@ -1,0 +1,190 @@
+//! `executors`: the programs that work on agent steps, and the user's word about those that a
+//! project brings.
+
+use crate::config::executors::{Described, trust_name};
+use crate::config::file::FILE;
+use crate::exit::{Exit, Failure};
+use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, YELLOW, line};
+use crate::terminal::trust_prompt;
+use crate::workspace::app::Setting;
+use crate::workspace::servers::Trust;
+use planwright_core::text::nearest_names;
+use serde_json::{Value, json};
+use std::path::Path;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<ExecutorsCommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ExecutorsCommand {
+    /// Names, commands, and which of them may be started. This is the default.
+    List,
+    /// Trust an executor that the project's file describes, with exactly the launch line it names.
+    Trust(TrustArgs),
+    /// Take trust back.
+    Untrust(UntrustArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct TrustArgs {
+    /// The executor, as the file names it.
+    name: String,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct UntrustArgs {
+    /// The executor, as the file names it.
+    name: String,
+}
+
+pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+    match &args.command {
+        None | Some(ExecutorsCommand::List) => list(setting),
+        Some(ExecutorsCommand::Trust(args)) => trust(setting, args),
+        Some(ExecutorsCommand::Untrust(args)) => untrust(setting, args),
+    }
+}
+
+fn list(setting: &Setting) -> Result<Exit, Failure> {
+    let (executors, printer) = (setting.executors(), setting.printer);
+    if printer.json {
+        printer.document(&executors.iter().map(describe).collect::<Vec<Value>>())?;
+        return Ok(Exit::Done);
+    }
+    for executor in &executors {
+        let obstacle = executor.obstacle();
+        let (style, word) = if obstacle.is_none() {
+            (GREEN, "ready")
+        } else {
+            (YELLOW, "untrusted")
+        };
+        let name = printer.out(BOLD, &format!("{:16}", line(&executor.name)));
+        let word = printer.out(style, &format!("{word:9}"));
+        printer.data(&format!(
+            "{name}  {word}  {:18}  {}",
+            executor.source(),
+            line(&executor.line())
+        ))?;
+        if let Some(obstacle) = &obstacle {
+            printer.data(&format!("{:16}  {}", "", printer.out(DIM, &line(obstacle))))?;
+        }
+    }
+    match executors
+        .iter()
+        .find(|executor| executor.obstacle().is_some())
+    {
+        Some(first) => {
+            let name = line(&first.name);
+            printer.hint(&format!(
+                "planwright executors trust {name} shows what it runs, and asks"
+            ));
+        }
+        None if executors.is_empty() => {
+            printer.talk("no executor is configured");
+            printer.hint("add [executors.NAME] to planwright.toml: docs/agents.md");
+        }
+        None => {}
+    }
+    Ok(Exit::Done)
+}
+
+fn describe(executor: &Described) -> Value {
+    json!({
+        "name": executor.name,
+        "source": executor.source(),
+        "command": executor.table.command,
+        "environment": executor.table.env,
+        "directory": executor.table.cwd,
+        "timeoutSeconds": executor.table.timeout().as_secs(),
+        "digest": executor.digest,
+        "trusted": executor.obstacle().is_none(),
+        "obstacle": executor.obstacle(),
+    })
+}
+
+fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
+    let (executors, printer) = (setting.executors(), setting.printer);
+    let executor = find(&executors, &args.name)?;
+    if executor.own {
+        printer.talk(&format!(
+            "it is in your own {FILE}, so it is trusted already"
+        ));
+        return trust_prompt::trusted(printer, &executor.name, executor.digest);
+    }
+    show(printer, executor, &setting.workspace.root);
+    trust_prompt::agree(
+        printer,
+        args.yes,
+        &format!("executors trust {}", executor.name),
+    )?;
+    let trust = Trust::read(&setting.workspace.root);
+    trust.grant(
+        &trust_name(&executor.name),
+        executor.digest,
+        &executor.line(),
+    )?;
+    trust_prompt::trusted(printer, &executor.name, executor.digest)
+}
+
+fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
+    // What is trusted and no longer described by any file can be taken back too.
+    let found = Trust::read(&setting.workspace.root).revoke(&trust_name(&args.name))?;
+    if !found && find(&setting.executors(), &args.name)?.own {
+        return Err(
+            Failure::usage(format!("it is in your own {FILE}, so it is trusted"))
+                .hint("remove it there"),
+        );
+    }
+    trust_prompt::untrusted(setting.printer, &args.name, found)
+}
+
+fn find<'a>(executors: &'a [Described], name: &str) -> Result<&'a Described, Failure> {
+    if let Some(found) = executors.iter().find(|executor| executor.name == name) {
+        return Ok(found);
+    }
+    let failure = Failure::usage(format!("no file describes an executor `{}`", line(name)));
+    let names = executors.iter().map(|executor| executor.name.clone());
+    Err(match nearest_names(name, names).as_slice() {
+        [] => failure.hint("planwright executors lists those there are"),
+        near => failure.hint(format!("did you mean {}?", line(&near.join(" or ")))),
+    })
+}
+
+/// Exactly what would be started, on stderr: it is what the person agrees to.
+fn show(printer: Printer, executor: &Described, workspace: &Path) {
+    let table = &executor.table;
+    let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
+    printer.talk(&format!(
+        "the executor `{}` of {FILE}",
+        line(&executor.name)
+    ));
+    for (word, name) in table
+        .command
+        .iter()
+        .zip(["command"].into_iter().chain(std::iter::repeat("argument")))
+    {
+        printer.talk(&format!(
+            "{}{}",
+            label(name),
+            line(&json!(word).to_string())
+        ));
+    }
+    let directory = table.cwd.as_deref().unwrap_or_else(|| Path::new("."));
+    printer.talk(&format!(
+        "{}{}",
+        label("directory"),
+        line(&directory.display().to_string())
+    ));
+    for name in &table.env {
+        printer.talk(&format!("{}{}", label("variable"), line(name)));
+    }
+    trust_prompt::warn_of_own_files(printer, workspace, directory, &table.command);
+    printer.talk(&format!("{}{}", label("digest"), executor.digest));
+    printer.talk("  it is a program with your rights: what it does besides its calls, nobody sees");
+}

@@ -1,0 +1,52 @@
+//! `servers`: the MCP servers that files name, which of them are trusted, and whether they work.
+
+mod check;
+mod list;
+mod trust;
+
+use crate::exit::{Exit, Failure};
+use crate::workspace::app::Setting;
+use crate::workspace::servers::{Listed, Roster};
+use planwright_core::text::nearest_names;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// List the servers that files name, and how each of them stands.
+    List,
+    /// Trust a server that a file of the workspace names, with exactly the launch line or address
+    /// it has.
+    Trust(trust::TrustArgs),
+    /// Take trust back.
+    Untrust(trust::UntrustArgs),
+    /// Start servers and say what they are and which tools they bring. Without names: all that are
+    /// ready.
+    Check(check::Args),
+}
+
+pub(crate) async fn run(setting: &Setting, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::List => list::run(setting),
+        Command::Trust(args) => trust::trust(setting, args),
+        Command::Untrust(args) => trust::untrust(setting, args),
+        Command::Check(args) => check::run(setting, args).await,
+    }
+}
+
+/// The server that was named.
+fn find<'a>(roster: &'a Roster, name: &str) -> Result<&'a Listed, Failure> {
+    roster.find(name).ok_or_else(|| {
+        let failure = Failure::usage(format!(
+            "no file names a server `{}`",
+            crate::terminal::printer::line(name)
+        ));
+        match nearest_names(
+            name,
+            roster.servers.iter().map(|server| server.name.clone()),
+        )
+        .as_slice()
+        {
+            [] => failure.hint("planwright servers list shows the servers there are"),
+            near => failure.hint(format!("did you mean {}?", near.join(" or "))),
+        }
+    })
+}
