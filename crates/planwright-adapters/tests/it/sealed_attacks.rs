@@ -19,7 +19,7 @@ async fn two_runs(scene: &Scene) -> [Chain; 2] {
         for label in ["first", "second"] {
             let status = StreamStatus {
                 plan: "p".parse().unwrap(),
-                status: label.to_owned(),
+                status: label.into(),
                 label: format!("{label} {}", chain.stream),
             };
             let append = Append {

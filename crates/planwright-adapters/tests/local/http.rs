@@ -290,7 +290,7 @@ async fn https_speaks_tls() {
         .await;
     // A machine without certificates cannot speak TLS, and says so.
     assert!(
-        matches!(&got, Err(CallError::Failed { code, .. }) if code == "http_error")
+        matches!(&got, Err(CallError::Failed { code, .. }) if code.as_str() == "http_error")
             || matches!(&got, Err(CallError::Unavailable(_))),
         "{got:?}"
     );

@@ -9,6 +9,7 @@ use planwright_core::planning::{
     Prompts, Shape, Snapshot, SnapshotFile, StepOutcome, StepsSchema, Task, build_prompt,
     merge_remaining, merge_steps, read_answer, repair_messages, steps_schema, tokens,
 };
+use planwright_core::status::StepStatus;
 use planwright_core::tool::{Catalog, EffectClass, KnownTool, ToolDefinition};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -541,14 +542,14 @@ fn what_has_run_stays_and_the_rest_is_the_planners() {
         StepOutcome {
             step: "s1".parse().unwrap(),
             outcome: Outcome::Kept {
-                status: "completed",
+                status: StepStatus::Completed,
                 value: Some(json!("fine")),
             },
         },
         StepOutcome {
             step: "s2".parse().unwrap(),
             outcome: Outcome::Open {
-                status: "failed",
+                status: StepStatus::Failed,
                 error: Some("no".into()),
             },
         },

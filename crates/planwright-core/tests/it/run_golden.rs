@@ -169,11 +169,11 @@ fn came_to(run: &Run) -> Value {
         .map(|ix| {
             (
                 run.plan().step_id(ix).to_string(),
-                json!(run.step(ix).name()),
+                json!(run.step(ix).status().as_str()),
             )
         })
         .collect();
-    json!({"status": run.status(), "stepsDigest": run.steps_digest(), "steps": steps})
+    json!({"status": run.status().as_str(), "stepsDigest": run.steps_digest(), "steps": steps})
 }
 
 fn review(name: &str) -> (Review, Vec<Entry<ReviewEvent>>) {
@@ -192,7 +192,7 @@ fn review_came_to(review: &Review) -> Value {
         .map(|r| json!({"version": r.version, "reason": r.reason}))
         .collect();
     json!({
-        "state": review.state().as_str(),
+        "state": review.state().status().as_str(),
         "version": review.current().number,
         "digest": review.current().digest,
         "rejections": rejections,

@@ -152,7 +152,7 @@ impl Story {
                 let history = self.history();
                 let again = history.fold(history.records.len());
                 assert_eq!(again.run.steps_digest(), history.run.steps_digest());
-                return format!("the same: {}", again.run.status());
+                return format!("the same: {}", again.run.status().as_str());
             }
             ["wait", ms] => {
                 let pause = Duration::from_millis(ms.parse().unwrap());

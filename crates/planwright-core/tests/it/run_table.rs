@@ -389,7 +389,7 @@ fn describe(state: &StepState) -> String {
     } else {
         format!(" [{attempts} attempts, {failures} failed, {interruptions} interrupted]")
     };
-    format!("{}{detail}{counts}", state.name())
+    format!("{}{detail}{counts}", state.status().as_str())
 }
 
 #[test]
@@ -462,7 +462,12 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
         world.undo(&mut history);
         for count in 1..=history.entries.len() {
             let prefix = history.fold(count);
-            steps.extend(prefix.run.indices().map(|ix| prefix.run.step(ix).name()));
+            steps.extend(
+                prefix
+                    .run
+                    .indices()
+                    .map(|ix| prefix.run.step(ix).status().as_str()),
+            );
             let state = format!("{:?}", prefix.run.state());
             runs.insert(
                 state
@@ -479,7 +484,10 @@ fn seen_states() -> (BTreeSet<&'static str>, BTreeSet<String>) {
 #[test]
 fn every_state_can_be_reached() {
     let (steps, runs) = seen_states();
-    let all: BTreeSet<&str> = states().iter().map(|(_, state)| state.name()).collect();
+    let all: BTreeSet<&str> = states()
+        .iter()
+        .map(|(_, state)| state.status().as_str())
+        .collect();
     let later = BTreeSet::new();
     assert_eq!(steps, &all - &later);
     let all = [
@@ -789,7 +797,7 @@ fn no_event_can_follow_the_end_of_a_run() {
                 assert!(
                     applied.is_err(),
                     "{event:?} follows the end ({})",
-                    history.run.status()
+                    history.run.status().as_str()
                 );
                 assert_eq!(
                     after.run.seq(),
@@ -871,7 +879,7 @@ fn a_gated_step_that_is_ready_does_not_start_before_anybody_was_asked() {
     let mut spec = PlanSpec::of(vec![StepSpec::plain(&[])]);
     spec.steps[0].gated = true;
     let history = History::begin(&spec.plan(), true);
-    assert_eq!(history.run.step(StepIx::new(0)).name(), "ready");
+    assert_eq!(history.run.step(StepIx::new(0)).status().as_str(), "ready");
     let start = all_commands(StepIx::new(0)).remove(0);
     assert!(matches!(
         history.run.decide(&start, LATER),

@@ -530,7 +530,7 @@ impl History {
         let step = |ix| {
             (
                 plan.step_id(ix).to_string(),
-                self.run.step(ix).name(),
+                self.run.step(ix).status().as_str(),
                 self.run.step(ix).value().cloned(),
             )
         };
@@ -825,7 +825,7 @@ impl<'a> World<'a> {
     }
 
     fn let_people_help(&self, history: &mut History) {
-        if history.run.status() == "paused" {
+        if history.run.status().as_str() == "paused" {
             history
                 .give(&Command::Resume { by: person() }, Cause::Command)
                 .unwrap();

@@ -4,6 +4,7 @@ use crate::world::{World, approved, chain, entries, options, status_of};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::run::RunEvent;
+use planwright_core::status::CachedStatus;
 use planwright_core::time::Timestamp;
 use planwright_engine::memory::{MemoryArtifacts, MemoryStore};
 use planwright_engine::port::{
@@ -140,7 +141,7 @@ impl Store for FaultyStore {
 
     fn plans_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        words: &'a [CachedStatus],
         until: Option<Timestamp>,
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.plans_in(words, until)
@@ -148,7 +149,7 @@ impl Store for FaultyStore {
 
     fn runs_in<'a>(
         &'a self,
-        words: &'a [&'a str],
+        words: &'a [CachedStatus],
     ) -> BoxFuture<'a, Result<Vec<StreamInfo>, StoreError>> {
         self.inner.runs_in(words)
     }
@@ -230,7 +231,7 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     let failed = match engine.start(&id, options()).await {
         Ok(mut handle) => match handle.wait().await {
             Ok(run) => {
-                assert_eq!(run.status(), "completed");
+                assert_eq!(run.status().as_str(), "completed");
                 return false;
             }
             Err(RunError::Append(AppendError::Store(_))) => true,
@@ -278,7 +279,7 @@ async fn fail_and_restart(k: usize, written: bool, plan: serde_json::Value) -> b
     }
     let unsafe_lost = status_of(&run, "s2") == "outcome_unknown";
     assert_eq!(
-        run.status(),
+        run.status().as_str(),
         if unsafe_lost { "waiting" } else { "completed" }
     );
     true

@@ -26,7 +26,7 @@ pub async fn load_run_lines(engine: &Engine, review: &Review) -> Result<Vec<RunL
         RunLine {
             id: opened.run.to_string(),
             version: opened.version,
-            status: status.map_or_else(|| "unknown".to_owned(), |status| (*status).clone()),
+            status: status.map_or_else(|| "unknown".to_owned(), |status| status.to_string()),
             started_at: opened.at.to_string(),
             undoes: None,
             parent: None,
