@@ -100,7 +100,7 @@ impl Failure {
     }
 
     /// An error with everything it has to say about its causes.
-    pub(crate) fn caused(exit: Exit, error: &dyn Error) -> Self {
+    pub(crate) fn from_error(exit: Exit, error: &dyn Error) -> Self {
         Self::new(exit, with_causes(error))
     }
 
@@ -119,23 +119,24 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::caused(Exit::Store, &error).hint("planwright verify lists everything that is damaged")
+        Self::from_error(Exit::Store, &error)
+            .hint("planwright verify lists everything that is damaged")
     }
 }
 
 impl From<OpenStoreError> for Failure {
     fn from(error: OpenStoreError) -> Self {
         match &error {
-            OpenStoreError::Encrypted => Self::caused(Exit::Locked, &error).hint(
+            OpenStoreError::Encrypted => Self::from_error(Exit::Locked, &error).hint(
                 "--passphrase-file PATH, --passphrase-fd N, or [store] passphrase_file in planwright.toml",
             ),
-            OpenStoreError::Unlock(UnlockError::WrongPassphrase) => Self::caused(Exit::Locked, &error)
+            OpenStoreError::Unlock(UnlockError::WrongPassphrase) => Self::from_error(Exit::Locked, &error)
                 .hint("nothing was changed; without the passphrase nobody can read the store"),
-            OpenStoreError::NotEncrypted => Self::caused(Exit::Locked, &error)
+            OpenStoreError::NotEncrypted => Self::from_error(Exit::Locked, &error)
                 .hint("planwright store encrypt encrypts it; else leave the passphrase out"),
-            OpenStoreError::Passphrase(_) => Self::caused(Exit::Usage, &error),
+            OpenStoreError::Passphrase(_) => Self::from_error(Exit::Usage, &error),
             _ => {
-                Self::caused(Exit::Store, &error).hint("planwright doctor says what is wrong with the store")
+                Self::from_error(Exit::Store, &error).hint("planwright doctor says what is wrong with the store")
             }
         }
     }
@@ -143,7 +144,8 @@ impl From<OpenStoreError> for Failure {
 
 impl From<ArtifactError> for Failure {
     fn from(error: ArtifactError) -> Self {
-        Self::caused(Exit::Store, &error).hint("planwright verify lists everything that is damaged")
+        Self::from_error(Exit::Store, &error)
+            .hint("planwright verify lists everything that is damaged")
     }
 }
 
@@ -151,10 +153,10 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::NoSuchPlan(_) | LoadError::NoSuchRun(_) => {
-                Self::caused(Exit::Usage, &error).hint("planwright list shows the plans there are")
+                Self::from_error(Exit::Usage, &error).hint("planwright list shows the plans there are")
             }
             LoadError::Store(error) => error.into(),
-            LoadError::Damaged { .. } | LoadError::Plan(_) => Self::caused(Exit::Store, &error)
+            LoadError::Damaged { .. } | LoadError::Plan(_) => Self::from_error(Exit::Store, &error)
                 .hint("other plans are not affected; planwright verify lists everything that is damaged"),
         }
     }
@@ -167,7 +169,7 @@ impl From<AppendError> for Failure {
                 Self::refused("somebody else changed this plan at the same moment")
                     .hint("look at it again and repeat the command")
             }
-            AppendError::Fenced { .. } => Self::caused(Exit::Refused, &error)
+            AppendError::Fenced { .. } => Self::from_error(Exit::Refused, &error)
                 .hint("planwright log --follow shows what it does"),
             AppendError::Store(error) => error.into(),
         }
@@ -181,7 +183,7 @@ impl From<AcquireError> for Failure {
                 Self::refused(format!("another process executes {run}"))
                     .hint("planwright log --follow shows what it does")
             }
-            AcquireError::NoSuchRun(_) => Self::caused(Exit::Usage, &error),
+            AcquireError::NoSuchRun(_) => Self::from_error(Exit::Usage, &error),
             AcquireError::Store(error) => error.into(),
         }
     }
@@ -214,7 +216,7 @@ impl From<Refusal> for Failure {
             | Refusal::NothingToReflectOn { .. }
             | Refusal::AlreadyUndone { .. } => Exit::Refused,
         };
-        Self::caused(exit, &refusal)
+        Self::from_error(exit, &refusal)
     }
 }
 
@@ -224,15 +226,15 @@ impl From<ReviewRefusal> for Failure {
             ReviewRefusal::Decision(refusal) => refusal.into(),
             ReviewRefusal::Comment(refusal) => refusal.into(),
             ReviewRefusal::Archived => {
-                Self::caused(Exit::Refused, &refusal).hint("planwright unarchive ID takes it back")
+                Self::from_error(Exit::Refused, &refusal).hint("planwright unarchive ID takes it back")
             }
-            ReviewRefusal::OpenThreads { .. } => Self::caused(Exit::Refused, &refusal).hint(
+            ReviewRefusal::OpenThreads { .. } => Self::from_error(Exit::Refused, &refusal).hint(
                 "planwright comments ID shows them, planwright comment ID --resolve COMMENT settles one",
             ),
             ReviewRefusal::ChangesRequested
             | ReviewRefusal::PlanExpired
             | ReviewRefusal::NotArchived
-            | ReviewRefusal::NotOver(_) => Self::caused(Exit::Refused, &refusal),
+            | ReviewRefusal::NotOver(_) => Self::from_error(Exit::Refused, &refusal),
             ReviewRefusal::Deleted
             | ReviewRefusal::NothingToDecide(_)
             | ReviewRefusal::Rejected
@@ -242,30 +244,30 @@ impl From<ReviewRefusal> for Failure {
             | ReviewRefusal::PolicyAsks(_)
             | ReviewRefusal::MayNotRevoke { .. }
             | ReviewRefusal::NothingToRevoke(_)
-            | ReviewRefusal::Executing => Self::caused(Exit::Refused, &refusal),
-            ReviewRefusal::Conflict { based_on, .. } => Self::caused(Exit::Refused, &refusal).hint(format!(
+            | ReviewRefusal::Executing => Self::from_error(Exit::Refused, &refusal),
+            ReviewRefusal::Conflict { based_on, .. } => Self::from_error(Exit::Refused, &refusal).hint(format!(
                 "planwright diff ID {based_on} shows what changed since; edit the current version"
             )),
             ReviewRefusal::Draft => {
-                Self::caused(Exit::Refused, &refusal).hint("planwright propose ID puts it forward")
+                Self::from_error(Exit::Refused, &refusal).hint("planwright propose ID puts it forward")
             }
-            ReviewRefusal::NoSteps => Self::caused(Exit::Refused, &refusal)
+            ReviewRefusal::NoSteps => Self::from_error(Exit::Refused, &refusal)
                 .hint("planwright edit ID --add '{\"tool\": …}' adds one"),
-            ReviewRefusal::Fallback => Self::caused(Exit::Refused, &refusal).hint(
+            ReviewRefusal::Fallback => Self::from_error(Exit::Refused, &refusal).hint(
                 "a person looks at it with planwright show ID and puts it forward with planwright propose ID",
             ),
             ReviewRefusal::NoSuchVersion(_) => {
-                Self::caused(Exit::Usage, &refusal).hint("planwright versions ID lists them")
+                Self::from_error(Exit::Usage, &refusal).hint("planwright versions ID lists them")
             }
-            ReviewRefusal::ReasonTooLong(_) => Self::caused(Exit::Usage, &refusal),
+            ReviewRefusal::ReasonTooLong(_) => Self::from_error(Exit::Usage, &refusal),
             ReviewRefusal::NotADraft(_) | ReviewRefusal::TooManyVersions(_) => {
-                Self::caused(Exit::Refused, &refusal)
+                Self::from_error(Exit::Refused, &refusal)
             }
-            ReviewRefusal::Expired { .. } => Self::caused(Exit::Refused, &refusal)
+            ReviewRefusal::Expired { .. } => Self::from_error(Exit::Refused, &refusal)
                 .hint("look at the plan again and approve it again: an approval has to be used in time"),
-            ReviewRefusal::Revoked { .. } => Self::caused(Exit::Refused, &refusal)
+            ReviewRefusal::Revoked { .. } => Self::from_error(Exit::Refused, &refusal)
                 .hint("look at the plan and approve it again: planwright approve ID --digest DIGEST"),
-            ReviewRefusal::NotEnough { .. } => Self::caused(Exit::Refused, &refusal)
+            ReviewRefusal::NotEnough { .. } => Self::from_error(Exit::Refused, &refusal)
                 .hint("somebody else has to approve it too: planwright approve ID --digest DIGEST"),
         }
     }
@@ -284,7 +286,7 @@ impl From<CommentRefusal> for Failure {
             | CommentRefusal::MayNotResolve(_)
             | CommentRefusal::Duplicate(_) => Exit::Refused,
         };
-        Self::caused(exit, &refusal)
+        Self::from_error(exit, &refusal)
     }
 }
 
@@ -297,14 +299,14 @@ impl From<ReviewError> for Failure {
                 Self::usage("the plan is not valid").findings(findings)
             }
             ReviewError::Edit(error) => {
-                let (failure, hint) = (Self::caused(Exit::Usage, &error), error.hint());
+                let (failure, hint) = (Self::from_error(Exit::Usage, &error), error.hint());
                 Self { hint, ..failure }
             }
-            ReviewError::OtherPlan { .. } => Self::caused(Exit::Usage, &error)
+            ReviewError::OtherPlan { .. } => Self::from_error(Exit::Usage, &error)
                 .hint("planwright import stores it as a plan of its own"),
             ReviewError::MissingTools(_) => missing_tools(&error),
             ReviewError::Denied(denied) => denied.into(),
-            ReviewError::BadChoice(_) => Self::caused(Exit::Usage, &error),
+            ReviewError::BadChoice(_) => Self::from_error(Exit::Usage, &error),
             ReviewError::Artifact(error) => error.into(),
             ReviewError::Append(error) => error.into(),
         }
@@ -319,7 +321,7 @@ impl From<StartRunError> for Failure {
                 Self::usage("the plan is not valid").findings(findings)
             }
             StartRunError::MissingTools(_) => missing_tools(&error),
-            StartRunError::Unsupported(_) => Self::caused(Exit::Refused, &error)
+            StartRunError::Unsupported(_) => Self::from_error(Exit::Refused, &error)
                 .hint("such a plan can be imported, validated and exported, but not run yet"),
             StartRunError::Unmanned(Unmanned::NoExecutor { ref executor, .. }) => {
                 let name = line(executor);
@@ -327,45 +329,45 @@ impl From<StartRunError> for Failure {
                     "planwright executors lists those there are; one that the workspace's file describes is started once \
                      you trust it: planwright executors trust {name}, or --trust-project-servers for one command"
                 );
-                Self::caused(Exit::Refused, &error).hint(hint)
+                Self::from_error(Exit::Refused, &error).hint(hint)
             }
             StartRunError::Unmanned(Unmanned::NoModel { .. } | Unmanned::Model { .. }) => {
-                Self::caused(Exit::Refused, &error)
+                Self::from_error(Exit::Refused, &error)
                     .hint("see `planwright models` and docs/agents.md")
             }
             StartRunError::Refused(refusal) => refusal.into(),
-            StartRunError::Edited { .. } => Self::caused(Exit::Refused, &error)
+            StartRunError::Edited { .. } => Self::from_error(Exit::Refused, &error)
                 .hint("cancel the run and start the new version, or fork it to keep its results"),
-            StartRunError::Changed { .. } => Self::caused(Exit::Refused, &error)
+            StartRunError::Changed { .. } => Self::from_error(Exit::Refused, &error)
                 .hint("look at the plan again and approve what it does now"),
             StartRunError::Denied(denied) => denied.into(),
-            StartRunError::BadChoice(_) => Self::caused(Exit::Usage, &error),
+            StartRunError::BadChoice(_) => Self::from_error(Exit::Usage, &error),
             StartRunError::Artifact(error) => error.into(),
-            StartRunError::ToolsChanged { .. } => Self::caused(Exit::Refused, &error)
+            StartRunError::ToolsChanged { .. } => Self::from_error(Exit::Refused, &error)
                 .hint("cancel the run, look at the plan again and approve what it does now"),
             StartRunError::NothingToResume(ref id) => {
                 let hint = format!("planwright run {id} starts one");
-                Self::caused(Exit::Usage, &error).hint(hint)
+                Self::from_error(Exit::Usage, &error).hint(hint)
             }
             StartRunError::AlreadyExecuting { ref plan, .. } => {
                 let hint = format!(
                     "planwright resume {plan} goes on with it, planwright cancel {plan} ends it"
                 );
-                Self::caused(Exit::Refused, &error).hint(hint)
+                Self::from_error(Exit::Refused, &error).hint(hint)
             }
-            StartRunError::Ended { .. } => Self::caused(Exit::Refused, &error).hint(
+            StartRunError::Ended { .. } => Self::from_error(Exit::Refused, &error).hint(
                 "planwright run starts a new run, planwright fork one that reuses its results",
             ),
             StartRunError::BeingUndone { ref run, .. } => {
                 let hint = format!("planwright undo {run} goes on with that");
-                Self::caused(Exit::Refused, &error).hint(hint)
+                Self::from_error(Exit::Refused, &error).hint(hint)
             }
             StartRunError::ChildRun { ref parent, .. } => {
                 let hint = format!("planwright resume {}", parent.run);
-                Self::caused(Exit::Refused, &error).hint(hint)
+                Self::from_error(Exit::Refused, &error).hint(hint)
             }
-            StartRunError::UnknownStep(_) => Self::caused(Exit::Usage, &error),
-            StartRunError::Stopping => Self::caused(Exit::Refused, &error),
+            StartRunError::UnknownStep(_) => Self::from_error(Exit::Usage, &error),
+            StartRunError::Stopping => Self::from_error(Exit::Refused, &error),
             StartRunError::Acquire(error) => error.into(),
             StartRunError::Append(error) => error.into(),
         }
@@ -374,13 +376,13 @@ impl From<StartRunError> for Failure {
 
 impl From<MatchedRule> for Failure {
     fn from(denied: MatchedRule) -> Self {
-        Self::caused(Exit::Refused, &denied)
+        Self::from_error(Exit::Refused, &denied)
             .hint("planwright policy explain says which rule decided about each step, and why")
     }
 }
 
 fn missing_tools(error: &dyn Error) -> Failure {
-    Failure::caused(Exit::Usage, error)
+    Failure::from_error(Exit::Usage, error)
         .hint("planwright tools lists what there is, and how to enable the rest")
 }
 
@@ -390,7 +392,7 @@ impl From<CommandError> for Failure {
             CommandError::Load(error) => error.into(),
             CommandError::Refused(refusal) => refusal.into(),
             CommandError::RefusedElsewhere(reason) => Self::refused(reason),
-            CommandError::NoAnswer(_) => Self::caused(Exit::Store, &error),
+            CommandError::NoAnswer(_) => Self::from_error(Exit::Store, &error),
             CommandError::Acquire(error) => error.into(),
             CommandError::Append(error) => error.into(),
         }
@@ -404,9 +406,9 @@ impl From<UndoRunError> for Failure {
             UndoRunError::Refused(refusal) => refusal.into(),
             UndoRunError::Start(error) => error.into(),
             UndoRunError::NotApproved | UndoRunError::Plan(_) => {
-                Self::caused(Exit::Refused, &error)
+                Self::from_error(Exit::Refused, &error)
             }
-            UndoRunError::Value(_) => Self::caused(Exit::Store, &error),
+            UndoRunError::Value(_) => Self::from_error(Exit::Store, &error),
         }
     }
 }
@@ -415,7 +417,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Append(error) => error.into(),
-            RunError::Corrupt(_) => Self::caused(Exit::Store, &error),
+            RunError::Corrupt(_) => Self::from_error(Exit::Store, &error),
         }
     }
 }

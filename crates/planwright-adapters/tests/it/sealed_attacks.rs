@@ -169,7 +169,7 @@ async fn a_row_that_was_tampered_with_is_left_out_and_hides_no_other() {
         two_runs(&scene).await;
         tamper(&scene, attack);
         let store = scene.open_sealed();
-        let before = ["first", "second", "third", "waiting"];
+        let before = ["first", "second", "third", "waiting"].map(Into::into);
         let found = store.runs_in(&before).await.unwrap();
         let left: Vec<_> = found.iter().map(|info| info.stream.to_string()).collect();
         let both = attack.contains("id = 2");

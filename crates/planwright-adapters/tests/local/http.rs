@@ -207,7 +207,7 @@ async fn a_server_that_is_not_there_may_come_back() {
     else {
         panic!("{got:?}")
     };
-    assert_eq!(code, "http_error");
+    assert_eq!(code.as_str(), "http_error");
     assert!(!message.contains("s3cret"), "{message}");
 }
 

@@ -31,17 +31,17 @@ const MAX_SHOWN: usize = 50;
 
 /// The names that can be completed, brought up to date before every line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names(Arc<Mutex<Known>>);
+pub(super) struct NameCompleter(Arc<Mutex<CompletionNames>>);
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct CompletionNames {
     pub(super) plans: Vec<String>,
     pub(super) tools: Vec<String>,
     pub(super) models: Vec<String>,
 }
 
-impl Names {
-    pub(super) fn set(&self, known: Known) {
+impl NameCompleter {
+    pub(super) fn set(&self, known: CompletionNames) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
@@ -73,7 +73,7 @@ impl Names {
     }
 }
 
-impl Completer for Names {
+impl Completer for NameCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let (start, found) = Self::complete(self, line.get(..pos).unwrap_or_default());
         let suggestion = |value: String| Suggestion {
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn commands_and_the_names_they_take_are_completed() {
-        let names = Names::default();
-        names.set(Known {
+        let names = NameCompleter::default();
+        names.set(CompletionNames {
             plans: vec!["deploy".into(), "demo".into()],
             tools: vec!["local.read_file".into()],
             models: vec!["openai/x".into()],

@@ -4,7 +4,7 @@
 use crate::exit::Failure;
 use crate::terminal::printer::line;
 use crate::workspace::app::{App, user};
-use crate::workspace::plan_source::{load, parse_id, pick_run};
+use crate::workspace::plan_source::{load_plan, parse_id, pick_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::plan::{Document, literal};
 use planwright_core::principal::{Assurance, Principal, PrincipalKind};
@@ -26,7 +26,7 @@ pub(super) fn agent() -> Principal {
 
 /// What a conversation is begun with.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Terms {
+pub(super) struct ConversationTerms {
     /// The tools the model is offered, by their full names.
     pub(super) tools: Vec<String>,
     pub(super) max_turns: Option<u32>,
@@ -35,7 +35,7 @@ pub(super) struct Terms {
 
 /// What a conversation was offered when it began.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Offered {
+pub(super) struct OfferedTools {
     /// The plan tools.
     pub(super) plans: bool,
 }
@@ -48,22 +48,22 @@ pub(super) struct Conversation {
 
 /// Where a conversation stands.
 #[derive(Debug)]
-pub(super) enum Standing {
+pub(super) enum ConversationState {
     /// The model has answered and it is the person's turn.
-    Listens { said: String },
+    AwaitingMessage { said: String },
     /// A call waits for a person.
-    Waits(Vec<RunId>),
+    AwaitingDecision(Vec<RunId>),
     /// It is over.
-    Over { error: Option<String> },
+    Ended { error: Option<String> },
     /// It was interrupted, or is paused: it goes on when it is resumed.
-    Stands,
+    Interrupted,
 }
 
 impl Conversation {
     /// Begins a conversation with what the person said first.
     pub(super) async fn begin(
         app: &App,
-        terms: &Terms,
+        terms: &ConversationTerms,
         message: &str,
     ) -> Result<(Self, RunHandle), Failure> {
         let id = format!(
@@ -98,8 +98,8 @@ impl Conversation {
     }
 
     /// The conversation with this id, and what it was offered.
-    pub(super) async fn find(app: &App, id: &str) -> Result<(Self, Offered), Failure> {
-        let (review, _) = load(app, &parse_id(id)?).await?;
+    pub(super) async fn find(app: &App, id: &str) -> Result<(Self, OfferedTools), Failure> {
+        let (review, _) = load_plan(app, &parse_id(id)?).await?;
         if !is_conversation(&review.current().document) {
             return Err(
                 Failure::usage(format!("plan `{}` is no conversation", review.id()))
@@ -114,11 +114,11 @@ impl Conversation {
                 plan: review.id().clone(),
                 run,
             },
-            Offered { plans },
+            OfferedTools { plans },
         ))
     }
 
-    pub(super) async fn load(&self, app: &App) -> Result<Run, Failure> {
+    pub(super) async fn load_run(&self, app: &App) -> Result<Run, Failure> {
         let (review, _) = app.engine.load_review(&self.plan).await?;
         Ok(app.engine.load_run(&self.run, &review).await?.0)
     }
@@ -148,7 +148,7 @@ impl Conversation {
 
     /// Whether there was something to reply to.
     async fn reply(&self, app: &App, reply: Reply) -> Result<bool, Failure> {
-        let run = self.load(app).await?;
+        let run = self.load_run(app).await?;
         let Some(ix) = run.find(STEP) else {
             return Ok(false);
         };
@@ -168,16 +168,16 @@ impl Conversation {
 }
 
 /// Where this run of a conversation stands.
-pub(super) fn standing(run: &Run, app: &App) -> Standing {
+pub(super) fn conversation_state(run: &Run, app: &App) -> ConversationState {
     let Some(ix) = run.find(STEP) else {
-        return Standing::Over { error: None };
+        return ConversationState::Ended { error: None };
     };
     if run.state().is_terminal() {
         let report = run.step_report(ix, app.now());
         let error = report
             .error
             .map(|error| format!("{}: {}", error.code, error.message));
-        return Standing::Over { error };
+        return ConversationState::Ended { error };
     }
     match run.step(ix) {
         StepState::AwaitingInput { asked, .. } => {
@@ -185,16 +185,18 @@ pub(super) fn standing(run: &Run, app: &App) -> Standing {
                 .questions
                 .first()
                 .map(|question| question.message.clone());
-            Standing::Listens {
+            ConversationState::AwaitingMessage {
                 said: said.unwrap_or_default(),
             }
         }
-        StepState::AwaitingPlan { run, .. } => Standing::Waits(vec![run.clone()]),
-        _ => Standing::Stands,
+        StepState::AwaitingPlan { run, .. } => {
+            ConversationState::AwaitingDecision(vec![run.clone()])
+        }
+        _ => ConversationState::Interrupted,
     }
 }
 
-fn document(id: &str, terms: &Terms, message: &str) -> Result<Document, Failure> {
+fn document(id: &str, terms: &ConversationTerms, message: &str) -> Result<Document, Failure> {
     let title: String = line(message.trim()).chars().take(MAX_TITLE).collect();
     let budget = &terms.budget;
     // What the person types is text, and nothing in it a reference.

@@ -4,7 +4,7 @@
 //! Reading blocks, so it has a thread of its own. It reads only when it is asked to: whoever else
 //! asks the person something in between has the keyboard for themselves.
 
-use super::completion::Names;
+use super::completion::NameCompleter;
 use super::history;
 use reedline::{
     ColumnarMenu, DefaultPrompt, DefaultPromptSegment, Emacs, FileBackedHistory, KeyCode,
@@ -20,7 +20,7 @@ const MAX_MESSAGE: usize = 256 << 10;
 
 /// What the person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TypedInput {
     Line(String),
     /// More than is read as one message.
     TooLong,
@@ -32,14 +32,14 @@ pub(super) enum Typed {
 /// Reads one message at a time.
 #[derive(Debug)]
 pub(super) struct Editor {
-    wanted: mpsc::Sender<oneshot::Sender<Typed>>,
+    wanted: mpsc::Sender<oneshot::Sender<TypedInput>>,
 }
 
 impl Editor {
     /// `keep` says whether what was typed may be kept for the next time. `prompts` says whether
     /// somebody is to be shown that they can type, if there is no line editor.
-    pub(super) fn start(names: Names, keep: bool, prompts: bool) -> Self {
-        let (wanted, asked) = mpsc::channel::<oneshot::Sender<Typed>>();
+    pub(super) fn start(names: NameCompleter, keep: bool, prompts: bool) -> Self {
+        let (wanted, asked) = mpsc::channel::<oneshot::Sender<TypedInput>>();
         // It ends with the process: nobody can wake a thread that waits for a key.
         std::thread::spawn(move || {
             let mut reader = Reader::new(names, keep, prompts);
@@ -52,12 +52,12 @@ impl Editor {
         Self { wanted }
     }
 
-    pub(super) async fn read(&self) -> Typed {
+    pub(super) async fn read(&self) -> TypedInput {
         let (reply, typed) = oneshot::channel();
         if self.wanted.send(reply).is_err() {
-            return Typed::End;
+            return TypedInput::End;
         }
-        typed.await.unwrap_or(Typed::End)
+        typed.await.unwrap_or(TypedInput::End)
     }
 }
 
@@ -67,7 +67,7 @@ enum Reader {
 }
 
 impl Reader {
-    fn new(names: Names, keep: bool, prompts: bool) -> Self {
+    fn new(names: NameCompleter, keep: bool, prompts: bool) -> Self {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Self::Plain { prompts };
         }
@@ -87,7 +87,7 @@ impl Reader {
                 ColumnarMenu::default().with_name("names"),
             )))
             .with_edit_mode(Box::new(Emacs::new(keys)))
-            .with_validator(Box::new(GoesOn));
+            .with_validator(Box::new(BackslashContinues));
         let kept = keep.then(history::file).flatten();
         let history =
             kept.and_then(|path| FileBackedHistory::with_file(history::MAX_LINES, path).ok());
@@ -97,7 +97,7 @@ impl Reader {
         }))
     }
 
-    fn read(&mut self) -> Typed {
+    fn read(&mut self) -> TypedInput {
         match self {
             Self::Live(editor) => read_live(editor),
             Self::Plain { prompts } => read_plain(*prompts),
@@ -105,18 +105,18 @@ impl Reader {
     }
 }
 
-fn read_live(editor: &mut Reedline) -> Typed {
+fn read_live(editor: &mut Reedline) -> TypedInput {
     let sign = DefaultPromptSegment::Basic("›".to_owned());
     let prompt = DefaultPrompt::new(sign, DefaultPromptSegment::Empty);
     match editor.read_line(&prompt) {
-        Ok(Signal::Success(text)) if text.len() > MAX_MESSAGE => Typed::TooLong,
+        Ok(Signal::Success(text)) if text.len() > MAX_MESSAGE => TypedInput::TooLong,
         Ok(Signal::Success(text)) => {
             // What cannot be kept is typed again next time.
             drop(editor.sync_history());
-            Typed::Line(joined(&text))
+            TypedInput::Line(joined(&text))
         }
-        Ok(Signal::CtrlC) => Typed::Nothing,
-        Ok(_) | Err(_) => Typed::End,
+        Ok(Signal::CtrlC) => TypedInput::Nothing,
+        Ok(_) | Err(_) => TypedInput::End,
     }
 }
 
@@ -126,9 +126,9 @@ fn joined(text: &str) -> String {
 }
 
 /// A line that ends in a backslash goes on.
-struct GoesOn;
+struct BackslashContinues;
 
-impl Validator for GoesOn {
+impl Validator for BackslashContinues {
     fn validate(&self, line: &str) -> ValidationResult {
         if line.ends_with('\\') {
             ValidationResult::Incomplete
@@ -138,7 +138,7 @@ impl Validator for GoesOn {
     }
 }
 
-fn read_plain(prompts: bool) -> Typed {
+fn read_plain(prompts: bool) -> TypedInput {
     let mut message = String::new();
     loop {
         if prompts {
@@ -153,11 +153,11 @@ fn read_plain(prompts: bool) -> Typed {
             .take(MAX_MESSAGE as u64 + 1)
             .read_until(b'\n', &mut line);
         match read {
-            Ok(0) | Err(_) if message.is_empty() => return Typed::End,
-            Ok(0) | Err(_) => return Typed::Line(message),
+            Ok(0) | Err(_) if message.is_empty() => return TypedInput::End,
+            Ok(0) | Err(_) => return TypedInput::Line(message),
             Ok(_) if message.len() + line.len() > MAX_MESSAGE => {
                 skip_line(&line);
-                return Typed::TooLong;
+                return TypedInput::TooLong;
             }
             Ok(_) => {}
         }
@@ -170,7 +170,7 @@ fn read_plain(prompts: bool) -> Typed {
             }
             None => {
                 message.push_str(text);
-                return Typed::Line(message);
+                return TypedInput::Line(message);
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Asking the person who chats, right there. Only a clear yes is a yes; everything else is a no.
 
-use crate::command::execution::interrupts::{Interrupts, listening};
-use crate::command::execution::questions::{ask_input, ask_people};
+use crate::command::execution::interrupts::{Interrupts, ask_unless_interrupted};
+use crate::command::execution::questions::{ask_about_waiting_steps, ask_step_input};
 use crate::exit::Failure;
-use crate::terminal::approval_prompt::{Answer, Question, ask, consent};
+use crate::terminal::approval_prompt::{ApprovalQuestion, YesNo, ask_yes_no, obtain_approval};
 use crate::terminal::late_bound::LateChoices;
 use crate::terminal::pending_calls::call_lines;
 use crate::workspace::app::{App, user};
@@ -19,13 +19,13 @@ use tokio::sync::Mutex;
 
 /// The person at the terminal, if there is one.
 #[derive(Debug, Clone)]
-pub(super) struct Person {
+pub(super) struct ChatPerson {
     app: App,
     /// One question at a time.
     asking: Arc<Mutex<()>>,
 }
 
-impl Person {
+impl ChatPerson {
     pub(super) fn new(app: App) -> Self {
         Self {
             app,
@@ -51,7 +51,7 @@ impl Person {
                     call: Some(asked), ..
                 } => Some(self.ask_call(run, ix, asked, interrupts).await?),
                 StepState::AwaitingInput { .. } => {
-                    decided |= ask_input(&self.app, run, ix, interrupts).await?;
+                    decided |= ask_step_input(&self.app, run, ix, interrupts).await?;
                     None
                 }
                 StepState::OutcomeUnknown { .. } => self.ask_outcome(run, ix, interrupts).await?,
@@ -77,16 +77,18 @@ impl Person {
         for text in call_lines(&self.app, &step, asked).await? {
             printer.talk(&text);
         }
-        let answer = listening(interrupts, move || ask(printer, "Make this call?")).await?;
+        let answer =
+            ask_unless_interrupted(interrupts, move || ask_yes_no(printer, "Make this call?"))
+                .await?;
         let (by, shown) = (user(), Shown::Digest(asked.digest).into());
         Ok(match answer {
-            Some(Answer::Yes) => RunCommand::Approve {
+            Some(YesNo::Yes) => RunCommand::Approve {
                 step,
                 by,
                 assurance: Assurance::Terminal,
                 shown,
             },
-            Some(Answer::No | Answer::Neither) | None => RunCommand::Deny {
+            Some(YesNo::No | YesNo::Unclear) | None => RunCommand::Deny {
                 step,
                 by,
                 shown,
@@ -109,7 +111,7 @@ impl Person {
             "nobody knows whether the call of {label} happened"
         ));
         let question = "Did it happen? [yes, no, again = call it again, empty = later]";
-        let answer = listening(interrupts, move || {
+        let answer = ask_unless_interrupted(interrupts, move || {
             crate::terminal::approval_prompt::read_answer(printer, question)
         })
         .await?;
@@ -139,14 +141,14 @@ impl Person {
         let (app, review, candidate) = (self.app.clone(), review.clone(), candidate.clone());
         let runtime = tokio::runtime::Handle::current();
         let asked = tokio::task::spawn_blocking(move || {
-            let question = Question {
+            let question = ApprovalQuestion {
                 review: &review,
                 candidate: &candidate,
                 yes: false,
                 late: LateChoices::default(),
                 typed: String::new(),
             };
-            runtime.block_on(consent(&app, &question))
+            runtime.block_on(obtain_approval(&app, &question))
         });
         match asked.await {
             Ok(Ok(Some(given))) => Consented::Yes(Box::new(given)),
@@ -161,11 +163,11 @@ impl Person {
             return Ok(false);
         }
         let _asking = self.asking.lock().await;
-        ask_people(&self.app, run, &Interrupts::listen()?).await
+        ask_about_waiting_steps(&self.app, run, &Interrupts::listen()?).await
     }
 }
 
-impl Consenter for Person {
+impl Consenter for ChatPerson {
     fn agree<'a>(
         &'a self,
         review: &'a Review,

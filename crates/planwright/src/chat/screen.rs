@@ -18,10 +18,10 @@ const MAX_ARGS: usize = 300;
 pub(crate) struct Screen {
     printer: Printer,
     redaction: Redaction,
-    state: Mutex<State>,
+    state: Mutex<ScreenState>,
 }
 
-struct State {
+struct ScreenState {
     masked: MaskedText,
     /// The line that is being written has not ended.
     open: bool,
@@ -35,7 +35,7 @@ impl fmt::Debug for Screen {
 
 impl Screen {
     pub(super) fn new(printer: Printer, redaction: Redaction) -> Self {
-        let state = State {
+        let state = ScreenState {
             masked: MaskedText::new(redaction.clone()),
             open: false,
         };
@@ -50,7 +50,7 @@ impl Screen {
         self.printer
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,7 +72,7 @@ impl Screen {
         }
     }
 
-    fn write(&self, state: &mut State, text: &str) {
+    fn write(&self, state: &mut ScreenState, text: &str) {
         if text.is_empty() {
             return;
         }

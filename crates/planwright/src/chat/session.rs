@@ -1,17 +1,19 @@
 //! The chat as a whole: what was wired together for it, and the loop of reading and answering.
 
-use super::completion::{Known, Names};
-use super::conversation::{Conversation, Standing, Terms, agent, standing};
-use super::editor::{Editor, Typed};
+use super::completion::{CompletionNames, NameCompleter};
+use super::conversation::{
+    Conversation, ConversationState, ConversationTerms, agent, conversation_state,
+};
+use super::editor::{Editor, TypedInput};
 use super::maker::Planner;
-use super::person::Person;
+use super::person::ChatPerson;
 use super::screen::Screen;
-use super::slash::{self, Next};
+use super::slash::{self, ChatFlow};
 use super::watcher::Watcher;
 use crate::command::execution::interrupts::Interrupts;
 use crate::exit::{Exit, Failure};
-use crate::terminal::progress::Progress;
-use crate::workspace::app::{App, Setting, user};
+use crate::terminal::progress::RunProgress;
+use crate::workspace::app::{App, CommandContext, user};
 use planwright_core::run::Run;
 use planwright_engine::chat::{
     Budget, ChatModel, ConversationTools, CountedModel, CountedTools, Spending,
@@ -41,7 +43,7 @@ pub(crate) struct ChatOptions {
 /// A chat.
 pub(crate) struct Session {
     /// Commands use the same program: its servers are started once, and its store is opened once.
-    pub(super) setting: Setting,
+    pub(super) context: CommandContext,
     /// Runs plans.
     pub(super) plans: App,
     /// Runs the conversation.
@@ -50,10 +52,10 @@ pub(crate) struct Session {
     pub(super) spending: Spending,
     pub(super) screen: Arc<Screen>,
     watcher: Arc<Watcher>,
-    person: Person,
+    person: ChatPerson,
     options: ChatOptions,
     conversation: Option<Conversation>,
-    names: Names,
+    names: NameCompleter,
 }
 
 impl Session {
@@ -71,13 +73,13 @@ impl Session {
             Arc::new(CountedTools::new(Arc::clone(&env.tools), spending.clone()));
         let counted: Arc<dyn Model> =
             Arc::new(CountedModel::new(Arc::clone(&env.model), spending.clone()));
-        let limits = || app.setting.config.limits();
+        let limits = || app.context.config.limits();
         let plans = with(
             &app,
             app.engine
                 .beside(Arc::clone(&tools), Arc::clone(&counted), limits()),
         );
-        let person = Person::new(plans.clone());
+        let person = ChatPerson::new(plans.clone());
         let heard = Arc::clone(&screen);
         let sink = TextSink::new(move |piece| heard.said(piece));
         let model = ChatModel::new(counted, options.model.clone(), sink);
@@ -92,7 +94,7 @@ impl Session {
             let servers = options.servers.iter().flatten().cloned().collect();
             let maker = Arc::new(Planner::new(plans.engine.clone(), servers));
             let made = PlanTools::new(plans.engine.clone(), maker, &agent());
-            let told: Arc<dyn Observer> = Arc::new(Progress::lines(app.printer()));
+            let told: Arc<dyn Observer> = Arc::new(RunProgress::lines(app.printer()));
             offered = offered.with_plans(made.asking(Arc::new(person.clone())).watched_by(told));
         }
         let talk = with(
@@ -102,11 +104,11 @@ impl Session {
         );
         let watcher = Arc::new(Watcher::new(Arc::clone(&screen)));
         talk.engine.watch(Arc::<Watcher>::clone(&watcher));
-        let setting = app.setting.clone().sharing(plans.clone());
-        let names = Names::default();
+        let context = app.context.clone().with_shared_app(plans.clone());
+        let names = NameCompleter::default();
         let mut session = Self {
-            setting,
-            person: Person::new(talk.clone()),
+            context,
+            person: ChatPerson::new(talk.clone()),
             plans,
             talk,
             model,
@@ -143,26 +145,26 @@ impl Session {
             let interrupts = Interrupts::listen()?;
             let typed = tokio::select! {
                 typed = editor.read() => typed,
-                _ = interrupts.next() => {
+                _ = interrupts.next_signal() => {
                     exit = Exit::Interrupted;
                     continue;
                 }
             };
             let typed = match typed {
-                Typed::Line(text) if text.trim().is_empty() => continue,
-                Typed::Line(text) => text,
-                Typed::TooLong => {
+                TypedInput::Line(text) if text.trim().is_empty() => continue,
+                TypedInput::Line(text) => text,
+                TypedInput::TooLong => {
                     exit =
                         self.failed(&Failure::usage("the message is too long, and was not sent"));
                     continue;
                 }
-                Typed::Nothing => continue,
-                Typed::End => break,
+                TypedInput::Nothing => continue,
+                TypedInput::End => break,
             };
             let done = match typed.trim().strip_prefix('/') {
                 Some(command) => match Box::pin(slash::run(&mut self, command)).await {
-                    Ok(Next::Quit) => break,
-                    Ok(Next::GoOn) => Ok(exit),
+                    Ok(ChatFlow::Quit) => break,
+                    Ok(ChatFlow::Continue) => Ok(exit),
                     Err(failure) => Err(failure),
                 },
                 None => Box::pin(self.say(&typed)).await,
@@ -210,20 +212,20 @@ impl Session {
         let Some(conversation) = self.conversation.clone() else {
             return Ok(Exit::Done);
         };
-        let run = conversation.load(&self.talk).await?;
-        match standing(&run, &self.talk) {
-            Standing::Listens { said } => {
+        let run = conversation.load_run(&self.talk).await?;
+        match conversation_state(&run, &self.talk) {
+            ConversationState::AwaitingMessage { said } => {
                 self.screen.repeat(&said);
                 Ok(Exit::Done)
             }
-            Standing::Over { .. } => {
+            ConversationState::Ended { .. } => {
                 self.conversation = None;
                 Err(
                     Failure::refused(format!("the conversation {} is over", conversation.plan))
                         .hint("what is said next begins another one"),
                 )
             }
-            Standing::Waits(_) | Standing::Stands => {
+            ConversationState::AwaitingDecision(_) | ConversationState::Interrupted => {
                 self.model.listen();
                 let interrupts = Interrupts::listen()?;
                 let handle = conversation.go_on(&self.talk).await?;
@@ -251,13 +253,13 @@ impl Session {
         Box::pin(self.hear(handle, &interrupts)).await
     }
 
-    fn terms(&self) -> Terms {
+    fn terms(&self) -> ConversationTerms {
         let catalog = self.talk.engine.catalog();
         let named = self.options.servers.is_some();
         let offered = catalog
             .iter()
             .filter(|tool| named || tool.name.tool != RUN_COMMAND);
-        Terms {
+        ConversationTerms {
             tools: offered.map(|tool| tool.name.to_string()).collect(),
             max_turns: self.options.max_turns,
             budget: self.options.budget,
@@ -275,8 +277,8 @@ impl Session {
                 return Ok(Exit::Interrupted);
             };
             self.screen.pause();
-            match standing(&run, &self.talk) {
-                Standing::Listens { said } => {
+            match conversation_state(&run, &self.talk) {
+                ConversationState::AwaitingMessage { said } => {
                     let failed = self.model.failed();
                     if !self.model.was_asked() {
                         self.screen.repeat(&said);
@@ -290,7 +292,7 @@ impl Session {
                     }
                     return Ok(failed.map_or(Exit::Done, |_| Exit::Model));
                 }
-                Standing::Over { error } => {
+                ConversationState::Ended { error } => {
                     self.conversation = None;
                     let why = error.map(|error| format!(": {error}")).unwrap_or_default();
                     return Err(Failure::new(
@@ -299,7 +301,7 @@ impl Session {
                     )
                     .hint("what is said next begins another one"));
                 }
-                Standing::Waits(calls) => {
+                ConversationState::AwaitingDecision(calls) => {
                     if !self.settle(&calls, interrupts).await? {
                         return self.left_open(&run).await;
                     }
@@ -308,7 +310,7 @@ impl Session {
                     };
                     handle = conversation.go_on(&self.talk).await?;
                 }
-                Standing::Stands => return self.left_open(&run).await,
+                ConversationState::Interrupted => return self.left_open(&run).await,
             }
         }
     }
@@ -322,7 +324,7 @@ impl Session {
         loop {
             tokio::select! {
                 run = handle.wait() => return Ok(Some(run?)),
-                count = interrupts.next() => {
+                count = interrupts.next_signal() => {
                     if count > 1 {
                         return Ok(None);
                     }
@@ -363,7 +365,7 @@ impl Session {
 
     /// A person has to decide something, and nobody is there who could.
     async fn left_open(&self, run: &Run) -> Result<Exit, Failure> {
-        for hint in crate::command::execution::report::hints(&self.talk, run).await? {
+        for hint in crate::command::execution::report::next_commands(&self.talk, run).await? {
             if self.screen.printer().json {
                 self.screen
                     .event(&json!({ "event": "waits", "hint": hint }));
@@ -390,7 +392,7 @@ impl Session {
     /// What can be completed, as it is now. What cannot be listed is not completed.
     async fn learn_names(&self) {
         let plans = self.plans.engine.store().plans().await.unwrap_or_default();
-        self.names.set(Known {
+        self.names.set(CompletionNames {
             plans: plans
                 .into_iter()
                 .take(500)
@@ -435,7 +437,7 @@ impl Session {
         if let Some(conversation) = &self.conversation
             && let Ok((review, _)) = self.plans.engine.load_review(&conversation.plan).await
         {
-            crate::workspace::projections::project(&self.plans, &review).await;
+            crate::workspace::projections::update_plan_files(&self.plans, &review).await;
         }
     }
 }

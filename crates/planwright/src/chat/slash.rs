@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 /// Whether the chat goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    GoOn,
+pub(super) enum ChatFlow {
+    Continue,
     Quit,
 }
 
@@ -36,11 +36,11 @@ pub(super) enum Next {
 )]
 struct Slash {
     #[command(subcommand)]
-    command: Command,
+    command: SlashCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SlashCommand {
     /// Make, look at, decide about and run plans.
     #[command(subcommand)]
     Plan(PlanCommand),
@@ -86,40 +86,44 @@ enum PlanCommand {
 }
 
 /// Does what the line says.
-pub(super) async fn run(session: &mut Session, text: &str) -> Result<Next, Failure> {
+pub(super) async fn run(session: &mut Session, text: &str) -> Result<ChatFlow, Failure> {
     let words = split(text).map_err(Failure::usage)?;
     let slash = Slash::try_parse_from(words).map_err(|error| unreadable(&error))?;
-    let setting = session.setting.clone();
+    let context = session.context.clone();
     let done = match slash.command {
-        Command::Quit => return Ok(Next::Quit),
-        Command::Help => help(session),
-        Command::Clear => session
+        SlashCommand::Quit => return Ok(ChatFlow::Quit),
+        SlashCommand::Help => help(session),
+        SlashCommand::Clear => session
             .clear()
             .await
             .map(|()| session.screen.note("the next message begins anew")),
-        Command::Cost => cost(session),
-        Command::Model { name } => model(session, name),
-        Command::Servers => ended(servers::run(&setting, &servers::Command::List).await),
-        Command::Tools { filter } => tools_of(session, filter.as_deref()),
-        Command::Plans(args) | Command::Plan(PlanCommand::List(args)) => {
-            ended(list::run(&setting, &args).await)
+        SlashCommand::Cost => cost(session),
+        SlashCommand::Model { name } => model(session, name),
+        SlashCommand::Servers => {
+            ended(servers::run(&context, &servers::ServersCommand::List).await)
         }
-        Command::PlanStats(args) => ended(stats::run(&setting, &args).await),
-        Command::Plan(PlanCommand::Create(args)) => {
-            ended(Box::pin(create::run(&setting, &args)).await)
+        SlashCommand::Tools { filter } => tools_of(session, filter.as_deref()),
+        SlashCommand::Plans(args) | SlashCommand::Plan(PlanCommand::List(args)) => {
+            ended(list::run(&context, &args).await)
         }
-        Command::Plan(PlanCommand::Show(args)) => ended(show::run(&setting, &args).await),
-        Command::Plan(PlanCommand::Run(args)) => {
-            ended(Box::pin(run_plan::run(&setting, &args)).await)
+        SlashCommand::PlanStats(args) => ended(stats::run(&context, &args).await),
+        SlashCommand::Plan(PlanCommand::Create(args)) => {
+            ended(Box::pin(create::run(&context, &args)).await)
         }
-        Command::Plan(PlanCommand::Resume(args)) => {
-            ended(Box::pin(resume::run(&setting, &args)).await)
+        SlashCommand::Plan(PlanCommand::Show(args)) => ended(show::run(&context, &args).await),
+        SlashCommand::Plan(PlanCommand::Run(args)) => {
+            ended(Box::pin(run_plan::run(&context, &args)).await)
         }
-        Command::Plan(PlanCommand::Approve(args)) => ended(approve::run(&setting, &args).await),
-        Command::Plan(PlanCommand::Reject(args)) => ended(reject::run(&setting, &args).await),
-        Command::Plan(PlanCommand::Delete(args)) => ended(delete::run(&setting, &args).await),
+        SlashCommand::Plan(PlanCommand::Resume(args)) => {
+            ended(Box::pin(resume::run(&context, &args)).await)
+        }
+        SlashCommand::Plan(PlanCommand::Approve(args)) => {
+            ended(approve::run(&context, &args).await)
+        }
+        SlashCommand::Plan(PlanCommand::Reject(args)) => ended(reject::run(&context, &args).await),
+        SlashCommand::Plan(PlanCommand::Delete(args)) => ended(delete::run(&context, &args).await),
     };
-    done.map(|()| Next::GoOn)
+    done.map(|()| ChatFlow::Continue)
 }
 
 /// How a command ended has been said; the chat goes on.
@@ -192,7 +196,7 @@ fn model(session: &Session, name: Option<String>) -> Result<(), Failure> {
 /// in full.
 fn tools_of(session: &Session, filter: Option<&str>) -> Result<(), Failure> {
     let catalog = session.engine().catalog();
-    tools::matching(session.screen.printer(), &catalog, filter)
+    tools::print_matching_tools(session.screen.printer(), &catalog, filter)
 }
 
 fn cost(session: &Session) -> Result<(), Failure> {

@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Shows the calls of a conversation, and remembers which of them are being made.
 pub(super) struct Watcher {
     screen: Arc<Screen>,
-    calls: Mutex<BTreeMap<RunId, Shown>>,
+    calls: Mutex<BTreeMap<RunId, ShownCall>>,
 }
 
 /// A call that was wanted and has not come back.
 #[derive(Debug, Clone)]
-struct Shown {
+struct ShownCall {
     tool: String,
     args: Value,
     /// Its line is on the screen, with this verdict.
@@ -47,7 +47,7 @@ impl Watcher {
         self.calls().keys().cloned().collect()
     }
 
-    fn calls(&self) -> MutexGuard<'_, BTreeMap<RunId, Shown>> {
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<RunId, ShownCall>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -61,7 +61,7 @@ impl Watcher {
                         .call(&call.tool, &args, "refused", Some(&error.message));
                 }
                 CallFate::Run(run) => {
-                    let shown = Shown {
+                    let shown = ShownCall {
                         tool: call.tool.clone(),
                         args,
                         verdict: None,
@@ -125,7 +125,7 @@ impl Watcher {
         }
     }
 
-    fn ended(&self, call: &Shown, at: Timestamp, error: Option<&str>) {
+    fn ended(&self, call: &ShownCall, at: Timestamp, error: Option<&str>) {
         let took = call
             .started
             .map(|started| at.since(started))
@@ -135,7 +135,7 @@ impl Watcher {
 }
 
 /// A call that was wanted before this process went on with the conversation.
-fn unseen(run: &Run) -> Shown {
+fn unseen(run: &Run) -> ShownCall {
     let step = run.plan().document().steps.first();
     let tool = step
         .map(|step| step.action_label().to_owned())
@@ -143,7 +143,7 @@ fn unseen(run: &Run) -> Shown {
     let args = step
         .map(|step| Value::Object(step.args.clone()))
         .unwrap_or_default();
-    Shown {
+    ShownCall {
         tool,
         args,
         verdict: None,

@@ -135,7 +135,7 @@ pub(crate) enum Command {
     Secrets(command::setup::secrets::Args),
     /// List, trust and check the MCP servers that bring tools.
     #[command(subcommand)]
-    Servers(command::setup::servers::Command),
+    Servers(command::setup::servers::ServersCommand),
     /// List the models that plan, think and reflect, and check that they answer. Keys are never
     /// shown.
     Models(command::setup::models::Args),
@@ -147,10 +147,10 @@ pub(crate) enum Command {
     Policy(command::setup::policy::Args),
     /// Encrypt, back up, restore and check the store.
     #[command(subcommand)]
-    Store(command::store::Command),
+    Store(command::store::StoreCommand),
     /// Give and take access to the service.
     #[command(subcommand)]
-    Token(command::service::token::Command),
+    Token(command::service::token::TokenCommand),
     /// Serve the plans over HTTP, and execute their runs.
     Serve(command::service::serve::Args),
     /// From inside an executor: call a tool of the plan, or list those in scope.

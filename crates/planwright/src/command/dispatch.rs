@@ -19,7 +19,7 @@ use crate::command::{demo, store};
 use crate::exit::{Exit, Failure};
 use crate::telemetry;
 use crate::terminal::printer::Printer;
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use crate::workspace::servers::Servers;
 
 /// Runs the command that was named.
@@ -30,35 +30,40 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Schema => return schema::run(printer),
         Command::Completions(args) => return completions::run(printer, &args),
         Command::Demo(args) => return demo::run(printer, dir, &args),
-        Command::Call(args) => return on_runtime(async move { call::run(printer, &args).await }),
-        Command::Doctor => return on_runtime(doctor::run(printer, dir, cli.global.unlock)),
+        Command::Call(args) => {
+            return block_on_one_thread(async move { call::run(printer, &args).await });
+        }
+        Command::Doctor => {
+            return block_on_one_thread(doctor::run(printer, dir, cli.global.unlock));
+        }
         Command::Policy(policy::Args {
             command: PolicyCommand::Check { file },
         }) => {
-            return policy::check(printer, dir, file.as_deref());
+            return policy::check_policy(printer, dir, file.as_deref());
         }
         other => other,
     };
     let servers = Servers::new(cli.global.trust_project_servers);
-    let setting = Setting::new(dir, printer, servers.clone())?.unlocked_by(cli.global.unlock);
+    let context =
+        CommandContext::new(dir, printer, servers.clone())?.with_unlock(cli.global.unlock);
     // Dropped last: it sends what was recorded.
     let service = matches!(command, Command::Serve(_));
-    let _telemetry = telemetry::start(&cli.global.log, service, setting.config.telemetry())?;
+    let _telemetry = telemetry::start(&cli.global.log, service, context.config.telemetry())?;
     if let Command::Serve(args) = command {
-        return on_many_threads(async move {
-            let done = serve::run(&setting, &args).await;
+        return block_on_many_threads(async move {
+            let done = serve::run(&context, &args).await;
             servers.close().await;
             done
         });
     }
-    on_runtime(async move {
-        let done = with_workspace(command, setting).await;
+    block_on_one_thread(async move {
+        let done = run_in_workspace(command, context).await;
         servers.close().await;
         done
     })
 }
 
-async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Failure> {
+async fn run_in_workspace(command: Command, context: CommandContext) -> Result<Exit, Failure> {
     match command {
         Command::Schema
         | Command::Call(_)
@@ -69,69 +74,71 @@ async fn with_workspace(command: Command, setting: Setting) -> Result<Exit, Fail
         | Command::Policy(policy::Args {
             command: PolicyCommand::Check { .. },
         }) => Ok(Exit::Done),
-        Command::New(args) => new::run(&setting, &args),
-        Command::Create(args) => Box::pin(create::run(&setting, &args)).await,
-        Command::Regenerate(args) => Box::pin(regenerate::run(&setting, &args)).await,
-        Command::Import(args) => import::run(&setting, &args).await,
-        Command::Export(args) => export::run(&setting, &args).await,
-        Command::Validate(args) => validate::run(&setting, &args).await,
-        Command::Show(args) => show::run(&setting, &args).await,
-        Command::List(args) => list::run(&setting, &args).await,
-        Command::Edit(args) => edit::run(&setting, &args).await,
-        Command::Diff(args) => diff::run(&setting, &args).await,
-        Command::Versions(args) => versions::run(&setting, &args).await,
-        Command::Restore(args) => restore::run(&setting, &args).await,
-        Command::Propose(args) => propose::run(&setting, &args).await,
-        Command::Run(args) => Box::pin(run::run(&setting, &args)).await,
-        Command::Resume(args) => Box::pin(resume::run(&setting, &args)).await,
-        Command::Pause(args) => pause::run(&setting, &args).await,
-        Command::Cancel(args) => cancel::run(&setting, &args).await,
-        Command::Approve(args) => approve::run(&setting, &args).await,
-        Command::Reject(args) => reject::run(&setting, &args).await,
-        Command::RequestChanges(args) => request_changes::run(&setting, &args).await,
-        Command::Comment(args) => comment::run(&setting, &args).await,
-        Command::Comments(args) => comments::run(&setting, &args).await,
-        Command::Fail(args) => fail::run(&setting, &args).await,
-        Command::Archive(args) => archive::run(&setting, &args).await,
-        Command::Unarchive(args) => archive::unarchive(&setting, &args).await,
-        Command::Stats(args) => stats::run(&setting, &args).await,
-        Command::Chat(args) => Box::pin(chat::run(&setting, &args)).await,
-        Command::Input(args) => Box::pin(input::run(&setting, &args)).await,
-        Command::Resolve(args) => resolve::run(&setting, &args).await,
-        Command::Fork(args) => Box::pin(fork::run(&setting, &args)).await,
-        Command::Check(args) => Box::pin(check::run(&setting, &args)).await,
-        Command::Undo(args) => Box::pin(undo::run(&setting, &args)).await,
-        Command::Template(args) => Box::pin(template::run(&setting, &args)).await,
-        Command::Replay(args) => replay::run(&setting, &args).await,
-        Command::Log(args) => log::run(&setting, &args).await,
-        Command::Watch(args) => watch::run(&setting, &args).await,
-        Command::Verify(args) => verify::run(&setting, &args).await,
-        Command::Delete(args) => delete::run(&setting, &args).await,
-        Command::Secrets(args) => secrets::run(&setting, &args).await,
-        Command::Executors(args) => executors::run(&setting, &args),
-        Command::Models(args) => models::run(&setting, &args).await,
-        Command::Webhooks(args) => webhooks::run(&setting, &args).await,
-        Command::Tools(args) => tools::run(&setting, &args).await,
-        Command::Servers(command) => servers::run(&setting, &command).await,
-        Command::Store(command) => store::run(&setting, &command).await,
-        Command::Token(command) => token::run(&setting, &command).await,
+        Command::New(args) => new::run(&context, &args),
+        Command::Create(args) => Box::pin(create::run(&context, &args)).await,
+        Command::Regenerate(args) => Box::pin(regenerate::run(&context, &args)).await,
+        Command::Import(args) => import::run(&context, &args).await,
+        Command::Export(args) => export::run(&context, &args).await,
+        Command::Validate(args) => validate::run(&context, &args).await,
+        Command::Show(args) => show::run(&context, &args).await,
+        Command::List(args) => list::run(&context, &args).await,
+        Command::Edit(args) => edit::run(&context, &args).await,
+        Command::Diff(args) => diff::run(&context, &args).await,
+        Command::Versions(args) => versions::run(&context, &args).await,
+        Command::Restore(args) => restore::run(&context, &args).await,
+        Command::Propose(args) => propose::run(&context, &args).await,
+        Command::Run(args) => Box::pin(run::run(&context, &args)).await,
+        Command::Resume(args) => Box::pin(resume::run(&context, &args)).await,
+        Command::Pause(args) => pause::run(&context, &args).await,
+        Command::Cancel(args) => cancel::run(&context, &args).await,
+        Command::Approve(args) => approve::run(&context, &args).await,
+        Command::Reject(args) => reject::run(&context, &args).await,
+        Command::RequestChanges(args) => request_changes::run(&context, &args).await,
+        Command::Comment(args) => comment::run(&context, &args).await,
+        Command::Comments(args) => comments::run(&context, &args).await,
+        Command::Fail(args) => fail::run(&context, &args).await,
+        Command::Archive(args) => archive::run(&context, &args).await,
+        Command::Unarchive(args) => archive::unarchive(&context, &args).await,
+        Command::Stats(args) => stats::run(&context, &args).await,
+        Command::Chat(args) => Box::pin(chat::run(&context, &args)).await,
+        Command::Input(args) => Box::pin(input::run(&context, &args)).await,
+        Command::Resolve(args) => resolve::run(&context, &args).await,
+        Command::Fork(args) => Box::pin(fork::run(&context, &args)).await,
+        Command::Check(args) => Box::pin(check::run(&context, &args)).await,
+        Command::Undo(args) => Box::pin(undo::run(&context, &args)).await,
+        Command::Template(args) => Box::pin(template::run(&context, &args)).await,
+        Command::Replay(args) => replay::run(&context, &args).await,
+        Command::Log(args) => log::run(&context, &args).await,
+        Command::Watch(args) => watch::run(&context, &args).await,
+        Command::Verify(args) => verify::run(&context, &args).await,
+        Command::Delete(args) => delete::run(&context, &args).await,
+        Command::Secrets(args) => secrets::run(&context, &args).await,
+        Command::Executors(args) => executors::run(&context, &args),
+        Command::Models(args) => models::run(&context, &args).await,
+        Command::Webhooks(args) => webhooks::run(&context, &args).await,
+        Command::Tools(args) => tools::run(&context, &args).await,
+        Command::Servers(command) => servers::run(&context, &command).await,
+        Command::Store(command) => store::run(&context, &command).await,
+        Command::Token(command) => token::run(&context, &command).await,
         Command::Policy(policy::Args {
             command: PolicyCommand::Explain(args),
-        }) => policy::explain(&setting, &args).await,
+        }) => policy::explain_policy(&context, &args).await,
     }
 }
 
 /// Many clients at once want all processors.
-fn on_many_threads(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    on(tokio::runtime::Builder::new_multi_thread(), work)
+fn block_on_many_threads(
+    work: impl Future<Output = Result<Exit, Failure>>,
+) -> Result<Exit, Failure> {
+    block_on(tokio::runtime::Builder::new_multi_thread(), work)
 }
 
 /// One thread is enough: calls wait, and what blocks has threads of its own.
-fn on_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    on(tokio::runtime::Builder::new_current_thread(), work)
+fn block_on_one_thread(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    block_on(tokio::runtime::Builder::new_current_thread(), work)
 }
 
-fn on(
+fn block_on(
     mut builder: tokio::runtime::Builder,
     work: impl Future<Output = Result<Exit, Failure>>,
 ) -> Result<Exit, Failure> {

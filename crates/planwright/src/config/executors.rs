@@ -2,7 +2,7 @@
 
 use crate::config::file::{Config, FILE};
 use crate::exit::Failure;
-use crate::workspace::servers::{Trust, Verdict};
+use crate::workspace::servers::{Trust, TrustState};
 use planwright_adapters::executor::{CommandExecutors, ExecutorOptions};
 use planwright_core::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -72,22 +72,22 @@ pub(crate) fn trust_name(executor: &str) -> String {
 
 /// An executor that a file describes.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct DescribedExecutor {
     pub(crate) name: String,
     pub(crate) table: ExecutorTable,
     /// It is in the user's own file.
     pub(crate) own: bool,
     pub(crate) digest: Digest,
-    verdict: Verdict,
+    verdict: TrustState,
 }
 
-impl Described {
+impl DescribedExecutor {
     /// Why it may not be started.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let what = match self.verdict {
-            Verdict::Trusted => return None,
-            Verdict::Changed => "is not what you trusted: its launch line changed",
-            Verdict::Unknown => "is not trusted",
+            TrustState::Trusted => return None,
+            TrustState::Changed => "is not what you trusted: its launch line changed",
+            TrustState::Unknown => "is not trusted",
         };
         Some(format!("the executor `{}` of {FILE} {what}", self.name))
     }
@@ -104,7 +104,11 @@ impl Described {
 }
 
 /// Everything that files describe. Where both describe one, the user's own file counts.
-pub(crate) fn described(config: &Config, workspace: &Path, trust_project: bool) -> Vec<Described> {
+pub(crate) fn described(
+    config: &Config,
+    workspace: &Path,
+    trust_project: bool,
+) -> Vec<DescribedExecutor> {
     let trust = (!config.executors().is_empty() && !trust_project).then(|| Trust::read(workspace));
     let project = config
         .executors()
@@ -117,12 +121,12 @@ pub(crate) fn described(config: &Config, workspace: &Path, trust_project: bool) 
     let describe = |(name, table, own): (&String, &ExecutorTable, bool)| {
         let digest = table.digest();
         let verdict = match trust.as_ref().filter(|_| !own) {
-            Some(trust) => trust.verdict(&trust_name(name), &digest),
-            None => Verdict::Trusted,
+            Some(trust) => trust.trust_state(&trust_name(name), &digest),
+            None => TrustState::Trusted,
         };
         (
             name.clone(),
-            Described {
+            DescribedExecutor {
                 name: name.clone(),
                 table: table.clone(),
                 own,
@@ -131,13 +135,13 @@ pub(crate) fn described(config: &Config, workspace: &Path, trust_project: bool) 
             },
         )
     };
-    let all: BTreeMap<String, Described> = project.chain(own).map(describe).collect();
+    let all: BTreeMap<String, DescribedExecutor> = project.chain(own).map(describe).collect();
     all.into_values().collect()
 }
 
 /// The executors that may be started: those of the user's own file, and those of the workspace's
 /// that the user trusts.
-pub(crate) fn usable(described: Vec<Described>, workspace: &Path) -> CommandExecutors {
+pub(crate) fn usable(described: Vec<DescribedExecutor>, workspace: &Path) -> CommandExecutors {
     let options = |table: ExecutorTable| ExecutorOptions {
         timeout: table.timeout(),
         cwd: table
@@ -148,7 +152,7 @@ pub(crate) fn usable(described: Vec<Described>, workspace: &Path) -> CommandExec
     };
     let ready = described
         .into_iter()
-        .filter(|executor| executor.verdict == Verdict::Trusted);
+        .filter(|executor| executor.verdict == TrustState::Trusted);
     CommandExecutors::new(
         ready
             .map(|executor| (executor.name, options(executor.table)))

@@ -2,7 +2,7 @@
 //! nobody.
 
 use crate::config::executors::{self, AgentTable, ExecutorTable, ScopeMode};
-use crate::config::models::{self, Described, ModelsTable};
+use crate::config::models::{self, DescribedModels, ModelsTable};
 use crate::config::secrets::{self, SecretTable};
 use crate::config::webhooks::{self, WebhookTable};
 use crate::exit::Failure;
@@ -277,7 +277,7 @@ impl Config {
         &self,
         workspace: &Path,
         variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Described, Failure> {
+    ) -> Result<DescribedModels, Failure> {
         models::describe(&self.models, &self.user.models, workspace, variable)
     }
 

@@ -7,7 +7,7 @@
 
 use crate::config::file::{Config, FILE};
 use crate::exit::Failure;
-use crate::workspace::servers::{Trust, Verdict};
+use crate::workspace::servers::{Trust, TrustState};
 use planwright_adapters::model::{
     ModelOptions, Price, ProviderKind, ProviderOptions, Structured, builtin,
 };
@@ -72,13 +72,13 @@ struct PriceTable {
 
 /// What the files say.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct DescribedModels {
     pub(crate) options: ModelOptions,
     /// Providers elsewhere that the project's file describes, with what the user has to agree to.
     pub(crate) foreign: BTreeMap<String, Digest>,
 }
 
-impl Described {
+impl DescribedModels {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.options
             .check()
@@ -99,17 +99,17 @@ pub(crate) fn usable(
     trust_project: bool,
 ) -> Result<ModelOptions, Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let Described {
+    let DescribedModels {
         mut options,
         foreign,
     } = config.models(workspace, &variable)?;
     if !foreign.is_empty() && !trust_project {
         let trust = Trust::read(workspace);
         for (name, digest) in foreign {
-            let what = match trust.verdict(&trust_name(&name), &digest) {
-                Verdict::Trusted => continue,
-                Verdict::Changed => "is not what you trusted",
-                Verdict::Unknown => "is not trusted",
+            let what = match trust.trust_state(&trust_name(&name), &digest) {
+                TrustState::Trusted => continue,
+                TrustState::Changed => "is not what you trusted",
+                TrustState::Unknown => "is not trusted",
             };
             if let Some(provider) = options.providers.get_mut(&name) {
                 let hint = format!("planwright models trust {name}");
@@ -130,7 +130,7 @@ pub(crate) fn describe(
     user: &ModelsTable,
     workspace: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Described, Failure> {
+) -> Result<DescribedModels, Failure> {
     let mut providers: BTreeMap<String, ProviderOptions> = builtin(variable).into_iter().collect();
     let mut foreign = BTreeMap::new();
     for (name, table) in &user.providers {
@@ -174,7 +174,7 @@ pub(crate) fn describe(
         providers,
         prices,
     };
-    Ok(Described { options, foreign })
+    Ok(DescribedModels { options, foreign })
 }
 
 fn wrong(problem: impl std::fmt::Display) -> Failure {
@@ -295,7 +295,7 @@ fn structured(word: &str) -> Result<Structured, String> {
 mod tests {
     use super::*;
 
-    fn described(project: &str, user: &str) -> Result<Described, Failure> {
+    fn described(project: &str, user: &str) -> Result<DescribedModels, Failure> {
         let read = |text: &str| toml::from_str::<ModelsTable>(text).expect("the table can be read");
         let described = describe(&read(project), &read(user), Path::new("/w"), &|_| None)?;
         described.check()?;

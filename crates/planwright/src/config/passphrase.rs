@@ -4,7 +4,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, Printer};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use planwright_adapters::vault::{Passphrase, ReadPassphraseError};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
@@ -31,14 +31,14 @@ pub(crate) struct Unlock {
 
 impl From<ReadPassphraseError> for Failure {
     fn from(error: ReadPassphraseError) -> Self {
-        Self::caused(Exit::Usage, &error)
+        Self::from_error(Exit::Usage, &error)
     }
 }
 
 impl Unlock {
     /// The passphrase that a file or a descriptor holds, if one is named.
-    pub(crate) fn given(&self, setting: &Setting) -> Result<Option<Passphrase>, Failure> {
-        let configured = || setting.config.passphrase_file(&setting.workspace.root);
+    pub(crate) fn given(&self, context: &CommandContext) -> Result<Option<Passphrase>, Failure> {
+        let configured = || context.config.passphrase_file(&context.workspace.root);
         let passphrase = match (self.passphrase_fd, &self.passphrase_file) {
             (Some(number), _) => Passphrase::from_descriptor(number)?,
             (None, Some(path)) => Passphrase::from_file(path)?,
@@ -52,21 +52,21 @@ impl Unlock {
     }
 
     /// The passphrase that is there, from whoever has it.
-    pub(crate) fn existing(&self, setting: &Setting) -> Result<Passphrase, Failure> {
-        match self.given(setting)? {
+    pub(crate) fn existing(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
+        match self.given(context)? {
             Some(passphrase) => Ok(passphrase),
-            None => ask(setting.printer, "Passphrase:"),
+            None => ask(context.printer, "Passphrase:"),
         }
     }
 
     /// A passphrase that is being set: typed twice, or from a file.
-    pub(crate) fn new_one(&self, setting: &Setting) -> Result<Passphrase, Failure> {
-        match self.given(setting)? {
+    pub(crate) fn new_one(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
+        match self.given(context)? {
             Some(passphrase) => {
                 passphrase.check_strength()?;
                 Ok(passphrase)
             }
-            None => ask_new(setting.printer),
+            None => ask_new(context.printer),
         }
     }
 }

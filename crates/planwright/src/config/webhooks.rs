@@ -107,7 +107,7 @@ impl App {
                 |problem| Failure::usage(format!("{FILE}: the webhook `{name}`: {problem}"));
             webhook.map(Arc::new).map_err(wrong)
         };
-        self.setting
+        self.context
             .config
             .webhooks()?
             .into_iter()

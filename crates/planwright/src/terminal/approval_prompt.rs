@@ -19,7 +19,7 @@ use std::io::{self, BufRead as _, Write as _};
 
 /// What a run needs consent for.
 #[derive(Debug)]
-pub(crate) struct Question<'a> {
+pub(crate) struct ApprovalQuestion<'a> {
     pub(crate) review: &'a Review,
     pub(crate) candidate: &'a Candidate,
     /// `--yes`.
@@ -35,11 +35,11 @@ pub(crate) struct Question<'a> {
 ///
 /// What is returned is recorded together with the start of the run; nothing means that there is an
 /// approval to spend.
-pub(crate) async fn consent(
+pub(crate) async fn obtain_approval(
     app: &App,
-    question: &Question<'_>,
+    question: &ApprovalQuestion<'_>,
 ) -> Result<Option<GivenApproval>, Failure> {
-    let Question {
+    let ApprovalQuestion {
         review,
         candidate,
         yes,
@@ -57,7 +57,7 @@ pub(crate) async fn consent(
     };
     let id = review.id();
     if review.state() == ReviewState::Rejected {
-        return Err(rejected(review));
+        return Err(rejection_failure(review));
     }
     if review.state() == ReviewState::Draft {
         return Err(
@@ -73,26 +73,26 @@ pub(crate) async fn consent(
         return Ok(None);
     }
     let sent_back_too_often = review.state() == ReviewState::NeedsReview;
-    let chosen = late.chosen(&judged);
+    let chosen = late.choices_for(&judged);
     if !sent_back_too_often && judged.is_allowed() && chosen.is_empty() {
         return given(app.engine.policy().principal(), Assurance::Policy, chosen);
     }
     let by = user();
     if *yes {
-        warn(app.printer(), &judged);
+        print_policy_warnings(app.printer(), &judged);
         return given(by, Assurance::CommandLine, chosen);
     }
     if app.printer().can_ask() && by.kind == PrincipalKind::Person {
-        let since = diff::since_agreed(app, review, candidate).await?;
-        show(app, review, (candidate, &judged), since.as_ref());
+        let since = diff::load_changes_since_approval(app, review, candidate).await?;
+        show_plan(app, review, (candidate, &judged), since.as_ref());
         let chosen = late.ask(
             app.printer(),
             (&candidate.plan, &judged),
             &app.engine.policy().late_bound,
         )?;
-        return match ask(app.printer(), "Approve and run?")? {
-            Answer::Yes => given(by, Assurance::Terminal, chosen),
-            Answer::No | Answer::Neither => Err(Failure::refused("not approved")),
+        return match ask_yes_no(app.printer(), "Approve and run?")? {
+            YesNo::Yes => given(by, Assurance::Terminal, chosen),
+            YesNo::No | YesNo::Unclear => Err(Failure::refused("not approved")),
         };
     }
     let hint = format!(
@@ -116,7 +116,7 @@ pub(crate) async fn consent(
     )
 }
 
-fn rejected(review: &Review) -> Failure {
+fn rejection_failure(review: &Review) -> Failure {
     let reason = review
         .rejections()
         .last()
@@ -127,18 +127,18 @@ fn rejected(review: &Review) -> Failure {
 }
 
 /// What rules in mode `warn` say, for whoever agrees without being asked.
-fn warn(printer: Printer, judged: &JudgedPlan) {
+fn print_policy_warnings(printer: Printer, judged: &JudgedPlan) {
     for (step, words) in judged.warnings() {
         printer.warn(&format!("step {}: {words}", step.step));
     }
 }
 
 /// The steps that were agreed to before, and are as they were.
-pub(crate) type Agreed<'a> = BTreeSet<&'a str>;
+pub(crate) type AgreedSteps<'a> = BTreeSet<&'a str>;
 
 /// What somebody should know before saying yes, one line each.
-pub(crate) fn risks(
-    (plan, agreed): (&Plan, &Agreed<'_>),
+pub(crate) fn risk_lines(
+    (plan, agreed): (&Plan, &AgreedSteps<'_>),
     catalog: &Catalog,
     judged: &JudgedPlan,
     policy: &Policy,
@@ -195,7 +195,7 @@ pub(crate) fn risks(
     }
     for (id, child) in plan.subplans().iter() {
         let judged = policy.judge_plan(&child.plan, catalog);
-        let below = self::risks((&child.plan, &Agreed::new()), catalog, &judged, policy);
+        let below = self::risk_lines((&child.plan, &AgreedSteps::new()), catalog, &judged, policy);
         risks.extend(below.into_iter().map(|risk| format!("{id}: {risk}")));
     }
     risks.extend(
@@ -208,7 +208,7 @@ pub(crate) fn risks(
 }
 
 /// What the policy says, where a rule said it: one line each.
-pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> {
+pub(crate) fn verdict_lines(judged: &JudgedPlan, agreed: &AgreedSteps<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for step in judged
         .steps
@@ -246,7 +246,7 @@ pub(crate) fn verdicts(judged: &JudgedPlan, agreed: &Agreed<'_>) -> Vec<String> 
 }
 
 /// The plan's own constraints, which hold whatever is chosen.
-pub(crate) fn constraints(plan: &Plan) -> Vec<String> {
+pub(crate) fn constraint_lines(plan: &Plan) -> Vec<String> {
     let of_step = |ix: StepIx| {
         let each = plan.step(ix).constraints.iter();
         each.map(move |source| format!("step {}: only if {}", plan.step_id(ix), line(source)))
@@ -258,7 +258,7 @@ pub(crate) fn constraints(plan: &Plan) -> Vec<String> {
 ///
 /// Where an edit voided an approval that nobody had used, it is the change that is asked about:
 /// steps that are just as they were agreed to are only named.
-fn show(
+fn show_plan(
     app: &App,
     review: &Review,
     (candidate, judged): (&Candidate, &JudgedPlan),
@@ -280,13 +280,13 @@ fn show(
         printer.talk(&line(goal));
     }
     printer.talk("");
-    let agreed: Agreed<'_> = since
+    let agreed: AgreedSteps<'_> = since
         .iter()
         .flat_map(|since| &since.agreed)
         .map(StepId::as_str)
         .collect();
     if let Some(since) = since {
-        diff::tell_since(printer, since);
+        diff::talk_changes(printer, since);
         printer.talk("");
     }
     if agreed.is_empty() {
@@ -303,16 +303,16 @@ fn show(
     }
     printer.talk("");
     let policy = app.engine.policy();
-    let risks = risks(
+    let risks = risk_lines(
         (&candidate.plan, &agreed),
         &app.engine.catalog(),
         judged,
         policy,
     );
-    for risk in risks.into_iter().chain(verdicts(judged, &agreed)) {
+    for risk in risks.into_iter().chain(verdict_lines(judged, &agreed)) {
         printer.talk(&format!("{} {risk}", printer.err(YELLOW, "!")));
     }
-    for constraint in constraints(&candidate.plan) {
+    for constraint in constraint_lines(&candidate.plan) {
         printer.talk(&format!("  {constraint}"));
     }
     printer.findings(&candidate.findings);
@@ -325,19 +325,19 @@ fn show(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum YesNo {
     Yes,
     No,
-    Neither,
+    Unclear,
 }
 
 /// Asks on the terminal. Only a clear yes is a yes.
-pub(crate) fn ask(printer: Printer, question: &str) -> Result<Answer, Failure> {
+pub(crate) fn ask_yes_no(printer: Printer, question: &str) -> Result<YesNo, Failure> {
     let answer = read_answer(printer, &format!("{question} [y/N]"))?;
     Ok(match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Answer::Yes,
-        "n" | "no" => Answer::No,
-        _ => Answer::Neither,
+        "y" | "yes" => YesNo::Yes,
+        "n" | "no" => YesNo::No,
+        _ => YesNo::Unclear,
     })
 }
 

@@ -10,7 +10,7 @@ use planwright_core::review::Review;
 use planwright_engine::{Candidate, Reapproval};
 
 /// The lines of a diff, each with the style of its sign.
-fn lines(diff: &PlanDiff) -> Vec<(Option<Style>, String)> {
+fn styled_lines(diff: &PlanDiff) -> Vec<(Option<Style>, String)> {
     let text = diff.to_string();
     let styled = text.lines().map(|text| {
         let style = match text.trim_start().chars().next() {
@@ -25,22 +25,22 @@ fn lines(diff: &PlanDiff) -> Vec<(Option<Style>, String)> {
 }
 
 /// A diff as data.
-pub(crate) fn print(printer: Printer, diff: &PlanDiff) -> Result<(), Failure> {
-    for (style, text) in lines(diff) {
+pub(crate) fn print_diff(printer: Printer, diff: &PlanDiff) -> Result<(), Failure> {
+    for (style, text) in styled_lines(diff) {
         printer.data(&style.map_or_else(|| text.clone(), |style| printer.out(style, &text)))?;
     }
     Ok(())
 }
 
 /// A diff as talk.
-pub(crate) fn tell(printer: Printer, diff: &PlanDiff) {
-    for (style, text) in lines(diff) {
+pub(crate) fn talk_diff(printer: Printer, diff: &PlanDiff) {
+    for (style, text) in styled_lines(diff) {
         printer.talk(&style.map_or_else(|| text.clone(), |style| printer.err(style, &text)));
     }
 }
 
 /// What changed since the plan was last agreed to, if an edit voided that.
-pub(crate) async fn since_agreed(
+pub(crate) async fn load_changes_since_approval(
     app: &App,
     review: &Review,
     candidate: &Candidate,
@@ -49,7 +49,7 @@ pub(crate) async fn since_agreed(
 }
 
 /// The heading over what changed.
-pub(crate) fn heading(since: &Reapproval) -> String {
+pub(crate) fn changes_heading(since: &Reapproval) -> String {
     format!(
         "changed since version {}, which was approved:",
         since.since.version
@@ -57,22 +57,25 @@ pub(crate) fn heading(since: &Reapproval) -> String {
 }
 
 /// The steps that failed before and run again as they are.
-pub(crate) fn again(since: &Reapproval) -> Option<String> {
+pub(crate) fn repeated_steps_line(since: &Reapproval) -> Option<String> {
     let names: Vec<&str> = since.again.iter().map(StepId::as_str).collect();
     (!names.is_empty()).then(|| format!("did not succeed, and run again: {}", names.join(", ")))
 }
 
 /// The steps nobody has to look at again.
-pub(crate) fn agreed(since: &Reapproval) -> Option<String> {
+pub(crate) fn agreed_steps_line(since: &Reapproval) -> Option<String> {
     let names: Vec<&str> = since.agreed.iter().map(StepId::as_str).collect();
     (!names.is_empty()).then(|| format!("already agreed, and as they were: {}", names.join(", ")))
 }
 
 /// Tells whoever decides what changed since somebody last agreed.
-pub(crate) fn tell_since(printer: Printer, since: &Reapproval) {
-    printer.talk(&printer.err(BOLD, &heading(since)));
-    tell(printer, &since.diff);
-    for text in again(since).into_iter().chain(agreed(since)) {
+pub(crate) fn talk_changes(printer: Printer, since: &Reapproval) {
+    printer.talk(&printer.err(BOLD, &changes_heading(since)));
+    talk_diff(printer, &since.diff);
+    for text in repeated_steps_line(since)
+        .into_iter()
+        .chain(agreed_steps_line(since))
+    {
         printer.talk(&text);
     }
 }

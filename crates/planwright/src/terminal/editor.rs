@@ -74,7 +74,7 @@ impl Sheet {
 
     /// Lets the user edit it. Returns when the editor has ended.
     pub(crate) fn edit(&self) -> Result<(), Failure> {
-        let Some(editor) = chosen_editor() else {
+        let Some(editor) = find_editor() else {
             self.discard();
             return Err(
                 Failure::usage("no editor is named: VISUAL and EDITOR are not set")
@@ -95,12 +95,12 @@ impl Sheet {
             command.stdout(std::process::Stdio::null());
         }
         let ended = command.status().map_err(|error| {
-            self.kept(Failure::usage(format!("cannot start `{name}`: {error}")))
+            self.with_kept_path(Failure::usage(format!("cannot start `{name}`: {error}")))
         })?;
         if ended.success() {
             return Ok(());
         }
-        Err(self.kept(Failure::refused(format!(
+        Err(self.with_kept_path(Failure::refused(format!(
             "`{name}` did not end well ({ended}), so nothing is stored"
         ))))
     }
@@ -112,14 +112,14 @@ impl Sheet {
     }
 
     /// A failure that says where the text is.
-    pub(crate) fn kept(&self, failure: Failure) -> Failure {
+    pub(crate) fn with_kept_path(&self, failure: Failure) -> Failure {
         let path = self.path.display();
         let message = format!("{} (your text is kept in {path})", failure.message);
         Failure { message, ..failure }
     }
 }
 
-fn chosen_editor() -> Option<OsString> {
+fn find_editor() -> Option<OsString> {
     let named = |name: &str| std::env::var_os(name).filter(|editor| !editor.is_empty());
     named("VISUAL").or_else(|| named("EDITOR"))
 }

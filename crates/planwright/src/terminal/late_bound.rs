@@ -64,7 +64,7 @@ fn is_step(text: &str) -> bool {
 
 impl LateChoices {
     /// The choices that were made, for every step they are about.
-    pub(crate) fn chosen(&self, judged: &JudgedPlan) -> BTreeMap<String, LateChoice> {
+    pub(crate) fn choices_for(&self, judged: &JudgedPlan) -> BTreeMap<String, LateChoice> {
         let mut chosen = BTreeMap::new();
         if let Some(all) = &self.all {
             for step in judged.steps.iter().filter(|step| !step.late.is_empty()) {
@@ -82,7 +82,7 @@ impl LateChoices {
         (plan, judged): (&Plan, &JudgedPlan),
         default: &LateChoice,
     ) -> Result<BTreeMap<String, LateChoice>, Failure> {
-        let mut chosen = self.chosen(judged);
+        let mut chosen = self.choices_for(judged);
         for step in judged
             .steps
             .iter()
@@ -100,14 +100,14 @@ impl LateChoices {
             let fits = |choice: &LateChoice| {
                 judged.check_choices(plan, &BTreeMap::from([(id.clone(), choice.clone())]))
             };
-            let choice = ask_one(printer, &question, default, fits)?;
+            let choice = ask_choice(printer, &question, default, fits)?;
             chosen.insert(id, choice);
         }
         Ok(chosen)
     }
 }
 
-fn ask_one(
+fn ask_choice(
     printer: Printer,
     question: &str,
     default: &LateChoice,

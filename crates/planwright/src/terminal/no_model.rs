@@ -5,13 +5,13 @@ use planwright_core::text::nearest_names;
 use planwright_engine::port::ModelError;
 
 /// What to do when no model is configured.
-pub(crate) const NAME_ONE: &str =
+pub(crate) const CONFIGURE_MODEL: &str =
     "set PLANWRIGHT_MODEL=provider/name, or [models] default in planwright.toml (docs/models.md)";
 
 /// What can be done about it.
-pub(crate) fn advice(error: &ModelError) -> Option<String> {
+pub(crate) fn model_hint(error: &ModelError) -> Option<String> {
     match error {
-        ModelError::NotConfigured { .. } => Some(NAME_ONE.to_owned()),
+        ModelError::NotConfigured { .. } => Some(CONFIGURE_MODEL.to_owned()),
         ModelError::Unknown { name, known } => {
             let close = nearest_names(name, known.iter().cloned());
             let close = if close.is_empty() {
@@ -20,7 +20,7 @@ pub(crate) fn advice(error: &ModelError) -> Option<String> {
                 close
             };
             Some(match close.as_slice() {
-                [] => NAME_ONE.to_owned(),
+                [] => CONFIGURE_MODEL.to_owned(),
                 names => format!(
                     "configured: {}; planwright models lists all",
                     names.join(", ")
@@ -41,7 +41,7 @@ pub(crate) fn advice(error: &ModelError) -> Option<String> {
 impl From<&ModelError> for Failure {
     fn from(error: &ModelError) -> Self {
         let failure = Self::new(Exit::Model, error.to_string());
-        match advice(error) {
+        match model_hint(error) {
             Some(advice) => failure.hint(advice),
             None => failure,
         }

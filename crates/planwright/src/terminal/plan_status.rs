@@ -8,37 +8,40 @@ use planwright_core::status::PlanStatus;
 
 /// A plan's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) word: PlanStatus,
+pub(crate) struct PlanStatusLine {
+    pub(crate) status: PlanStatus,
     /// What a person should know beside the word.
     pub(crate) note: Option<String>,
 }
 
 /// What the engine says, and what can be done about a run that nobody executes.
-pub(crate) async fn standing(app: &App, review: &Review) -> Result<Standing, Failure> {
-    let word = app.engine.status(review).await?;
+pub(crate) async fn load_status_line(
+    app: &App,
+    review: &Review,
+) -> Result<PlanStatusLine, Failure> {
+    let status = app.engine.status(review).await?;
     let id = review.id().as_str();
-    if word == PlanStatus::Stalled {
-        return Ok(Standing {
-            word,
+    if status == PlanStatus::Stalled {
+        return Ok(PlanStatusLine {
+            status,
             note: Some(format!("no process executes it: {}", stalled_hint(id))),
         });
     }
     let Some(opened) = review
         .runs()
         .last()
-        .filter(|_| word == PlanStatus::Executing)
+        .filter(|_| status == PlanStatus::Executing)
     else {
-        return Ok(Standing { word, note: None });
+        return Ok(PlanStatusLine { status, note: None });
     };
     if app.engine.store().lease(&opened.run).await?.is_some() {
-        return Ok(Standing { word, note: None });
+        return Ok(PlanStatusLine { status, note: None });
     }
     let note = format!(
         "no process executes it: planwright resume {id} goes on, planwright cancel {id} ends it"
     );
-    Ok(Standing {
-        word,
+    Ok(PlanStatusLine {
+        status,
         note: Some(note),
     })
 }

@@ -4,8 +4,8 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::no_model;
 use crate::terminal::printer::{Printer, line};
 use crate::terminal::spinner::Spinner;
-use crate::workspace::app::{App, Setting};
-use crate::workspace::servers::Listed;
+use crate::workspace::app::{App, CommandContext};
+use crate::workspace::servers::ListedServer;
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use planwright_core::model::{Cost, ModelRole, TokenUsage};
 use planwright_core::planning::{ContextText, PROMPTS};
@@ -83,8 +83,8 @@ impl PlannerFlags {
     }
 
     /// Refuses what could not be asked, before a store is made or a server started for it.
-    pub(crate) fn check_model(&self, setting: &Setting) -> Result<(), Failure> {
-        let models = setting.models(&Redaction::default())?;
+    pub(crate) fn check_model(&self, context: &CommandContext) -> Result<(), Failure> {
+        let models = context.models(&Redaction::default())?;
         let resolved = models.resolve(ModelRole::Planner, self.model.as_deref());
         let failed = |cause| FailedPlanning {
             cause: Some(cause),
@@ -92,7 +92,7 @@ impl PlannerFlags {
         };
         resolved
             .map(drop)
-            .map_err(|cause| failed_planning(&failed(cause)))
+            .map_err(|cause| planning_failure(&failed(cause)))
     }
 
     /// Starts the servers whose tools the planner is told about: those that were named, else all
@@ -111,7 +111,7 @@ impl PlannerFlags {
                         .hint("planwright servers list shows those there are"),
                 );
             };
-            if let Some((reason, hint)) = Listed::obstacle(server) {
+            if let Some((reason, hint)) = ListedServer::obstacle(server) {
                 return Err(Failure {
                     hint,
                     ..Failure::refused(reason)
@@ -160,26 +160,26 @@ fn warn_of_misspelt_prompts(app: &App) {
 
 /// Shows how it goes until it is dropped: a line that is drawn over itself, or nothing but what
 /// went wrong.
-pub(crate) struct Watching {
+pub(crate) struct PlanningDisplay {
     _spinner: Spinner,
 }
 
 /// What was heard so far.
 #[derive(Debug, Default)]
-struct Heard {
+struct PlanningProgress {
     round: u32,
     of: u32,
     model: String,
     bytes: usize,
 }
 
-impl Watching {
+impl PlanningDisplay {
     /// Lets these options tell what happens.
     pub(crate) fn begin(printer: Printer, options: &mut PlannerOptions) -> Self {
         let spinner = Spinner::begin(printer, "");
         let (shown, heard) = (
             spinner.bar().cloned(),
-            Arc::new(Mutex::new(Heard::default())),
+            Arc::new(Mutex::new(PlanningProgress::default())),
         );
         options.told = PlannerSink::new(move |event| {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +197,7 @@ impl Watching {
     }
 }
 
-impl Heard {
+impl PlanningProgress {
     /// Returns what is worth a line of its own.
     fn note(&mut self, event: PlannerEvent) -> Option<String> {
         match event {
@@ -243,7 +243,7 @@ impl Heard {
 }
 
 /// Does the work until it is done or somebody interrupts it.
-pub(crate) async fn interruptible<T>(
+pub(crate) async fn run_until_interrupted<T>(
     cancelled: CancellationToken,
     work: impl Future<Output = Result<T, CreateError>>,
 ) -> Result<T, Failure> {
@@ -262,7 +262,7 @@ pub(crate) async fn interruptible<T>(
 }
 
 /// What it took to write a plan, in one line.
-pub(crate) fn took(planning: &PlanningRecord) -> String {
+pub(crate) fn format_planning(planning: &PlanningRecord) -> String {
     let Some(model) = &planning.model else {
         return "fallback: put together without a model, for a person to finish".to_owned();
     };
@@ -274,12 +274,12 @@ pub(crate) fn took(planning: &PlanningRecord) -> String {
     format!(
         "planned by {} in {rounds}: {}",
         line(model),
-        spent(planning.usage(), planning.cost())
+        format_usage(planning.usage(), planning.cost())
     )
 }
 
 /// Tokens and money, in a few words.
-pub(crate) fn spent(usage: TokenUsage, cost: Option<Cost>) -> String {
+pub(crate) fn format_usage(usage: TokenUsage, cost: Option<Cost>) -> String {
     let about = if usage.estimated { "about " } else { "" };
     let cost = cost.map_or_else(|| "no price known".to_owned(), |cost| cost.to_string());
     format!(
@@ -292,30 +292,33 @@ impl From<CreateError> for Failure {
     fn from(error: CreateError) -> Self {
         match error {
             CreateError::NoGoal | CreateError::GoalTooLong { .. } => {
-                Self::caused(Exit::Usage, &error)
+                Self::from_error(Exit::Usage, &error)
             }
-            CreateError::Prompt(_) => Self::caused(Exit::Usage, &error)
+            CreateError::Prompt(_) => Self::from_error(Exit::Usage, &error)
                 .hint("prompts are replaced by files in .plans/prompts: see docs/planning.md"),
-            CreateError::NoSuchStep(_) => Self::caused(Exit::Usage, &error),
-            CreateError::NothingInScope(_) => Self::caused(Exit::Refused, &error)
+            CreateError::NoSuchStep(_) => Self::from_error(Exit::Usage, &error),
+            CreateError::NothingInScope(_) => Self::from_error(Exit::Refused, &error)
                 .hint("--any-tool plans with all tools; planwright tools shows which there are"),
             CreateError::Executing(_) | CreateError::OutcomeUnknown(_) => {
-                Self::caused(Exit::Refused, &error)
+                Self::from_error(Exit::Refused, &error)
             }
             CreateError::Cancelled(planning) if planning.used.is_empty() => {
                 Self::new(Exit::Interrupted, "interrupted")
             }
             CreateError::Cancelled(planning) => Self::new(
                 Exit::Interrupted,
-                format!("interrupted; {}", spent(planning.usage(), planning.cost())),
+                format!(
+                    "interrupted; {}",
+                    format_usage(planning.usage(), planning.cost())
+                ),
             ),
-            CreateError::Failed(failed) => failed_planning(&failed),
+            CreateError::Failed(failed) => planning_failure(&failed),
             CreateError::Review(error) => error.into(),
         }
     }
 }
 
-fn failed_planning(failed: &FailedPlanning) -> Failure {
+fn planning_failure(failed: &FailedPlanning) -> Failure {
     let rounds = failed.rounds.len();
     let mut message = match &failed.cause {
         Some(cause) => cause.to_string(),
@@ -333,10 +336,14 @@ fn failed_planning(failed: &FailedPlanning) -> Failure {
     if !failed.planning.used.is_empty() {
         message = format!(
             "{message} ({})",
-            spent(failed.planning.usage(), failed.planning.cost())
+            format_usage(failed.planning.usage(), failed.planning.cost())
         );
     }
-    let advice = failed.cause.as_ref().and_then(no_model::advice).into_iter();
+    let advice = failed
+        .cause
+        .as_ref()
+        .and_then(no_model::model_hint)
+        .into_iter();
     let without = "planwright create GOAL --fallback makes a draft without one".to_owned();
     let hints: Vec<String> = advice.chain([without]).collect();
     Failure::new(Exit::Model, message).hint(hints.join("; "))

@@ -58,13 +58,13 @@ impl Printer {
 
     /// One line of data.
     pub(crate) fn data(self, text: &str) -> Result<(), Failure> {
-        written(writeln!(io::stdout().lock(), "{text}"))
+        check_written(writeln!(io::stdout().lock(), "{text}"))
     }
 
     /// Data exactly as it is.
     pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        written(out.write_all(bytes).and_then(|()| out.flush()))
+        check_written(out.write_all(bytes).and_then(|()| out.flush()))
     }
 
     /// The one JSON document of `--json`; on one line unless a person looks at it.
@@ -76,7 +76,7 @@ impl Printer {
         } else {
             serde_json::to_writer(&mut out, document)
         };
-        written(
+        check_written(
             json.map_err(io::Error::from)
                 .and_then(|()| writeln!(out))
                 .and_then(|()| out.flush()),
@@ -145,7 +145,7 @@ fn paint(color: bool, style: Style, text: &str) -> String {
 }
 
 /// A reader that has gone away (`| head`) is no reason to complain, only to stop.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+fn check_written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),

@@ -1,7 +1,7 @@
 //! What is seen of a run while it goes on. Drawn on a terminal, written as lines elsewhere.
 
 use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, duration, line};
-use crate::terminal::spinner::turn;
+use crate::terminal::spinner::start_spinning;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use planwright_core::id::StepId;
 use planwright_core::journal::Entry;
@@ -16,17 +16,17 @@ use std::time::Duration;
 
 /// Shows the entries of a run as they become durable.
 #[derive(Debug)]
-pub(crate) enum Progress {
+pub(crate) enum RunProgress {
     Silent,
     Lines(Printer),
-    Live(Live),
+    LiveProgress(LiveProgress),
 }
 
-impl Progress {
+impl RunProgress {
     /// Live where it can be; with `--json` nothing is written to a stderr that is not watched.
     pub(crate) fn new(printer: Printer, steps: usize) -> Self {
         match (printer.is_live(), printer.json) {
-            (true, _) => Self::Live(Live::new(printer, steps)),
+            (true, _) => Self::LiveProgress(LiveProgress::new(printer, steps)),
             (false, true) => Self::Silent,
             (false, false) => Self::Lines(printer),
         }
@@ -43,22 +43,22 @@ impl Progress {
 
     /// Takes everything that moves off the screen.
     pub(crate) fn finish(&self) {
-        if let Self::Live(live) = self {
+        if let Self::LiveProgress(live) = self {
             live.clear();
         }
     }
 }
 
-impl Observer for Progress {
+impl Observer for RunProgress {
     fn entry(&self, run: &Run, entry: &Entry<RunEvent>) {
         match self {
             Self::Silent => {}
             Self::Lines(printer) => {
-                if let Some(text) = describe(*printer, run, &entry.event) {
+                if let Some(text) = describe_event(*printer, run, &entry.event) {
                     printer.talk(&text);
                 }
             }
-            Self::Live(live) => live.note(run, &entry.event),
+            Self::LiveProgress(live) => live.show_event(run, &entry.event),
         }
     }
 
@@ -71,20 +71,20 @@ impl Observer for Progress {
         match self {
             Self::Silent => {}
             Self::Lines(printer) => printer.talk(&format!("▸ {text}")),
-            Self::Live(live) => live.look(text),
+            Self::LiveProgress(live) => live.show_look(text),
         }
     }
 
     fn progress(&self, step: &StepId, progress: &CallProgress) {
         match self {
-            Self::Live(live) => live.advance(step, progress),
+            Self::LiveProgress(live) => live.advance(step, progress),
             Self::Silent | Self::Lines(_) => {}
         }
     }
 }
 
 /// How far a call is, in words. The numbers and the text are the tool's own.
-fn how_far(progress: &CallProgress) -> String {
+fn format_progress(progress: &CallProgress) -> String {
     const SHOWN: usize = 60;
     let CallProgress {
         done,
@@ -106,7 +106,7 @@ fn how_far(progress: &CallProgress) -> String {
     }
 }
 
-fn name(run: &Run, step: &StepId) -> String {
+fn step_name(run: &Run, step: &StepId) -> String {
     let title = run
         .find(step.as_str())
         .and_then(|ix| run.definition(ix).title.as_deref());
@@ -117,7 +117,7 @@ fn name(run: &Run, step: &StepId) -> String {
 }
 
 /// A call that an executor wanted, and what was decided about it.
-fn wanted(printer: Printer, call: &AgentCall) -> String {
+fn format_agent_call(printer: Printer, call: &AgentCall) -> String {
     const SHOWN: usize = 100;
     let args = match &call.args {
         StoredValue::Inline(args) => args.to_string(),
@@ -139,7 +139,7 @@ fn sign(glyph: Glyph) -> String {
 }
 
 /// An entry in a line, if it is worth one.
-fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
+fn describe_event(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
     Some(match event {
         RunEvent::AttemptStarted {
             step,
@@ -152,7 +152,11 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             } else {
                 String::new()
             };
-            format!("▸ {} [{}]{again}", name(run, step), line(&tool.to_string()))
+            format!(
+                "▸ {} [{}]{again}",
+                step_name(run, step),
+                line(&tool.to_string())
+            )
         }
         RunEvent::AttemptSucceeded { step, .. } => {
             let took = run.find(step.as_str()).map(|ix| run.step(ix));
@@ -163,7 +167,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!(
                 "{} {}  {}",
                 printer.err(GREEN, &sign(Glyph::Completed)),
-                name(run, step),
+                step_name(run, step),
                 printer.err(DIM, &took)
             )
         }
@@ -182,7 +186,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!(
                 "{} {}  {text}{next}",
                 printer.err(RED, &sign(Glyph::Failed)),
-                name(run, step)
+                step_name(run, step)
             )
         }
         RunEvent::StepFailed { step, error } => {
@@ -190,17 +194,20 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!(
                 "{} {}  {text}",
                 printer.err(RED, &sign(Glyph::Failed)),
-                name(run, step)
+                step_name(run, step)
             )
         }
         RunEvent::AttemptInterrupted { step, .. } => {
-            format!("○ {}  interrupted, to be called again", name(run, step))
+            format!(
+                "○ {}  interrupted, to be called again",
+                step_name(run, step)
+            )
         }
         RunEvent::OutcomeLost { step, reason, .. } => {
             let mark = printer.err(YELLOW, &sign(Glyph::OutcomeUnknown));
             format!(
                 "{mark} {}  outcome unknown: {}",
-                name(run, step),
+                step_name(run, step),
                 line(reason)
             )
         }
@@ -208,14 +215,14 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!(
                 "{} {}  waits for approval",
                 printer.err(YELLOW, &sign(Glyph::AwaitingApproval)),
-                name(run, step)
+                step_name(run, step)
             )
         }
         RunEvent::ApprovalGranted { step, by, .. } => {
             format!(
                 "{} {}  approved by {}",
                 printer.err(GREEN, "✓"),
-                name(run, step),
+                step_name(run, step),
                 line(&by.to_string())
             )
         }
@@ -223,7 +230,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             let mark = printer.err(RED, &sign(Glyph::Denied));
             format!(
                 "{mark} {}  denied by {}: {}",
-                name(run, step),
+                step_name(run, step),
                 line(&by.to_string()),
                 line(reason)
             )
@@ -232,18 +239,18 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!(
                 "{} {}  skipped: {}",
                 &sign(Glyph::Skipped),
-                name(run, step),
+                step_name(run, step),
                 line(reason)
             )
         }
         RunEvent::LoopOpened { step, count, .. } => {
-            format!("▸ {}  {count} elements", name(run, step))
+            format!("▸ {}  {count} elements", step_name(run, step))
         }
         RunEvent::LoopClosed { step, .. } => {
             format!(
                 "{} {}",
                 printer.err(GREEN, &sign(Glyph::Completed)),
-                name(run, step)
+                step_name(run, step)
             )
         }
         RunEvent::InputRequested { step, asked, .. } => {
@@ -253,18 +260,25 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
                 .first()
                 .map(|question| line(&question.message))
                 .unwrap_or_default();
-            format!("{mark} {}  waits for an answer: {first}", name(run, step))
+            format!(
+                "{mark} {}  waits for an answer: {first}",
+                step_name(run, step)
+            )
         }
         RunEvent::InputGiven { step, by, .. } => {
             format!(
                 "{} {}  answered by {}",
                 printer.err(GREEN, "✓"),
-                name(run, step),
+                step_name(run, step),
                 line(&by.to_string())
             )
         }
         RunEvent::AttemptCancelled { step, .. } => {
-            format!("{} {}  stopped", &sign(Glyph::Cancelled), name(run, step))
+            format!(
+                "{} {}  stopped",
+                &sign(Glyph::Cancelled),
+                step_name(run, step)
+            )
         }
         RunEvent::ChildParked {
             step, run: child, ..
@@ -272,7 +286,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             format!(
                 "{} {}  waits: {child} needs a person",
                 printer.err(YELLOW, &sign(Glyph::AwaitingInput)),
-                name(run, step)
+                step_name(run, step)
             )
         }
         RunEvent::AgentTurn { step, calls, .. } => {
@@ -281,7 +295,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
             }
             let lines: Vec<String> = calls
                 .iter()
-                .map(|call| format!("  {step}: {}", wanted(printer, call)))
+                .map(|call| format!("  {step}: {}", format_agent_call(printer, call)))
                 .collect();
             lines.join("\n")
         }
@@ -308,7 +322,7 @@ fn describe(printer: Printer, run: &Run, event: &RunEvent) -> Option<String> {
 
 /// One bar for the run and one line per running step, as many as fit.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveProgress {
     printer: Printer,
     screen: MultiProgress,
     bar: ProgressBar,
@@ -323,7 +337,7 @@ pub(crate) struct Live {
 fn loop_message(run: &Run, step: &StepId) -> String {
     let opened = run.find(step.as_str()).and_then(|ix| run.open_loop(ix));
     let (done, count) = opened.map_or((0, 0), |opened| (opened.done(), opened.count));
-    format!("{}  {done} of {count}", name(run, step))
+    format!("{}  {done} of {count}", step_name(run, step))
 }
 
 /// Moves the line of a loop on, or takes it away with the element that failed.
@@ -362,7 +376,7 @@ struct RunningStep {
 /// Lines left for what the shell and the bar need.
 const MARGIN: u16 = 4;
 
-impl Live {
+impl LiveProgress {
     fn new(printer: Printer, steps: usize) -> Self {
         let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let bar = screen.add(ProgressBar::new(steps as u64));
@@ -382,11 +396,11 @@ impl Live {
         }
     }
 
-    fn look(&self, text: &'static str) {
+    fn show_look(&self, text: &'static str) {
         let spinner = self
             .screen
             .insert_before(&self.bar, ProgressBar::new_spinner());
-        turn(&spinner, text);
+        start_spinning(&spinner, text);
         let before = self
             .looking
             .lock()
@@ -396,7 +410,7 @@ impl Live {
     }
 
     /// Whatever happens next, the model was asked.
-    fn looked(&self) {
+    fn clear_look(&self) {
         let before = self
             .looking
             .lock()
@@ -405,12 +419,12 @@ impl Live {
         before.iter().for_each(ProgressBar::finish_and_clear);
     }
 
-    fn note(&self, run: &Run, event: &RunEvent) {
-        self.looked();
+    fn show_event(&self, run: &Run, event: &RunEvent) {
+        self.clear_look();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             RunEvent::AttemptStarted { step, tool, .. } if running.len() < self.room => {
-                let name = format!("{} [{}]", name(run, step), line(&tool.to_string()));
+                let name = format!("{} [{}]", step_name(run, step), line(&tool.to_string()));
                 running.insert(step.clone(), self.running_step(name));
             }
             RunEvent::AttemptSucceeded { step, .. }
@@ -437,7 +451,7 @@ impl Live {
         note_element(&mut running, run, event);
         drop(running);
         let quiet = matches!(event, RunEvent::AttemptStarted { .. });
-        if !quiet && let Some(text) = describe(self.printer, run, event) {
+        if !quiet && let Some(text) = describe_event(self.printer, run, event) {
             // A line that cannot be drawn is not worth stopping for.
             drop(self.screen.println(text));
         }
@@ -449,19 +463,19 @@ impl Live {
         let spinner = self
             .screen
             .insert_before(&self.bar, ProgressBar::new_spinner());
-        turn(&spinner, &name);
+        start_spinning(&spinner, &name);
         RunningStep { spinner, name }
     }
 
     fn advance(&self, step: &StepId, progress: &CallProgress) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(RunningStep { spinner, name }) = running.get(step) {
-            spinner.set_message(format!("{name}  {}", how_far(progress)));
+            spinner.set_message(format!("{name}  {}", format_progress(progress)));
         }
     }
 
     fn clear(&self) {
-        self.looked();
+        self.clear_look();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, step) in std::mem::take(&mut *running) {
             step.spinner.finish_and_clear();

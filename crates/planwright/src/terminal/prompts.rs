@@ -17,7 +17,7 @@ const MAX_LINE: u64 = 64 << 10;
 const MAX_TRIES: usize = 3;
 
 /// What a step waits for, if it waits for values.
-pub(crate) fn waiting_for(run: &Run, ix: StepIx) -> Option<&Asked> {
+pub(crate) fn pending_question(run: &Run, ix: StepIx) -> Option<&Asked> {
     if let StepState::AwaitingInput { asked, .. } = run.step(ix) {
         Some(asked)
     } else {
@@ -26,7 +26,7 @@ pub(crate) fn waiting_for(run: &Run, ix: StepIx) -> Option<&Asked> {
 }
 
 /// Who asks: the step itself, or the server of its tool.
-pub(crate) fn origin(app: &App, run: &Run, ix: StepIx) -> String {
+pub(crate) fn question_origin(app: &App, run: &Run, ix: StepIx) -> String {
     let id = run.step_id(ix);
     let StepState::AwaitingInput {
         attempt: Some(_), ..
@@ -48,7 +48,7 @@ pub(crate) fn origin(app: &App, run: &Run, ix: StepIx) -> String {
 }
 
 /// Asks every question. Nothing means that the person wants to answer later.
-pub(crate) fn ask_all(
+pub(crate) fn ask_questions(
     printer: Printer,
     origin: &str,
     asked: &Asked,
@@ -59,7 +59,7 @@ pub(crate) fn ask_all(
     ));
     let mut replies = Vec::with_capacity(asked.questions.len());
     for question in &asked.questions {
-        match ask_one(printer, question)? {
+        match ask_question(printer, question)? {
             Some(reply) => replies.push(reply),
             None => return Ok(None),
         }
@@ -67,7 +67,7 @@ pub(crate) fn ask_all(
     Ok(Some(replies))
 }
 
-fn ask_one(printer: Printer, question: &Question) -> Result<Option<Reply>, Failure> {
+fn ask_question(printer: Printer, question: &Question) -> Result<Option<Reply>, Failure> {
     if !question.message.is_empty() {
         printer.talk(&block(&question.message));
     }
@@ -136,7 +136,7 @@ fn ask_fields(
         }
         let mut tries = 0;
         let value = loop {
-            let Some(text) = read_line(printer, &describe(field))? else {
+            let Some(text) = read_line(printer, &field_prompt(field))? else {
                 return Ok(None);
             };
             match read_field(field, &text) {
@@ -155,21 +155,21 @@ fn ask_fields(
     Ok(Some(values))
 }
 
-fn describe(field: &Field<'_>) -> String {
+fn field_prompt(field: &Field<'_>) -> String {
     let mut words = vec![field.kind.to_owned()];
     if let Some(choices) = field.schema.get("enum").and_then(Value::as_array) {
-        let shown: Vec<String> = choices.iter().map(shown).collect();
+        let shown: Vec<String> = choices.iter().map(format_value).collect();
         words.push(format!("one of {}", shown.join(", ")));
     }
     match field.schema.get("default") {
-        Some(default) => words.push(format!("empty for {}", shown(default))),
+        Some(default) => words.push(format!("empty for {}", format_value(default))),
         None if !field.required => words.push("may be empty".to_owned()),
         None => {}
     }
     format!("{} ({}):", line(field.name), words.join("; "))
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| line(&value.to_string()), line)
@@ -262,7 +262,7 @@ mod tests {
             "a": {"type": "string"}, "b": {"type": "integer", "default": 3}, "c": {"enum": ["x", "y"]},
         }});
         let fields = flat_fields(&schema).unwrap();
-        let asked: Vec<String> = fields.iter().map(describe).collect();
+        let asked: Vec<String> = fields.iter().map(field_prompt).collect();
         assert_eq!(
             asked,
             [

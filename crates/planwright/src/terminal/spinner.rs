@@ -12,7 +12,7 @@ impl Spinner {
     pub(crate) fn begin(printer: Printer, message: &str) -> Self {
         Self(printer.is_live().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            turn(&bar, message);
+            start_spinning(&bar, message);
             bar
         }))
     }
@@ -32,7 +32,7 @@ impl Drop for Spinner {
 }
 
 /// Makes this bar turn, with a message and the time it takes.
-pub(crate) fn turn(bar: &ProgressBar, message: &str) {
+pub(crate) fn start_spinning(bar: &ProgressBar, message: &str) {
     let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.set_message(message.to_owned());

@@ -2,14 +2,14 @@
 //! executors.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::{Printer, YELLOW, line};
 use planwright_core::digest::Digest;
 use serde_json::json;
 use std::path::Path;
 
 /// Asks whether what was just shown is trusted, unless that was said with the command.
-pub(crate) fn agree(printer: Printer, yes: bool, command: &str) -> Result<(), Failure> {
+pub(crate) fn confirm_trust(printer: Printer, yes: bool, command: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
@@ -20,13 +20,13 @@ pub(crate) fn agree(printer: Printer, yes: bool, command: &str) -> Result<(), Fa
             )),
         );
     }
-    match ask(printer, "Trust it?")? {
-        Answer::Yes => Ok(()),
-        Answer::No | Answer::Neither => Err(Failure::refused("not trusted")),
+    match ask_yes_no(printer, "Trust it?")? {
+        YesNo::Yes => Ok(()),
+        YesNo::No | YesNo::Unclear => Err(Failure::refused("not trusted")),
     }
 }
 
-pub(crate) fn trusted(printer: Printer, name: &str, digest: Digest) -> Result<Exit, Failure> {
+pub(crate) fn print_trusted(printer: Printer, name: &str, digest: Digest) -> Result<Exit, Failure> {
     if printer.json {
         printer.document(&json!({ "name": name, "trusted": true, "digest": digest }))?;
     } else {
@@ -35,7 +35,11 @@ pub(crate) fn trusted(printer: Printer, name: &str, digest: Digest) -> Result<Ex
     Ok(Exit::Done)
 }
 
-pub(crate) fn untrusted(printer: Printer, name: &str, was_trusted: bool) -> Result<Exit, Failure> {
+pub(crate) fn print_untrusted(
+    printer: Printer,
+    name: &str,
+    was_trusted: bool,
+) -> Result<Exit, Failure> {
     if printer.json {
         printer.document(&json!({ "name": name, "trusted": false, "wasTrusted": was_trusted }))?;
     } else if was_trusted {

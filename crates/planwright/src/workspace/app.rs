@@ -131,7 +131,7 @@ pub(crate) enum Access {
 
 /// What every command is given: where it works and how it speaks.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct CommandContext {
     pub(crate) workspace: Workspace,
     pub(crate) config: Config,
     pub(crate) printer: Printer,
@@ -142,7 +142,7 @@ pub(crate) struct Setting {
     pub(crate) shared: Option<Arc<App>>,
 }
 
-impl Setting {
+impl CommandContext {
     pub(crate) fn new(
         dir: Option<&Path>,
         printer: Printer,
@@ -160,12 +160,12 @@ impl Setting {
         })
     }
 
-    pub(crate) fn unlocked_by(self, unlock: Unlock) -> Self {
+    pub(crate) fn with_unlock(self, unlock: Unlock) -> Self {
         Self { unlock, ..self }
     }
 
     /// As this one, but whoever opens the store uses this program, which has it open.
-    pub(crate) fn sharing(self, app: App) -> Self {
+    pub(crate) fn with_shared_app(self, app: App) -> Self {
         Self {
             shared: Some(Arc::new(app)),
             ..self
@@ -221,7 +221,7 @@ impl Setting {
     }
 
     /// The programs that work on agent steps, as the files describe them.
-    pub(crate) fn executors(&self) -> Vec<executors::Described> {
+    pub(crate) fn executors(&self) -> Vec<executors::DescribedExecutor> {
         executors::described(
             &self.config,
             &self.workspace.root,
@@ -254,6 +254,21 @@ impl Setting {
         let wrong = |error| Failure::usage(format!("{}: {error}", crate::config::file::FILE));
         let remote = McpServers::new(specs, options).map_err(wrong)?;
         AllTools::new(self.toolbox()?, remote).map_err(wrong)
+    }
+
+    /// Returns whether this workspace has a store.
+    pub(crate) fn has_store(&self) -> bool {
+        self.workspace.database.exists()
+    }
+
+    /// Opens the store for writing if there is one. A workspace without a store is opened for
+    /// reading, so that a command that fails there creates nothing.
+    pub(crate) fn open_existing(&self) -> Result<App, Failure> {
+        self.open(if self.has_store() {
+            Access::Write
+        } else {
+            Access::Read
+        })
     }
 
     /// Opens the store and builds the engine.
@@ -317,7 +332,7 @@ impl Setting {
             !keep_logs,
         ));
         Ok(App {
-            setting: self.clone(),
+            context: self.clone(),
             engine,
             sqlite,
             tools,
@@ -330,7 +345,7 @@ impl Setting {
 /// The program, put together.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
-    pub(crate) setting: Setting,
+    pub(crate) context: CommandContext,
     pub(crate) engine: Engine,
     /// The store as it really is; absent in a workspace without one.
     pub(crate) sqlite: Option<Arc<SqliteStore>>,
@@ -342,7 +357,7 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn printer(&self) -> Printer {
-        self.setting.printer
+        self.context.printer
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -1,11 +1,11 @@
 //! Noting what time has brought about, whenever somebody looks.
 
 use crate::workspace::app::App;
-use crate::workspace::projections::project;
+use crate::workspace::projections::update_plan_files;
 use planwright_engine::Notice;
 
 /// Notes what is due and says so. What cannot be noted is no reason not to look.
-pub(crate) async fn tend(app: &App) {
+pub(crate) async fn run_due_maintenance(app: &App) {
     let tended = match app.engine.tend().await {
         Ok(tended) => tended,
         Err(error) => {
@@ -16,17 +16,17 @@ pub(crate) async fn tend(app: &App) {
     };
     for notice in &tended.notices {
         app.printer().talk(&format!("note: {notice}"));
-        if let Some(hint) = hint(notice) {
+        if let Some(hint) = notice_hint(notice) {
             app.printer().hint(&hint);
         }
         if let Ok((review, _)) = app.engine.load_review(notice.plan()).await {
-            project(app, &review).await;
+            update_plan_files(app, &review).await;
         }
     }
 }
 
 /// How a person goes on from there.
-fn hint(notice: &Notice) -> Option<String> {
+fn notice_hint(notice: &Notice) -> Option<String> {
     match notice {
         Notice::PlanExpired { plan, .. } => {
             Some(format!("planwright propose {plan} brings it back"))

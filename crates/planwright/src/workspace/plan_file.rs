@@ -4,7 +4,7 @@
 use crate::exit::Failure;
 use crate::terminal::printer::Printer;
 use crate::workspace::app::{App, user};
-use crate::workspace::plan_source::{PlanSource, read_text, unreadable};
+use crate::workspace::plan_source::{PlanSource, read_text, unreadable_plan};
 use clap::ValueEnum;
 use planwright_core::artifact::ArtifactRef;
 use planwright_core::digest::Digest;
@@ -43,14 +43,14 @@ pub(crate) struct PlanFile {
     pub(crate) document: Document,
     notices: Vec<String>,
     /// Absent in files that do not say which version they were made from.
-    edit: Option<Edit>,
+    edit: Option<EditedFile>,
     /// Where stored parts of the context may lie.
     directory: Option<PathBuf>,
 }
 
 /// A file of ours, which may have been edited.
 #[derive(Debug)]
-struct Edit {
+struct EditedFile {
     version: Option<u32>,
 }
 
@@ -66,7 +66,8 @@ impl PlanFile {
             PlanSource::File(path) => Some(path.as_path()),
             PlanSource::Stdin | PlanSource::Id(_) => None,
         };
-        let read = parse(path, &text, form, bounds).map_err(|error| unreadable(&name, &error))?;
+        let read =
+            parse(path, &text, form, bounds).map_err(|error| unreadable_plan(&name, &error))?;
         let directory = path.map(|path| {
             path.parent()
                 .unwrap_or_else(|| Path::new(""))
@@ -78,7 +79,7 @@ impl PlanFile {
             version,
             notices,
         } = match read {
-            Text::Json(document) => {
+            FileContent::Json(document) => {
                 return Ok(Self {
                     name,
                     document: *document,
@@ -87,9 +88,9 @@ impl PlanFile {
                     directory,
                 });
             }
-            Text::Markdown(read) => *read,
+            FileContent::Markdown(read) => *read,
         };
-        let edit = (form == MarkdownForm::Plan).then_some(Edit { version });
+        let edit = (form == MarkdownForm::Plan).then_some(EditedFile { version });
         Ok(Self {
             name,
             document,
@@ -100,7 +101,7 @@ impl PlanFile {
     }
 
     /// Says what was left out.
-    pub(crate) fn tell(&self, printer: Printer) {
+    pub(crate) fn print_notices(&self, printer: Printer) {
         for notice in &self.notices {
             printer.warn(&format!("{}: {notice}", self.name));
         }
@@ -114,9 +115,9 @@ impl PlanFile {
     /// Stores the plan. A file that was made from a version of a known plan is an edit of that
     /// version, and of no other.
     pub(crate) async fn store(self, app: &App) -> Result<(Review, Vec<Finding>), Failure> {
-        self.take_stored_parts(app).await?;
+        self.import_stored_parts(app).await?;
         let known = match (&self.edit, &self.document.id) {
-            (Some(edit), Some(id)) => known(app, id)
+            (Some(edit), Some(id)) => current_version_of(app, id)
                 .await?
                 .map(|current| (edit.version, id.clone(), current)),
             (Some(_) | None, _) => None,
@@ -150,13 +151,13 @@ impl PlanFile {
 
     /// Stores the plan as a draft.
     pub(crate) async fn store_draft(self, app: &App) -> Result<(Review, Vec<Finding>), Failure> {
-        self.take_stored_parts(app).await?;
+        self.import_stored_parts(app).await?;
         Ok(app.engine.draft(self.document, &user()).await?)
     }
 
     /// Takes the stored parts of the context from the files beside the plan. A part that is
     /// nowhere, or that is not what the plan names, is refused: it would be lost.
-    async fn take_stored_parts(&self, app: &App) -> Result<(), Failure> {
+    async fn import_stored_parts(&self, app: &App) -> Result<(), Failure> {
         for (name, artifact) in &self.document.context.stored {
             let file = file_of_stored(name);
             let beside = self
@@ -164,17 +165,17 @@ impl PlanFile {
                 .as_ref()
                 .map(|directory| directory.join(&file));
             match beside.map(|path| read_part(&path, artifact)) {
-                Some(Part::Whole(bytes)) => {
+                Some(StoredPart::Whole(bytes)) => {
                     app.artifacts().put(bytes).await?;
                 }
-                Some(Part::Changed) => {
+                Some(StoredPart::Changed) => {
                     let message =
                         format!("{}: artifacts/{file} is not what the plan names", self.name);
                     return Err(Failure::refused(message).hint(
                         "to change it, remove its line below `### Artifacts` and write its content into `## Context`",
                     ));
                 }
-                Some(Part::Missing) | None => match app.artifacts().get(artifact).await {
+                Some(StoredPart::Missing) | None => match app.artifacts().get(artifact).await {
                     Ok(_) => {}
                     Err(ArtifactError::Missing(_)) => {
                         let message = format!(
@@ -192,15 +193,15 @@ impl PlanFile {
 }
 
 /// A file with a part of a plan's context.
-enum Part {
+enum StoredPart {
     Whole(Vec<u8>),
     Changed,
     Missing,
 }
 
-fn read_part(path: &Path, artifact: &ArtifactRef) -> Part {
+fn read_part(path: &Path, artifact: &ArtifactRef) -> StoredPart {
     let Ok(file) = std::fs::File::open(path) else {
-        return Part::Missing;
+        return StoredPart::Missing;
     };
     let mut bytes = Vec::new();
     // One byte too many is proof enough that it is another file.
@@ -208,13 +209,13 @@ fn read_part(path: &Path, artifact: &ArtifactRef) -> Part {
         .take(artifact.bytes.saturating_add(1))
         .read_to_end(&mut bytes)
     {
-        Ok(_) if Digest::of_bytes(&bytes) == artifact.digest => Part::Whole(bytes),
-        Ok(_) | Err(_) => Part::Changed,
+        Ok(_) if Digest::of_bytes(&bytes) == artifact.digest => StoredPart::Whole(bytes),
+        Ok(_) | Err(_) => StoredPart::Changed,
     }
 }
 
 /// The current version of a plan that is there.
-async fn known(app: &App, id: &PlanId) -> Result<Option<u32>, Failure> {
+async fn current_version_of(app: &App, id: &PlanId) -> Result<Option<u32>, Failure> {
     match app.engine.load_review(id).await {
         Ok((review, _)) if review.state() == ReviewState::Deleted => Ok(None),
         Ok((review, _)) => Ok(Some(review.current().number)),
@@ -225,12 +226,12 @@ async fn known(app: &App, id: &PlanId) -> Result<Option<u32>, Failure> {
 
 /// What a file holds.
 #[derive(Debug)]
-pub(crate) enum Text {
+pub(crate) enum FileContent {
     Json(Box<Document>),
     Markdown(Box<ReadMarkdown>),
 }
 
-impl Text {
+impl FileContent {
     pub(crate) fn into_document(self) -> Document {
         match self {
             Self::Json(document) => *document,
@@ -246,24 +247,24 @@ pub(crate) fn parse(
     text: &[u8],
     form: Option<FileForm>,
     bounds: &Bounds,
-) -> Result<Text, ReadPlanError> {
+) -> Result<FileContent, ReadPlanError> {
     let ending = path.and_then(Path::extension);
     let is = |wanted: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(wanted));
     let markdown = match form {
-        Some(FileForm::Json) => return json(text, bounds),
+        Some(FileForm::Json) => return parse_json(text, bounds),
         Some(FileForm::Md) => from_markdown_as(text, MarkdownForm::Plan, bounds),
         Some(FileForm::Cursor) => from_markdown_as(text, MarkdownForm::Cursor, bounds),
         Some(FileForm::Tasks) => from_markdown_as(text, MarkdownForm::Tasks, bounds),
         None if is("md") || (!is("json") && begins_as_markdown(text)) => {
             from_markdown(text, bounds)
         }
-        None => return json(text, bounds),
+        None => return parse_json(text, bounds),
     };
-    markdown.map(|read| Text::Markdown(Box::new(read)))
+    markdown.map(|read| FileContent::Markdown(Box::new(read)))
 }
 
-fn json(text: &[u8], bounds: &Bounds) -> Result<Text, ReadPlanError> {
-    Ok(Text::Json(Box::new(Document::read(text, bounds)?)))
+fn parse_json(text: &[u8], bounds: &Bounds) -> Result<FileContent, ReadPlanError> {
+    Ok(FileContent::Json(Box::new(Document::read(text, bounds)?)))
 }
 
 fn begins_as_markdown(text: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::terminal::printer::line;
-use crate::workspace::app::{App, Setting};
+use crate::workspace::app::{App, CommandContext};
 use crate::workspace::plan_file::PlanFile;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
@@ -75,7 +75,7 @@ pub(crate) fn read_document(source: &PlanSource, bounds: &Bounds) -> Result<Docu
 }
 
 /// Where the text is not a plan, and what may help.
-pub(crate) fn unreadable(name: &str, error: &ReadPlanError) -> Failure {
+pub(crate) fn unreadable_plan(name: &str, error: &ReadPlanError) -> Failure {
     let failure = Failure::usage(format!("{name}: {error}"));
     match &error.suggestion {
         Some(suggestion) => failure.hint(suggestion.clone()),
@@ -84,11 +84,15 @@ pub(crate) fn unreadable(name: &str, error: &ReadPlanError) -> Failure {
 }
 
 /// Refuses what could not be stored, before a store is made for it.
-pub(crate) fn check(setting: &Setting, name: &str, document: &Document) -> Result<(), Failure> {
+pub(crate) fn check_storable(
+    context: &CommandContext,
+    name: &str,
+    document: &Document,
+) -> Result<(), Failure> {
     let checked = validate(
         document.clone(),
-        &setting.toolbox()?.catalog(),
-        &setting.config.bounds(),
+        &context.toolbox()?.catalog(),
+        &context.config.bounds(),
     );
     if checked.plan.is_some() {
         return Ok(());
@@ -105,14 +109,17 @@ fn read_bounded(from: impl std::io::Read, bounds: &Bounds) -> std::io::Result<Ve
 }
 
 /// The plan with exactly this id.
-pub(crate) async fn load(app: &App, id: &PlanId) -> Result<(Review, Head), Failure> {
+pub(crate) async fn load_plan(app: &App, id: &PlanId) -> Result<(Review, Head), Failure> {
     match app.engine.load_review(id).await {
         Ok((review, _)) if review.state() == ReviewState::Deleted => Err(Failure::usage(format!(
             "there is no plan `{id}`: it was deleted"
         ))),
         Ok(found) => Ok(found),
         Err(error @ LoadError::NoSuchPlan(_)) => {
-            let near = nearest_names(id.as_str(), ids(app).await?.iter().map(ToString::to_string));
+            let near = nearest_names(
+                id.as_str(),
+                list_plan_ids(app).await?.iter().map(ToString::to_string),
+            );
             let failure = Failure::from(error);
             Err(match near.as_slice() {
                 [] => failure,
@@ -125,7 +132,10 @@ pub(crate) async fn load(app: &App, id: &PlanId) -> Result<(Review, Head), Failu
 
 /// The plan with this id, or the only one whose id begins so. For reading only: what is approved or
 /// run is named in full.
-pub(crate) async fn load_for_reading(app: &App, text: &str) -> Result<(Review, Head), Failure> {
+pub(crate) async fn load_plan_for_reading(
+    app: &App,
+    text: &str,
+) -> Result<(Review, Head), Failure> {
     let id = parse_id(text)?;
     let exact = app
         .engine
@@ -133,16 +143,16 @@ pub(crate) async fn load_for_reading(app: &App, text: &str) -> Result<(Review, H
         .info(&StreamName::Plan(id.clone()))
         .await?;
     if exact.is_some() {
-        return load(app, &id).await;
+        return load_plan(app, &id).await;
     }
-    let ids = ids(app).await?;
+    let ids = list_plan_ids(app).await?;
     let matching: Vec<&PlanId> = ids
         .iter()
         .filter(|known| known.as_str().starts_with(text))
         .collect();
     match matching.as_slice() {
-        [] => load(app, &id).await,
-        [only] => load(app, only).await,
+        [] => load_plan(app, &id).await,
+        [only] => load_plan(app, only).await,
         several => {
             const SHOWN: usize = 10;
             let names: Vec<String> = several
@@ -160,7 +170,7 @@ pub(crate) async fn load_for_reading(app: &App, text: &str) -> Result<(Review, H
 }
 
 /// The ids of all plans that were not deleted.
-async fn ids(app: &App) -> Result<Vec<PlanId>, Failure> {
+async fn list_plan_ids(app: &App) -> Result<Vec<PlanId>, Failure> {
     let plans = app.engine.store().plans().await?;
     let kept = plans
         .into_iter()

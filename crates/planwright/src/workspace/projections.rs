@@ -46,9 +46,9 @@ impl PlanFiles for WorkspaceFiles {
 }
 
 /// Writes the plan's files as the journal has them, or removes them if the plan was deleted.
-pub(crate) async fn project(app: &App, review: &Review) {
+pub(crate) async fn update_plan_files(app: &App, review: &Review) {
     if app.files.encrypted {
-        return tell_once(app);
+        return mention_encryption_once(app);
     }
     let turn = Arc::clone(&app.files.turn).lock_owned().await;
     if let Err(problem) = app.files.bring_up_to_date(review, turn).await {
@@ -114,19 +114,19 @@ impl WorkspaceFiles {
         turn: OwnedMutexGuard<()>,
     ) -> Result<OwnedMutexGuard<()>, String> {
         let mut drafts = Vec::new();
-        let mut plan = draft(&projection, Projection::PLAN_JSON)?;
+        let mut plan = open_draft(&projection, Projection::PLAN_JSON)?;
         serde_json::to_writer_pretty(&mut plan, &*review.current().document)
             .map_err(|error| error.to_string())?;
         plan.write_all(b"\n").map_err(|error| error.to_string())?;
         drafts.push(plan);
-        let page = markdown(&self.engine, review, review.current()).await?;
-        let mut plan = draft(&projection, Projection::PLAN_MD)?;
+        let page = render_markdown(&self.engine, review, review.current()).await?;
+        let mut plan = open_draft(&projection, Projection::PLAN_MD)?;
         plan.write_all(page.as_bytes())
             .map_err(|error| error.to_string())?;
         drafts.push(plan);
         if let Some(opened) = review.runs().last() {
             let stream = StreamName::Run(opened.run.clone());
-            let mut session = draft(&projection, Projection::SESSION)?;
+            let mut session = open_draft(&projection, Projection::SESSION)?;
             write_session(&self.engine, &stream, &mut session).await?;
             drafts.push(session);
         }
@@ -165,7 +165,7 @@ fn stored_files(review: &Review) -> BTreeSet<String> {
 }
 
 /// An encrypted store has no plain files beside it. Said once, to whoever may look for them.
-fn tell_once(app: &App) {
+fn mention_encryption_once(app: &App) {
     static TOLD: Once = Once::new();
     let told =
         "the store is encrypted: no files are written to .plans (planwright export writes one)";
@@ -173,7 +173,7 @@ fn tell_once(app: &App) {
 }
 
 /// A version of the plan as Markdown, with what the journal knows about it.
-pub(crate) async fn markdown(
+pub(crate) async fn render_markdown(
     engine: &Engine,
     review: &Review,
     version: &Version,
@@ -234,7 +234,7 @@ pub(crate) async fn markdown(
     Ok(to_markdown(&version.document, &meta))
 }
 
-fn draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {
+fn open_draft(projection: &Projection, name: &'static str) -> Result<Draft, String> {
     projection
         .draft(name)
         .map_err(|error| planwright_engine::with_causes(&error))

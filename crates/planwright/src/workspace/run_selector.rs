@@ -4,7 +4,7 @@
 use crate::exit::Failure;
 use crate::terminal::printer::line;
 use crate::workspace::app::App;
-use crate::workspace::plan_source::{load, load_for_reading, parse_id, pick_run};
+use crate::workspace::plan_source::{load_plan, load_plan_for_reading, parse_id, pick_run};
 use planwright_core::id::{RunId, split_instance};
 use planwright_core::journal::StreamName;
 use planwright_core::review::Review;
@@ -14,7 +14,7 @@ use planwright_engine::plan_of_run;
 
 /// A run, and the plan it belongs to.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct RunTarget {
     pub(crate) review: Review,
     pub(crate) run: RunId,
 }
@@ -28,7 +28,7 @@ pub(crate) struct StepTarget {
 }
 
 /// The run with exactly this id, if there is one.
-pub(crate) async fn named_run(app: &App, text: &str) -> Result<Option<Target>, Failure> {
+pub(crate) async fn find_run(app: &App, text: &str) -> Result<Option<RunTarget>, Failure> {
     let Ok(run) = text.parse::<RunId>() else {
         return Ok(None);
     };
@@ -43,54 +43,54 @@ pub(crate) async fn named_run(app: &App, text: &str) -> Result<Option<Target>, F
     }
     let plan = plan_of_run(&**app.engine.store(), &run).await?;
     let (review, _) = app.engine.load_review(&plan).await?;
-    Ok(Some(Target { review, run }))
+    Ok(Some(RunTarget { review, run }))
 }
 
 /// The run that was named, or the latest run of the plan that was named.
-pub(crate) async fn run_target(app: &App, text: &str) -> Result<Target, Failure> {
-    if let Some(target) = named_run(app, text).await? {
+pub(crate) async fn select_run(app: &App, text: &str) -> Result<RunTarget, Failure> {
+    if let Some(target) = find_run(app, text).await? {
         return Ok(target);
     }
-    let (review, _) = load(app, &parse_id(text)?).await?;
+    let (review, _) = load_plan(app, &parse_id(text)?).await?;
     let run = pick_run(&review, None)?;
-    Ok(Target { review, run })
+    Ok(RunTarget { review, run })
 }
 
 /// As [`run_target`], for reading: the beginning of a plan's id is enough, and one of its runs may
 /// be named beside it.
-pub(crate) async fn run_for_reading(
+pub(crate) async fn select_run_for_reading(
     app: &App,
     text: &str,
     run: Option<&str>,
-) -> Result<Target, Failure> {
+) -> Result<RunTarget, Failure> {
     if run.is_none()
-        && let Some(target) = named_run(app, text).await?
+        && let Some(target) = find_run(app, text).await?
     {
         return Ok(target);
     }
-    let (review, _) = load_for_reading(app, text).await?;
+    let (review, _) = load_plan_for_reading(app, text).await?;
     if let Some(named) = run
-        && let Some(target) = named_run(app, named)
+        && let Some(target) = find_run(app, named)
             .await?
             .filter(|target| target.review.id() == review.id())
     {
         return Ok(target);
     }
     let run = pick_run(&review, run)?;
-    Ok(Target { review, run })
+    Ok(RunTarget { review, run })
 }
 
 /// The step that was named. `parent-step/child-step` is a step of the run that `parent-step` is
 /// doing.
-pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<StepTarget, Failure> {
-    let Target { mut review, run } = run_target(app, text).await?;
+pub(crate) async fn select_step(app: &App, text: &str, step: &str) -> Result<StepTarget, Failure> {
+    let RunTarget { mut review, run } = select_run(app, text).await?;
     let (mut run, _) = app.engine.load_run(&run, &review).await?;
     let mut step = step;
     while let Some((parent, rest)) = step.split_once('/') {
-        known(&run, parent)?;
+        check_step_known(&run, parent)?;
         let child = run.find(parent).and_then(|ix| run.child_of(ix));
         let target = match child {
-            Some(child) => named_run(app, child.as_str()).await?,
+            Some(child) => find_run(app, child.as_str()).await?,
             None => None,
         };
         let Some(target) = target else {
@@ -102,7 +102,7 @@ pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<Ste
         (run, _) = app.engine.load_run(&target.run, &target.review).await?;
         (review, step) = (target.review, rest);
     }
-    known(&run, step)?;
+    check_step_known(&run, step)?;
     Ok(StepTarget {
         review,
         run,
@@ -111,7 +111,7 @@ pub(crate) async fn step_target(app: &App, text: &str, step: &str) -> Result<Ste
 }
 
 /// Checked here, because the process that executes the run answers in words only.
-fn known(run: &Run, step: &str) -> Result<(), Failure> {
+fn check_step_known(run: &Run, step: &str) -> Result<(), Failure> {
     // One element of a step that runs once per element is named by its number.
     let named = split_instance(step).map_or(step, |(step, _)| step);
     if run.plan().find(named).is_some() {
@@ -133,7 +133,7 @@ fn known(run: &Run, step: &str) -> Result<(), Failure> {
 }
 
 /// The name under which the commands that move a run on find it.
-pub(crate) fn name_of(run: &Run) -> String {
+pub(crate) fn selector_of(run: &Run) -> String {
     let start = run.start();
     if start.parent.is_some() || start.undoes.is_some() {
         run.id().to_string()
@@ -144,9 +144,9 @@ pub(crate) fn name_of(run: &Run) -> String {
 
 /// The command that goes on with a run that nobody executes: of the run it belongs to, if it
 /// belongs to one.
-pub(crate) async fn how_to_go_on(app: &App, mut run: Run) -> Result<Option<String>, Failure> {
+pub(crate) async fn resume_command(app: &App, mut run: Run) -> Result<Option<String>, Failure> {
     while let Some(parent) = run.start().parent.clone() {
-        let Some(target) = named_run(app, parent.run.as_str()).await? else {
+        let Some(target) = find_run(app, parent.run.as_str()).await? else {
             return Ok(None);
         };
         (run, _) = app.engine.load_run(&target.run, &target.review).await?;

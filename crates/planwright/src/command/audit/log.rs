@@ -2,9 +2,9 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, Printer, line};
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::plan_source::load_for_reading;
-use crate::workspace::run_selector::run_for_reading;
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
+use crate::workspace::run_selector::select_run_for_reading;
 use planwright_api::LogLine;
 use planwright_core::digest::Digest;
 use planwright_core::journal::{Head, Record, StreamName, check_chain};
@@ -33,14 +33,14 @@ const PAGE: usize = 1000;
 /// The longest wait between two looks, in case a change goes unnoticed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let stream = if args.plan_journal {
-        let (review, _) = load_for_reading(&app, &args.plan).await?;
+        let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
         StreamName::Plan(review.id().clone())
     } else {
         StreamName::Run(
-            run_for_reading(&app, &args.plan, args.run.as_deref())
+            select_run_for_reading(&app, &args.plan, args.run.as_deref())
                 .await?
                 .run,
         )
@@ -57,7 +57,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             .map_err(|error| StoreError::chain(&stream, &error))?;
         let mut ended = false;
         for record in &page {
-            ended |= print(setting.printer, &stream, record)?;
+            ended |= print_entry(context.printer, &stream, record)?;
         }
         if page.len() == PAGE {
             continue;
@@ -73,7 +73,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// Prints one entry. Returns whether the stream ends with it.
-fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool, Failure> {
+fn print_entry(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool, Failure> {
     let entry = LogLine::new(stream, record).map_err(|error| {
         Failure::new(
             Exit::Store,
@@ -86,7 +86,7 @@ fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool,
     } else {
         let at = printer.out(DIM, &entry.at);
         let kind = line(&entry.kind);
-        let body = details(&entry.fields);
+        let body = format_fields(&entry.fields);
         printer.data(&format!("{:>5}  {at}  {kind:20}  {body}", entry.seq))?;
     }
     Ok(matches!(
@@ -96,7 +96,7 @@ fn print(printer: Printer, stream: &StreamName, record: &Record) -> Result<bool,
 }
 
 /// What belongs to an event, short enough for a line.
-fn details(fields: &Map<String, Value>) -> String {
+fn format_fields(fields: &Map<String, Value>) -> String {
     const MAX: usize = 100;
     let words: Vec<String> = fields
         .iter()

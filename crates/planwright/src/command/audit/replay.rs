@@ -1,8 +1,8 @@
 //! `replay`: folds a run again from its journal and compares where that leads.
 
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::run_selector::{Target, run_for_reading};
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::run_selector::{RunTarget, select_run_for_reading};
 use serde_json::json;
 
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     if !args.offline {
         return Err(
             Failure::usage("only an offline replay exists: it makes no call").hint(
@@ -26,19 +26,20 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             ),
         );
     }
-    let app = setting.open(Access::Read)?;
-    let Target { review, run: id } = run_for_reading(&app, &args.plan, args.run.as_deref()).await?;
+    let app = context.open(Access::Read)?;
+    let RunTarget { review, run: id } =
+        select_run_for_reading(&app, &args.plan, args.run.as_deref()).await?;
     // Folding checks the chain, every transition, and the state that the last entry of an ended run
     // records.
     let (run, head) = app.engine.load_run(&id, &review).await?;
     let digest = run.steps_digest();
-    if setting.printer.json {
-        setting.printer.document(&json!({
+    if context.printer.json {
+        context.printer.document(&json!({
             "planId": review.id(), "runId": id, "entries": head.seq, "status": run.status(),
             "stateDigest": digest, "ok": true,
         }))?;
     } else {
-        setting.printer.data(&format!(
+        context.printer.data(&format!(
             "{id}  {} entries  {}  state {digest}",
             head.seq,
             run.status()

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, Printer, duration, line};
-use crate::workspace::app::{Access, App, Setting};
-use crate::workspace::maintenance::tend;
+use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::maintenance::run_due_maintenance;
 use crate::workspace::servers::Need;
 use planwright_api::StatsResult;
 use planwright_core::plan::Document;
@@ -19,9 +19,9 @@ pub(crate) struct Args {
     since: Option<Span>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    tend(&app).await;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    run_due_maintenance(&app).await;
     let since = args.since.map(|span| {
         let back = i64::try_from(span.as_duration().as_millis()).unwrap_or(i64::MAX);
         Timestamp::from_millis(app.now().as_millis().saturating_sub(back))
@@ -29,19 +29,19 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let mut figures = app.engine.stats(since).await?;
     if !figures.gaps.is_empty() {
         // Servers that nobody asked yet may have what seems to be missing.
-        look_for(&app, figures.gaps.keys()).await?;
+        start_servers_of(&app, figures.gaps.keys()).await?;
         figures = app.engine.stats(since).await?;
     }
     let result = StatsResult::new(&figures, since.map(|since| since.to_string()));
-    if setting.printer.json {
-        setting.printer.document(&result)?;
+    if context.printer.json {
+        context.printer.document(&result)?;
     } else {
-        show(setting.printer, &result)?;
+        print_stats(context.printer, &result)?;
     }
     Ok(Exit::Done)
 }
 
-async fn look_for(app: &App, tools: impl Iterator<Item = &String>) -> Result<(), Failure> {
+async fn start_servers_of(app: &App, tools: impl Iterator<Item = &String>) -> Result<(), Failure> {
     let wanted = Document {
         tools_required: tools.cloned().collect(),
         ..Document::default()
@@ -49,12 +49,12 @@ async fn look_for(app: &App, tools: impl Iterator<Item = &String>) -> Result<(),
     app.start_servers(&wanted, Need::Look).await
 }
 
-fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
+fn print_stats(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     let heading = |text: &str| printer.data(&printer.out(BOLD, text));
     heading("Plans")?;
-    counts(printer, &stats.plans)?;
+    print_counts(printer, &stats.plans)?;
     heading("Runs")?;
-    counts(printer, &stats.runs)?;
+    print_counts(printer, &stats.runs)?;
     let approvals = &stats.approvals;
     heading("Approvals")?;
     printer.data(&format!(
@@ -67,8 +67,8 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     ) {
         printer.data(&format!(
             "  time to approval: p50 {}, p95 {}",
-            millis(half),
-            millis(most)
+            format_millis(half),
+            format_millis(most)
         ))?;
     }
     printer.data(&format!(
@@ -93,21 +93,21 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
             "  {:32} {:>7} calls  p50 {:>9}  p95 {:>9}  {:.1}% failed",
             line(&tool.tool),
             tool.calls,
-            millis(tool.p50_ms),
-            millis(tool.p95_ms),
+            format_millis(tool.p50_ms),
+            format_millis(tool.p95_ms),
             tool.failure_rate * 100.0
         ))?;
     }
-    show_models(printer, stats)?;
+    print_models(printer, stats)?;
     let prediction = &stats.prediction;
     if prediction.runs > 0 {
         heading("Duration of completed runs")?;
         printer.data(&format!(
             "  {} runs: predicted {}, took {}, off by {} on average",
             prediction.runs,
-            millis(prediction.mean_predicted_ms),
-            millis(prediction.mean_actual_ms),
-            millis(prediction.mean_off_ms)
+            format_millis(prediction.mean_predicted_ms),
+            format_millis(prediction.mean_actual_ms),
+            format_millis(prediction.mean_off_ms)
         ))?;
     }
     if !stats.tool_gaps.is_empty() {
@@ -126,7 +126,7 @@ fn show(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
+fn print_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     if stats.models.is_empty() {
         return Ok(());
     }
@@ -149,7 +149,7 @@ fn show_models(printer: Printer, stats: &StatsResult) -> Result<(), Failure> {
     printer.data(&format!("  together ${:.6}", stats.model_cost_usd))
 }
 
-fn counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failure> {
+fn print_counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failure> {
     let words: Vec<String> = counts
         .iter()
         .map(|(state, count)| format!("{count} {state}"))
@@ -164,6 +164,6 @@ fn counts(printer: Printer, counts: &BTreeMap<String, u64>) -> Result<(), Failur
     ))
 }
 
-fn millis(millis: u64) -> String {
+fn format_millis(millis: u64) -> String {
     duration(Duration::from_millis(millis))
 }

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{GREEN, RED, line};
-use crate::workspace::app::{Access, App, Setting};
-use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_adapters::files::Projection;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
@@ -40,20 +40,20 @@ pub(crate) struct Damage {
     pub(crate) message: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let mut verification = Verification::default();
     if let Some(sqlite) = &app.sqlite {
         let only = match &args.plan {
-            Some(plan) => Some(load_for_reading(&app, plan).await?.0.id().clone()),
+            Some(plan) => Some(load_plan_for_reading(&app, plan).await?.0.id().clone()),
             None => None,
         };
         verification.check(&app, sqlite, only.as_ref()).await?;
     } else if let Some(plan) = &args.plan {
-        load_for_reading(&app, plan).await?;
+        load_plan_for_reading(&app, plan).await?;
     }
     verification.ok = verification.findings.is_empty();
-    let printer = setting.printer;
+    let printer = context.printer;
     let Verification {
         ok,
         streams,
@@ -241,7 +241,7 @@ impl Verification {
     /// The last line of the exported session must be in the journal: if it is not, the journal lost
     /// its tail.
     async fn check_session(&mut self, app: &App, plan: &PlanId) {
-        let plans = &app.setting.workspace.plans;
+        let plans = &app.context.workspace.plans;
         let places = [
             Projection::of(plans, plan),
             Projection::archived(plans, plan),
@@ -260,7 +260,7 @@ impl Verification {
             return;
         };
         let place = path
-            .strip_prefix(&app.setting.workspace.root)
+            .strip_prefix(&app.context.workspace.root)
             .unwrap_or(&path)
             .display()
             .to_string();

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, GREEN, Printer, RED, YELLOW, line};
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_core::event::{EventName, PlanEvent, PlanEvents};
 use planwright_core::status::StepStatus;
 use planwright_engine::port::{FeedOf, Position};
@@ -27,9 +27,9 @@ const PAGE: usize = 500;
 /// The longest wait between two looks, in case a change goes unnoticed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let plan = review.id().clone();
     let store = app.engine.store();
     let mut changes = store.changes();
@@ -50,7 +50,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 })?;
             after = placed.position;
             for event in told.iter().filter(|event| event.seq > args.after) {
-                print(setting.printer, event)?;
+                print_event(context.printer, event)?;
             }
         }
         if page.len() == PAGE {
@@ -64,7 +64,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     }
 }
 
-fn print(printer: Printer, event: &PlanEvent) -> Result<(), Failure> {
+fn print_event(printer: Printer, event: &PlanEvent) -> Result<(), Failure> {
     if printer.json {
         let text = serde_json::to_string(event);
         return printer.data(&text.map_err(|error| Failure::new(Exit::Store, error.to_string()))?);

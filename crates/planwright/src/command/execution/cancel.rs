@@ -2,7 +2,7 @@
 
 use crate::command::execution::pause;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Setting, user};
+use crate::workspace::app::{CommandContext, user};
 use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 
@@ -13,9 +13,9 @@ pub(crate) struct Args {
     plan: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    pause::command(
-        setting,
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    pause::send_command(
+        context,
         &args.plan,
         RunCommand::Cancel { by: user() },
         RunStatus::Cancelled,

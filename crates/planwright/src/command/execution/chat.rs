@@ -4,7 +4,7 @@
 use crate::chat::{ChatOptions, Session};
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
-use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use std::collections::BTreeSet;
 
@@ -30,8 +30,8 @@ pub(crate) struct Args {
     no_tools: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Write)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
     let servers =
         (!args.servers.is_empty()).then(|| args.servers.iter().cloned().collect::<BTreeSet<_>>());
     if !args.no_tools {
@@ -43,7 +43,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         plan_tools: args.plan_tools,
         model: args.model.clone(),
         max_turns: args.max_turns,
-        budget: setting.config.chat_budget(),
+        budget: context.config.chat_budget(),
         resume: args.resume.clone(),
     };
     let session = Box::pin(Session::open(app, options)).await?;

@@ -1,11 +1,10 @@
 //! `check`: whether the success criteria of a plan hold after it ran.
 
-use crate::command::execution::reflection::criteria;
-use crate::command::execution::resume::existing;
+use crate::command::execution::reflection::criterion_lines;
 use crate::exit::{Exit, Failure};
 use crate::terminal::spinner::Spinner;
-use crate::workspace::app::{App, Setting};
-use crate::workspace::run_selector::{Target, run_target};
+use crate::workspace::app::{App, CommandContext};
+use crate::workspace::run_selector::{RunTarget, select_run};
 use planwright_api::CriteriaResult;
 use planwright_core::id::RunId;
 use planwright_core::run::Run;
@@ -24,23 +23,27 @@ pub(crate) struct Args {
     model: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
-    let Target { run, .. } = run_target(&app, args.run.as_deref().unwrap_or(&args.plan)).await?;
-    let checked = check(&app, &run, args.model.as_deref()).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open_existing()?;
+    let RunTarget { run, .. } = select_run(&app, args.run.as_deref().unwrap_or(&args.plan)).await?;
+    let checked = check_criteria(&app, &run, args.model.as_deref()).await?;
     let printer = app.printer();
     if printer.json {
         printer.document(&CriteriaResult::new(&checked))?;
     } else {
-        for text in criteria(checked.criteria()) {
+        for text in criterion_lines(checked.criteria()) {
             printer.data(&text)?;
         }
     }
-    Ok(verdict(&checked))
+    Ok(criteria_exit(&checked))
 }
 
 /// Holds the criteria against a run, and records the outcome.
-pub(crate) async fn check(app: &App, run: &RunId, model: Option<&str>) -> Result<Run, Failure> {
+pub(crate) async fn check_criteria(
+    app: &App,
+    run: &RunId,
+    model: Option<&str>,
+) -> Result<Run, Failure> {
     let _spinner = Spinner::begin(app.printer(), "a model is asked whether the criteria hold");
     app.engine
         .check_criteria(run, model)
@@ -55,7 +58,7 @@ pub(crate) async fn check(app: &App, run: &RunId, model: Option<&str>) -> Result
 }
 
 /// Only what holds is a success: what nobody could tell is none.
-pub(crate) fn verdict(run: &Run) -> Exit {
+pub(crate) fn criteria_exit(run: &Run) -> Exit {
     let all_hold = run.criteria().iter().all(|check| check.holds == Some(true));
     if all_hold {
         Exit::Done

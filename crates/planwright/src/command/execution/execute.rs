@@ -3,15 +3,15 @@
 
 use crate::command::execution::check;
 use crate::command::execution::interrupts::Interrupts;
-use crate::command::execution::order::{Begin, Order, RunFlags};
-use crate::command::execution::questions::ask_people;
-use crate::command::execution::reflection::{self, Agreement};
-use crate::command::execution::report::report;
+use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
+use crate::command::execution::questions::ask_about_waiting_steps;
+use crate::command::execution::reflection::{self, AdjustmentDecision};
+use crate::command::execution::report::print_run_report;
 use crate::exit::{Exit, Failure};
-use crate::terminal::progress::Progress;
+use crate::terminal::progress::RunProgress;
 use crate::workspace::app::{App, user};
 use crate::workspace::plan_source;
-use crate::workspace::projections::project;
+use crate::workspace::projections::update_plan_files;
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::review::Review;
 use planwright_core::run::{Run, RunState};
@@ -38,83 +38,88 @@ pub(crate) async fn refuse_while_executing(app: &App, review: &Review) -> Result
 }
 
 /// Executes and reports.
-pub(crate) async fn execute(app: &App, order: Order, flags: &RunFlags) -> Result<Exit, Failure> {
-    let Order {
-        begin,
+pub(crate) async fn execute_run(
+    app: &App,
+    order: ExecutionOrder,
+    flags: &RunFlags,
+) -> Result<Exit, Failure> {
+    let ExecutionOrder {
+        kind,
         approval,
         variables,
         mut steps,
     } = order;
-    let plan = begin.plan().clone();
+    let plan = kind.plan().clone();
     let mut options = RunOptions::new(user());
     options.variables = variables;
     options.max_concurrency = flags.max_concurrency;
     options.guards = !flags.no_guards;
     options.linger = flags.wait;
     options.approval = approval;
-    let (review, _) = plan_source::load(app, &plan).await?;
+    let (review, _) = plan_source::load_plan(app, &plan).await?;
     options.reflection = flags
         .reflection
         .read(app, &review.current().document.limits)?;
     drop(review);
     let interrupts = Interrupts::listen()?;
-    let mut begin = begin;
+    let mut kind = kind;
     loop {
-        let progress = Arc::new(Progress::new(app.printer(), steps));
-        options.observers = vec![Arc::<Progress>::clone(&progress) as Arc<dyn Observer>];
-        let mut handle = Box::pin(begin.begin(&app.engine, options.clone())).await?;
+        let progress = Arc::new(RunProgress::new(app.printer(), steps));
+        options.observers = vec![Arc::<RunProgress>::clone(&progress) as Arc<dyn Observer>];
+        let mut handle = Box::pin(kind.open_run(&app.engine, options.clone())).await?;
         let early = (steps <= LARGE).then_some(&plan);
-        let run = drive(app, early, &mut handle, &interrupts).await;
+        let run = wait_for_run(app, early, &mut handle, &interrupts).await;
         progress.finish();
         let mut run = run?;
-        let decided = !interrupts.any() && ask_people(app, &run, &interrupts).await?;
+        let decided =
+            !interrupts.is_interrupted() && ask_about_waiting_steps(app, &run, &interrupts).await?;
         if decided {
-            let (review, _) = plan_source::load(app, &plan).await?;
+            let (review, _) = plan_source::load_plan(app, &plan).await?;
             // What was decided may have ended the run.
             (run, _) = app.engine.load_run(run.id(), &review).await?;
             if !run.state().is_terminal() {
-                begin = Begin::ResumeRun {
+                kind = ExecutionKind::ResumeRun {
                     plan: plan.clone(),
                     run: run.id().clone(),
                 };
                 continue;
             }
         }
-        if let (RunState::Adjusted { .. }, false) = (run.state(), interrupts.any())
-            && let Agreement::GoOn {
+        if let (RunState::Adjusted { .. }, false) = (run.state(), interrupts.is_interrupted())
+            && let AdjustmentDecision::Continue {
                 approval,
                 steps: count,
-            } = reflection::agree(app, &run, &flags.reflection, &flags.late).await?
+            } = reflection::confirm_adjustment(app, &run, &flags.reflection, &flags.late).await?
         {
             (options.approval, steps) = (approval, count);
-            begin = Begin::GoOn {
+            kind = ExecutionKind::ContinueAdjusted {
                 plan: plan.clone(),
                 run: run.id().clone(),
             };
             continue;
         }
         let checked = if flags.check && *run.state() == RunState::Completed {
-            run = check::check(app, run.id(), None).await?;
-            check::verdict(&run)
+            run = check::check_criteria(app, run.id(), None).await?;
+            check::criteria_exit(&run)
         } else {
             Exit::Done
         };
-        let interrupted = interrupts.any() && !run.state().is_terminal();
+        let interrupted = interrupts.is_interrupted() && !run.state().is_terminal();
         let exit = if interrupted {
             Exit::Interrupted
         } else {
-            worse(Exit::of_run(&run), checked)
+            worse_exit(Exit::of_run(&run), checked)
         };
-        let reported = report(app, &run).await;
+        let reported = print_run_report(app, &run).await;
         drop(run);
-        let (review, _) = plan_source::load(app, &plan).await?;
-        project(app, &review).await;
+        let (review, _) = plan_source::load_plan(app, &plan).await?;
+        update_plan_files(app, &review).await;
         return reported.map(|()| exit);
     }
 }
 
 /// A run that did what it should is a success only if what it was for was reached.
-fn worse(of_run: Exit, checked: Exit) -> Exit {
+fn worse_exit(of_run: Exit, checked: Exit) -> Exit {
     if of_run == Exit::Done {
         checked
     } else {
@@ -123,7 +128,7 @@ fn worse(of_run: Exit, checked: Exit) -> Exit {
 }
 
 /// Waits for the run while listening to the keyboard.
-async fn drive(
+async fn wait_for_run(
     app: &App,
     early: Option<&PlanId>,
     handle: &mut RunHandle,
@@ -135,13 +140,13 @@ async fn drive(
         if let Some(plan) = early
             && let Ok((review, _)) = app.engine.load_review(plan).await
         {
-            project(app, &review).await;
+            update_plan_files(app, &review).await;
         }
         std::future::pending::<()>().await;
     };
     tokio::select! {
         run = handle.wait() => Ok(run?),
-        () = interrupts.obey(app, &id) => unreachable!("it listens for ever"),
+        () = interrupts.forward_to_run(app, &id) => unreachable!("it listens for ever"),
         () = early => unreachable!("it waits for ever"),
     }
 }

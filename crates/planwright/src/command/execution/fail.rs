@@ -2,7 +2,7 @@
 
 use crate::command::execution::pause;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Setting, user};
+use crate::workspace::app::{CommandContext, user};
 use planwright_core::status::RunStatus;
 use planwright_engine::RunCommand;
 
@@ -16,10 +16,10 @@ pub(crate) struct Args {
     reason: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let command = RunCommand::GiveUp {
         by: user(),
         reason: args.reason.clone(),
     };
-    pause::command(setting, &args.plan, command, RunStatus::Failed).await
+    pause::send_command(context, &args.plan, command, RunStatus::Failed).await
 }

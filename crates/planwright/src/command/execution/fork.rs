@@ -1,13 +1,12 @@
 //! `fork`: a new run that takes over the results of another one, up to the steps that run again.
 
-use crate::command::execution::execute::{execute, refuse_while_executing};
-use crate::command::execution::order::{Begin, Order, RunFlags};
-use crate::command::execution::resume::existing;
+use crate::command::execution::execute::{execute_run, refuse_while_executing};
+use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Question, consent};
+use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
 use crate::terminal::printer::line;
-use crate::workspace::app::Setting;
-use crate::workspace::plan_source::{load, parse_id, pick_run};
+use crate::workspace::app::CommandContext;
+use crate::workspace::plan_source::{load_plan, parse_id, pick_run};
 use crate::workspace::servers::Need;
 
 #[derive(Debug, clap::Args)]
@@ -24,10 +23,10 @@ pub(crate) struct Args {
     flags: RunFlags,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &id).await?;
     let source = pick_run(&review, args.run.as_deref())?;
     let variables = args.flags.variables.read()?;
     if args.flags.dry_run {
@@ -53,26 +52,26 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     }
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
-    let question = Question {
+    let question = ApprovalQuestion {
         review: &review,
         candidate: &candidate,
         yes: args.flags.yes,
         late,
         typed,
     };
-    let approval = consent(&app, &question).await?;
-    let begin = Begin::Fork {
+    let approval = obtain_approval(&app, &question).await?;
+    let kind = ExecutionKind::Fork {
         plan: id,
         source,
         from,
     };
-    let order = Order {
-        begin,
+    let order = ExecutionOrder {
+        kind,
         approval,
         variables,
         steps: candidate.plan.len(),
     };
     // A large plan need not be in memory twice while it runs.
     drop((review, candidate));
-    execute(&app, order, &args.flags).await
+    execute_run(&app, order, &args.flags).await
 }

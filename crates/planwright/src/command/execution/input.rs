@@ -1,12 +1,11 @@
 //! `input`: answers what a step or a tool's server asks, or lists what is asked.
 
-use crate::command::execution::resume::existing;
-use crate::command::review::approve::decided;
+use crate::command::review::approve::report_decision;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, block, line};
-use crate::terminal::prompts::{as_values, ask_all, origin, waiting_for};
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::run_selector::{StepTarget, Target, run_target, step_target};
+use crate::terminal::prompts::{as_values, ask_questions, pending_question, question_origin};
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::run_selector::{RunTarget, StepTarget, select_run, select_step};
 use crate::workspace::variables::quoted;
 use planwright_core::json::parse_strict;
 use planwright_core::plan::StepIx;
@@ -39,20 +38,20 @@ pub(crate) struct Args {
     decline: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open_existing()?;
     let Some(step) = &args.step else {
-        let Target { review, run } = run_target(&app, &args.plan).await?;
+        let RunTarget { review, run } = select_run(&app, &args.plan).await?;
         let (run, _) = app.engine.load_run(&run, &review).await?;
-        list(&app, &run)?;
+        list_questions(&app, &run)?;
         return Ok(Exit::Done);
     };
-    let target = step_target(&app, &args.plan, step).await?;
+    let target = select_step(&app, &args.plan, step).await?;
     let StepTarget { run, step, .. } = &target;
     let id = &args.plan;
     let waiting = run
         .find(step)
-        .and_then(|ix| Some((ix, waiting_for(run, ix)?)));
+        .and_then(|ix| Some((ix, pending_question(run, ix)?)));
     let Some((ix, asked)) = waiting else {
         let state = run
             .find(step)
@@ -62,7 +61,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 .hint(format!("planwright input {id} lists what is asked")),
         );
     };
-    let Some(replies) = replies(&app, run, ix, asked, args)? else {
+    let Some(replies) = read_replies(&app, run, ix, asked, args)? else {
         return Err(Failure::refused("not answered"));
     };
     let word = if args.decline { "declined" } else { "answered" };
@@ -73,11 +72,11 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         replies,
     };
     app.engine.command(run.id(), command).await?;
-    decided(&app, &target, word).await?;
+    report_decision(&app, &target, word).await?;
     Ok(Exit::Done)
 }
 
-fn replies(
+fn read_replies(
     app: &App,
     run: &Run,
     ix: StepIx,
@@ -92,13 +91,13 @@ fn replies(
             Failure::usage(format!("--value: {error}"))
                 .hint("a text needs its quotes: --value '\"text\"'")
         })?;
-        return spread(asked, value).map(Some);
+        return assign_replies(asked, value).map(Some);
     }
     if !args.set.is_empty() {
-        return spread(asked, Value::Object(set(&args.set)?)).map(Some);
+        return assign_replies(asked, Value::Object(parse_set_flags(&args.set)?)).map(Some);
     }
     if app.printer().can_ask() && !app.printer().json {
-        return ask_all(app.printer(), &origin(app, run, ix), asked);
+        return ask_questions(app.printer(), &question_origin(app, run, ix), asked);
     }
     let (plan, step) = (run.plan().id(), quoted(run.step_id(ix).as_str()));
     Err(
@@ -109,7 +108,7 @@ fn replies(
 }
 
 /// One answer per question. A sole question is answered directly, several by their keys.
-fn spread(asked: &Asked, value: Value) -> Result<Vec<Reply>, Failure> {
+fn assign_replies(asked: &Asked, value: Value) -> Result<Vec<Reply>, Failure> {
     if let [_] = asked.questions.as_slice() {
         return Ok(vec![Reply::Values(as_values(value))]);
     }
@@ -150,7 +149,7 @@ fn spread(asked: &Asked, value: Value) -> Result<Vec<Reply>, Failure> {
     }
 }
 
-fn set(assignments: &[String]) -> Result<Map<String, Value>, Failure> {
+fn parse_set_flags(assignments: &[String]) -> Result<Map<String, Value>, Failure> {
     let mut values = Map::new();
     for assignment in assignments {
         let Some((name, text)) = assignment
@@ -171,16 +170,16 @@ fn set(assignments: &[String]) -> Result<Map<String, Value>, Failure> {
     Ok(values)
 }
 
-fn list(app: &App, run: &Run) -> Result<(), Failure> {
+fn list_questions(app: &App, run: &Run) -> Result<(), Failure> {
     let printer = app.printer();
     let asking: Vec<(StepIx, &Asked)> = run
         .waiting()
-        .filter_map(|ix| Some((ix, waiting_for(run, ix)?)))
+        .filter_map(|ix| Some((ix, pending_question(run, ix)?)))
         .collect();
     if printer.json {
         let asking = asking.iter().map(|(ix, asked)| {
             json!({
-                "step": run.step_id(*ix), "origin": origin(app, run, *ix), "questions": asked.questions,
+                "step": run.step_id(*ix), "origin": question_origin(app, run, *ix), "questions": asked.questions,
             })
         });
         return printer.document(&json!({
@@ -188,7 +187,7 @@ fn list(app: &App, run: &Run) -> Result<(), Failure> {
         }));
     }
     for (ix, asked) in &asking {
-        printer.data(&printer.out(BOLD, &origin(app, run, *ix)))?;
+        printer.data(&printer.out(BOLD, &question_origin(app, run, *ix)))?;
         for question in &asked.questions {
             if asked.questions.len() > 1 {
                 printer.data(&format!("  {}:", line(&question.key)))?;

@@ -30,12 +30,12 @@ impl Interrupts {
         })
     }
 
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
     /// Waits for the next one and counts it.
-    pub(crate) async fn next(&self) -> u8 {
+    pub(crate) async fn next_signal(&self) -> u8 {
         let mut signals = self.signals.lock().await;
         let (keyboard, terminate) = &mut *signals;
         tokio::select! {
@@ -45,9 +45,9 @@ impl Interrupts {
         self.count.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(crate) async fn obey(&self, app: &App, run: &RunId) {
+    pub(crate) async fn forward_to_run(&self, app: &App, run: &RunId) {
         loop {
-            let command = match self.next().await {
+            let command = match self.next_signal().await {
                 1 => {
                     app.printer()
                         .talk("pausing… what is in flight finishes; press Ctrl-C again to cancel");
@@ -66,7 +66,7 @@ impl Interrupts {
 }
 
 /// Asks on a thread of its own: the signals are ours by now, and Ctrl-C must still be heard.
-pub(crate) async fn listening<T: Send + 'static>(
+pub(crate) async fn ask_unless_interrupted<T: Send + 'static>(
     interrupts: &Interrupts,
     question: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<Option<T>, Failure> {
@@ -74,6 +74,6 @@ pub(crate) async fn listening<T: Send + 'static>(
         answered = tokio::task::spawn_blocking(question) => {
             answered.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?.map(Some)
         }
-        _ = interrupts.next() => Ok(None),
+        _ = interrupts.next_signal() => Ok(None),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct RunFlags {
 
 /// What is to be executed.
 #[derive(Debug)]
-pub(crate) enum Begin {
+pub(crate) enum ExecutionKind {
     Start(PlanId),
     Resume(PlanId),
     Fork {
@@ -57,7 +57,7 @@ pub(crate) enum Begin {
         run: RunId,
     },
     /// The work of this run, which was adjusted, goes on in another one.
-    GoOn {
+    ContinueAdjusted {
         plan: PlanId,
         run: RunId,
     },
@@ -68,19 +68,19 @@ pub(crate) enum Begin {
     },
 }
 
-impl Begin {
+impl ExecutionKind {
     pub(crate) fn plan(&self) -> &PlanId {
         match self {
             Self::Start(plan)
             | Self::Resume(plan)
             | Self::Fork { plan, .. }
             | Self::ResumeRun { plan, .. }
-            | Self::GoOn { plan, .. }
+            | Self::ContinueAdjusted { plan, .. }
             | Self::Undo { plan, .. } => plan,
         }
     }
 
-    pub(crate) async fn begin(
+    pub(crate) async fn open_run(
         &self,
         engine: &Engine,
         options: RunOptions,
@@ -90,7 +90,7 @@ impl Begin {
             Self::Resume(plan) => engine.resume(plan, options).await?,
             Self::Fork { source, from, .. } => engine.fork(source, from, options).await?,
             Self::ResumeRun { run, .. } => engine.resume_run(run, options).await?,
-            Self::GoOn { run, .. } => engine.go_on(run, options).await?,
+            Self::ContinueAdjusted { run, .. } => engine.go_on(run, options).await?,
             Self::Undo { run, .. } => Box::pin(engine.undo(run, options)).await?,
         })
     }
@@ -98,8 +98,8 @@ impl Begin {
 
 /// What is to be executed, and who agreed to it.
 #[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) begin: Begin,
+pub(crate) struct ExecutionOrder {
+    pub(crate) kind: ExecutionKind,
     pub(crate) approval: Option<GivenApproval>,
     pub(crate) variables: Map<String, Value>,
     /// For the progress bar.

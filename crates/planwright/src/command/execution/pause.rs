@@ -1,10 +1,9 @@
 //! `pause`: what is in flight finishes, nothing new starts.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::run_selector::{Target, named_run};
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::run_selector::{RunTarget, find_run};
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
 use planwright_core::status::RunStatus;
@@ -18,9 +17,9 @@ pub(crate) struct Args {
     plan: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    command(
-        setting,
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    send_command(
+        context,
         &args.plan,
         RunCommand::Pause { by: user() },
         RunStatus::Paused,
@@ -29,18 +28,18 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// Gives a command to the run that goes on.
-pub(crate) async fn command(
-    setting: &Setting,
+pub(crate) async fn send_command(
+    context: &CommandContext,
     plan: &str,
     command: RunCommand,
     reached: RunStatus,
 ) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
-    let (review, run) = match named_run(&app, plan).await? {
-        Some(Target { review, run }) => (review, run),
+    let app = context.open_existing()?;
+    let (review, run) = match find_run(&app, plan).await? {
+        Some(RunTarget { review, run }) => (review, run),
         None => {
-            let (review, _) = load(&app, &parse_id(plan)?).await?;
-            let run = going_on(&app, &review).await?;
+            let (review, _) = load_plan(&app, &parse_id(plan)?).await?;
+            let run = executing_run(&app, &review).await?;
             (review, run)
         }
     };
@@ -57,7 +56,7 @@ pub(crate) async fn command(
 }
 
 /// The run of a plan that has begun and has not ended.
-async fn going_on(app: &App, review: &Review) -> Result<RunId, Failure> {
+async fn executing_run(app: &App, review: &Review) -> Result<RunId, Failure> {
     let status = app.engine.status(review).await?;
     match review.runs().last() {
         Some(opened) if status.is_executing() => Ok(opened.run.clone()),

@@ -1,12 +1,12 @@
 //! Questions about the steps of a run that wait for a person.
 
 use crate::command::execution::execute::load_run;
-use crate::command::execution::interrupts::{Interrupts, listening};
+use crate::command::execution::interrupts::{Interrupts, ask_unless_interrupted};
 use crate::exit::Failure;
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::pending_calls::call_lines;
 use crate::terminal::printer::line;
-use crate::terminal::prompts::{ask_all, origin, waiting_for};
+use crate::terminal::prompts::{ask_questions, pending_question, question_origin};
 use crate::workspace::app::{App, user};
 use planwright_core::plan::StepIx;
 use planwright_core::principal::{Assurance, PrincipalKind};
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// On a terminal, asks about everything that waits for a person. Returns whether anything was
 /// decided.
-pub(crate) async fn ask_people(
+pub(crate) async fn ask_about_waiting_steps(
     app: &App,
     run: &Run,
     interrupts: &Interrupts,
@@ -30,15 +30,15 @@ pub(crate) async fn ask_people(
     for ix in run.waiting().collect::<Vec<_>>() {
         if let StepState::AwaitingPlan { run: child, .. } = run.step(ix) {
             let child = load_run(app, child).await?;
-            decided |= Box::pin(ask_people(app, &child, interrupts)).await?;
+            decided |= Box::pin(ask_about_waiting_steps(app, &child, interrupts)).await?;
             continue;
         }
         let command = match run.step(ix) {
             StepState::AwaitingApproval { call, .. } => {
-                ask_gate(app, run, (ix, call.as_deref()), interrupts).await?
+                ask_step_approval(app, run, (ix, call.as_deref()), interrupts).await?
             }
             StepState::AwaitingInput { .. } => {
-                decided |= ask_input(app, run, ix, interrupts).await?;
+                decided |= ask_step_input(app, run, ix, interrupts).await?;
                 None
             }
             _ => None,
@@ -47,14 +47,14 @@ pub(crate) async fn ask_people(
             app.engine.command(run.id(), command).await?;
             decided = true;
         }
-        if interrupts.any() {
+        if interrupts.is_interrupted() {
             return Ok(decided);
         }
     }
     Ok(decided)
 }
 
-async fn ask_gate(
+async fn ask_step_approval(
     app: &App,
     run: &Run,
     (ix, call): (StepIx, Option<&AskedCall>),
@@ -69,21 +69,21 @@ async fn ask_gate(
             asked.digest
         }
         None => {
-            show_gate(app, run, ix).await?;
+            show_gated_step(app, run, ix).await?;
             run.start().digest
         }
     };
     let shown = Shown::Digest(shown).into();
     let (printer, question) = (app.printer(), format!("Approve step {id}?"));
-    let answer = listening(interrupts, move || ask(printer, &question)).await?;
+    let answer = ask_unless_interrupted(interrupts, move || ask_yes_no(printer, &question)).await?;
     Ok(match answer {
-        Some(Answer::Yes) => Some(RunCommand::Approve {
+        Some(YesNo::Yes) => Some(RunCommand::Approve {
             step: id.to_string(),
             by: user(),
             assurance: Assurance::Terminal,
             shown,
         }),
-        Some(Answer::No) => {
+        Some(YesNo::No) => {
             let reason = "denied at the terminal".to_owned();
             Some(RunCommand::Deny {
                 step: id.to_string(),
@@ -92,12 +92,12 @@ async fn ask_gate(
                 reason,
             })
         }
-        Some(Answer::Neither) | None => None,
+        Some(YesNo::Unclear) | None => None,
     })
 }
 
 /// Shows the step that a plan's own gate stands before.
-async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
+async fn show_gated_step(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
     let (step, id) = (run.definition(ix), run.step_id(ix));
     let args = serde_json::to_string(&step.args).unwrap_or_default();
     let title = line(step.title.as_deref().unwrap_or_default());
@@ -106,7 +106,7 @@ async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
         line(step.action_label()),
         escape_invisible(&args)
     ));
-    if let Some(item) = element(app, run, ix).await? {
+    if let Some(item) = load_element(app, run, ix).await? {
         app.printer()
             .talk(&format!("  item {}", escape_invisible(&item.to_string())));
     }
@@ -114,7 +114,7 @@ async fn show_gate(app: &App, run: &Run, ix: StepIx) -> Result<(), Failure> {
 }
 
 /// The element of the list that an instance is about.
-async fn element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Failure> {
+async fn load_element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Failure> {
     let Some(instance) = run.instance(ix) else {
         return Ok(None);
     };
@@ -129,19 +129,22 @@ async fn element(app: &App, run: &Run, ix: StepIx) -> Result<Option<Value>, Fail
 const MAX_ANSWERS: usize = 3;
 
 /// Asks what a step or its tool wants to know. Returns whether it was answered.
-pub(crate) async fn ask_input(
+pub(crate) async fn ask_step_input(
     app: &App,
     run: &Run,
     ix: StepIx,
     interrupts: &Interrupts,
 ) -> Result<bool, Failure> {
-    let Some(asked) = waiting_for(run, ix) else {
+    let Some(asked) = pending_question(run, ix) else {
         return Ok(false);
     };
     for _ in 0..MAX_ANSWERS {
-        let (printer, origin, asked) = (app.printer(), origin(app, run, ix), asked.clone());
+        let (printer, origin, asked) =
+            (app.printer(), question_origin(app, run, ix), asked.clone());
         let question = asked.digest();
-        let answer = listening(interrupts, move || ask_all(printer, &origin, &asked)).await?;
+        let answer =
+            ask_unless_interrupted(interrupts, move || ask_questions(printer, &origin, &asked))
+                .await?;
         let Some(replies) = answer.flatten() else {
             return Ok(false);
         };

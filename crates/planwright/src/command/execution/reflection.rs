@@ -2,7 +2,7 @@
 //! changes.
 
 use crate::exit::Failure;
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::diff;
 use crate::terminal::late_bound::LateFlags;
 use crate::terminal::printer::{BOLD, Printer, line};
@@ -61,9 +61,9 @@ impl ReflectFlags {
 
 /// Whether the work of an adjusted run goes on now.
 #[derive(Debug)]
-pub(crate) enum Agreement {
+pub(crate) enum AdjustmentDecision {
     /// With this approval; with none, there is one, or policy gives it.
-    GoOn {
+    Continue {
         approval: Option<GivenApproval>,
         steps: usize,
     },
@@ -72,23 +72,23 @@ pub(crate) enum Agreement {
 }
 
 /// Shows what an adjustment changes, and asks about it: only about the change.
-pub(crate) async fn agree(
+pub(crate) async fn confirm_adjustment(
     app: &App,
     run: &Run,
     flags: &ReflectFlags,
     late: &LateFlags,
-) -> Result<Agreement, Failure> {
+) -> Result<AdjustmentDecision, Failure> {
     let (review, _) = app.engine.load_review(run.plan().id()).await?;
     app.start_servers(&review.current().document, Need::Use)
         .await?;
     let Some(continuation) = app.engine.continuation(run.id()).await? else {
-        return Ok(Agreement::Wait);
+        return Ok(AdjustmentDecision::Wait);
     };
     let printer = app.printer();
-    tell(printer, run, &continuation);
+    print_adjustment(printer, run, &continuation);
     let candidate = &continuation.candidate;
     let go_on = |approval| {
-        Ok(Agreement::GoOn {
+        Ok(AdjustmentDecision::Continue {
             approval,
             steps: candidate.plan.len(),
         })
@@ -104,7 +104,7 @@ pub(crate) async fn agree(
         printer.talk("policy agrees: everything that is new, other or tried again only reads");
         return go_on(None);
     }
-    let late = late.read()?.chosen(&app.engine.judge(&candidate.plan));
+    let late = late.read()?.choices_for(&app.engine.judge(&candidate.plan));
     let given = |assurance| {
         let shown = Shown::Digest(candidate.digest);
         Some(GivenApproval {
@@ -118,18 +118,19 @@ pub(crate) async fn agree(
         return go_on(given(Assurance::CommandLine));
     }
     if !printer.can_ask() || printer.json || user().kind != PrincipalKind::Person {
-        return Ok(Agreement::Wait);
+        return Ok(AdjustmentDecision::Wait);
     }
     let answer =
-        tokio::task::spawn_blocking(move || ask(printer, "Agree to the change, and go on?")).await;
+        tokio::task::spawn_blocking(move || ask_yes_no(printer, "Agree to the change, and go on?"))
+            .await;
     match answer.map_err(|error| Failure::refused(format!("cannot ask: {error}")))?? {
-        Answer::Yes => go_on(given(Assurance::Terminal)),
-        Answer::No | Answer::Neither => Ok(Agreement::Wait),
+        YesNo::Yes => go_on(given(Assurance::Terminal)),
+        YesNo::No | YesNo::Unclear => Ok(AdjustmentDecision::Wait),
     }
 }
 
-fn tell(printer: Printer, run: &Run, continuation: &Continuation) {
-    for text in looked_at(run) {
+fn print_adjustment(printer: Printer, run: &Run, continuation: &Continuation) {
+    for text in reflection_lines(run) {
         printer.talk(&text);
     }
     let Continuation {
@@ -146,12 +147,12 @@ fn tell(printer: Printer, run: &Run, continuation: &Continuation) {
         again: again.clone(),
     };
     printer.talk(&printer.err(BOLD, "what would change:"));
-    diff::tell_since(printer, &since);
+    diff::talk_changes(printer, &since);
     printer.talk(&format!("digest {}", continuation.candidate.digest));
 }
 
 /// What was said about a run, one line each.
-pub(crate) fn looked_at(run: &Run) -> Vec<String> {
+pub(crate) fn reflection_lines(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(looked) = run.looked_at() {
         let word = looked.assessment.as_str().replace('_', " ");
@@ -176,7 +177,7 @@ pub(crate) fn looked_at(run: &Run) -> Vec<String> {
 }
 
 /// Whether the success criteria hold, one line each.
-pub(crate) fn criteria(checks: &[CriterionCheck]) -> Vec<String> {
+pub(crate) fn criterion_lines(checks: &[CriterionCheck]) -> Vec<String> {
     let each = checks.iter().map(|check| {
         let sign = match check.holds {
             Some(true) => "✓",

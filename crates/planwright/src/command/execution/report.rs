@@ -1,32 +1,32 @@
 //! The report of a run, and the commands that move it on.
 
 use crate::command::execution::execute::load_run;
-use crate::command::execution::reflection::{criteria, looked_at};
+use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::exit::Failure;
 use crate::terminal::dag;
 use crate::terminal::pending_calls::waiting_calls;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
 use crate::workspace::app::App;
-use crate::workspace::run_selector::{how_to_go_on, name_of};
+use crate::workspace::run_selector::{resume_command, selector_of};
 use crate::workspace::variables::quoted;
 use planwright_core::run::{Run, RunState, StepState};
 use planwright_core::status::{RunStatus, StepStatus};
 use planwright_server::documents::read_run_result;
 
 /// Prints what became of the run, and what a person can do about it.
-pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
+pub(crate) async fn print_run_report(app: &App, run: &Run) -> Result<(), Failure> {
     if app.printer().json {
         let result = read_run_result(run, &**app.artifacts(), app.now()).await?;
         app.printer().document(&result)?;
     } else {
-        summary(app.printer(), run, app)?;
+        print_summary(app.printer(), run, app)?;
         if !run.state().is_terminal() {
             for text in waiting_calls(app, run).await? {
                 app.printer().data(&text)?;
             }
         }
     }
-    for hint in hints(app, run).await? {
+    for hint in next_commands(app, run).await? {
         app.printer().hint(&hint);
     }
     Ok(())
@@ -35,7 +35,7 @@ pub(crate) async fn report(app: &App, run: &Run) -> Result<(), Failure> {
 /// Longer plans are summed up without a line per step.
 const MAX_ROWS: usize = 200;
 
-fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
+fn print_summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
     let report = run.report(app.now());
     if report.steps.len() <= MAX_ROWS {
         for (step, ix) in report.steps.iter().zip(run.plan().indices()) {
@@ -78,7 +78,10 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
             printer.data(&row)?;
         }
     }
-    for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
+    for text in reflection_lines(run)
+        .into_iter()
+        .chain(criterion_lines(run.criteria()))
+    {
         printer.data(&text)?;
     }
     let style = match report.status {
@@ -101,21 +104,21 @@ fn summary(printer: Printer, run: &Run, app: &App) -> Result<(), Failure> {
 }
 
 /// The exact commands that move a run on.
-pub(crate) async fn hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
+pub(crate) async fn next_commands(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let mut hints = Vec::new();
     if let RunState::Adjusted { .. } = run.state() {
-        return adjusted_hints(app, run).await;
+        return adjustment_commands(app, run).await;
     }
     if run.state().is_terminal() {
         return Ok(hints);
     }
-    answers(app, run, &mut hints).await?;
-    hints.extend(how_to_go_on(app, run.clone()).await?);
+    add_answer_commands(app, run, &mut hints).await?;
+    hints.extend(resume_command(app, run.clone()).await?);
     Ok(hints)
 }
 
 /// The commands that let the work of an adjusted run go on; nothing once it did.
-async fn adjusted_hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
+async fn adjustment_commands(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
     let Some(continuation) = app.engine.continuation(run.id()).await? else {
         return Ok(Vec::new());
     };
@@ -127,9 +130,9 @@ async fn adjusted_hints(app: &App, run: &Run) -> Result<Vec<String>, Failure> {
 }
 
 /// The commands that answer what a run, or the run of a sub-plan, waits for.
-async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Failure> {
+async fn add_answer_commands(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Failure> {
     const SHOWN: usize = 5;
-    let plan = name_of(run);
+    let plan = selector_of(run);
     for ix in run.waiting().take(SHOWN) {
         let id = quoted(run.step_id(ix).as_str());
         match run.step(ix) {
@@ -141,7 +144,7 @@ async fn answers(app: &App, run: &Run, hints: &mut Vec<String>) -> Result<(), Fa
                 .push(format!("planwright resolve {plan} {id} --happened | --did-not-happen | --run-again")),
             StepState::AwaitingPlan { run: child, .. } if hints.len() < SHOWN => {
                 let child = load_run(app, child).await?;
-                Box::pin(answers(app, &child, hints)).await?;
+                Box::pin(add_answer_commands(app, &child, hints)).await?;
             }
             StepState::AwaitingInput { .. } => hints.push(format!(
                 "planwright input {plan} {id} --set NAME=VALUE | --value JSON | --decline (planwright input {plan} shows the question)"

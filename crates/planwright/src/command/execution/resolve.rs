@@ -1,10 +1,9 @@
 //! `resolve`: a person says what became of a call whose outcome is unknown.
 
-use crate::command::execution::resume::existing;
-use crate::command::review::approve::decided;
+use crate::command::review::approve::report_decision;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Setting, user};
-use crate::workspace::run_selector::step_target;
+use crate::workspace::app::{CommandContext, user};
+use crate::workspace::run_selector::select_step;
 use planwright_core::json::parse_strict;
 use planwright_core::run::Resolution;
 use planwright_engine::{RunCommand, store_value};
@@ -33,7 +32,7 @@ pub(crate) struct Args {
     value: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let value = match &args.value {
         None => Value::Null,
         Some(text) => parse_strict(text.as_bytes()).map_err(|error| {
@@ -41,8 +40,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 .hint("a text needs its quotes: --value '\"text\"'")
         })?,
     };
-    let app = setting.open(existing(setting))?;
-    let target = step_target(&app, &args.plan, &args.step).await?;
+    let app = context.open_existing()?;
+    let target = select_step(&app, &args.plan, &args.step).await?;
     let (resolution, word) = if args.happened {
         let (value, _) = store_value(&**app.artifacts(), value).await?;
         (Resolution::Happened { value }, "happened")
@@ -57,6 +56,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         resolution,
     };
     app.engine.command(target.run.id(), command).await?;
-    decided(&app, &target, word).await?;
+    report_decision(&app, &target, word).await?;
     Ok(Exit::Done)
 }

@@ -1,13 +1,13 @@
 //! `resume`: goes on with the latest run that has not ended.
 
-use crate::command::execution::execute::execute;
-use crate::command::execution::order::{Begin, Order, RunFlags};
-use crate::command::execution::reflection::{Agreement, agree};
-use crate::command::execution::report::report;
+use crate::command::execution::execute::execute_run;
+use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
+use crate::command::execution::reflection::{AdjustmentDecision, confirm_adjustment};
+use crate::command::execution::report::print_run_report;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Access, App, Setting};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::run_selector::{Target, named_run};
+use crate::workspace::app::{App, CommandContext};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::run_selector::{RunTarget, find_run};
 use crate::workspace::servers::Need;
 use planwright_core::id::RunId;
 use planwright_core::review::Review;
@@ -23,13 +23,13 @@ pub(crate) struct Args {
     flags: RunFlags,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
-    if let Some(Target { review, run }) = named_run(&app, &args.plan).await? {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open_existing()?;
+    if let Some(RunTarget { review, run }) = find_run(&app, &args.plan).await? {
         return resume_run(&app, &review, run, &args.flags).await;
     }
     let id = parse_id(&args.plan)?;
-    let (review, _) = load(&app, &id).await?;
+    let (review, _) = load_plan(&app, &id).await?;
     let given = args.flags.variables.read()?;
     let Some(opened) = review.runs().last() else {
         return Err(StartRunError::NothingToResume(id).into());
@@ -62,7 +62,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             .warn("a resumed run keeps the concurrency it began with");
     }
     if let Some(run) = app.engine.adjusted_run(&review).await? {
-        return go_on(&app, &review, run, &args.flags).await;
+        return continue_adjusted(&app, &review, run, &args.flags).await;
     }
     let version = review
         .version(opened.version)
@@ -71,10 +71,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let steps = review
         .version(opened.version)
         .map_or(0, |version| version.document.steps.len());
-    execute(
+    execute_run(
         &app,
-        Order {
-            begin: Begin::Resume(id),
+        ExecutionOrder {
+            kind: ExecutionKind::Resume(id),
             approval: None,
             variables: given,
             steps,
@@ -85,20 +85,25 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// Goes on with the work of a run that was adjusted, if somebody agrees to the change.
-async fn go_on(app: &App, review: &Review, id: RunId, flags: &RunFlags) -> Result<Exit, Failure> {
+async fn continue_adjusted(
+    app: &App,
+    review: &Review,
+    id: RunId,
+    flags: &RunFlags,
+) -> Result<Exit, Failure> {
     let (run, _) = app.engine.load_run(&id, review).await?;
-    match agree(app, &run, &flags.reflection, &flags.late).await? {
-        Agreement::GoOn { approval, steps } => {
-            let begin = Begin::GoOn {
+    match confirm_adjustment(app, &run, &flags.reflection, &flags.late).await? {
+        AdjustmentDecision::Continue { approval, steps } => {
+            let kind = ExecutionKind::ContinueAdjusted {
                 plan: review.id().clone(),
                 run: id,
             };
             let variables = run.start().variables.clone();
             drop(run);
-            execute(
+            execute_run(
                 app,
-                Order {
-                    begin,
+                ExecutionOrder {
+                    kind,
                     approval,
                     variables,
                     steps,
@@ -107,8 +112,8 @@ async fn go_on(app: &App, review: &Review, id: RunId, flags: &RunFlags) -> Resul
             )
             .await
         }
-        Agreement::Wait => {
-            report(app, &run).await?;
+        AdjustmentDecision::Wait => {
+            print_run_report(app, &run).await?;
             Ok(Exit::Waits)
         }
     }
@@ -124,28 +129,19 @@ async fn resume_run(
     let (run, _) = app.engine.load_run(&id, review).await?;
     if let RunState::Adjusted { .. } = run.state() {
         drop(run);
-        return go_on(app, review, id, flags).await;
+        return continue_adjusted(app, review, id, flags).await;
     }
     let steps = run.plan().len();
-    let begin = Begin::ResumeRun {
+    let kind = ExecutionKind::ResumeRun {
         plan: review.id().clone(),
         run: id,
     };
-    let order = Order {
-        begin,
+    let order = ExecutionOrder {
+        kind,
         approval: None,
         variables: serde_json::Map::new(),
         steps,
     };
     drop(run);
-    execute(app, order, flags).await
-}
-
-/// A workspace without a store has nothing to write to either.
-pub(crate) fn existing(setting: &Setting) -> Access {
-    if setting.workspace.database.exists() {
-        Access::Write
-    } else {
-        Access::Read
-    }
+    execute_run(app, order, flags).await
 }

@@ -1,12 +1,11 @@
 //! `run`: a plan from the store or a file, with consent.
 
-use crate::command::execution::execute::{execute, refuse_while_executing};
-use crate::command::execution::order::{Begin, Order, RunFlags};
-use crate::command::execution::resume::existing;
+use crate::command::execution::execute::{execute_run, refuse_while_executing};
+use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Question, consent};
+use crate::terminal::approval_prompt::{ApprovalQuestion, obtain_approval};
 use crate::terminal::printer::{Printer, YELLOW, line};
-use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_file::PlanFile;
 use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
@@ -26,20 +25,20 @@ pub(crate) struct Args {
     flags: RunFlags,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let source = PlanSource::parse(&args.plan)?;
     let variables = args.flags.variables.read()?;
     if args.flags.dry_run {
         // It writes nothing, not even the plan it was given.
-        return dry_run(&setting.open(Access::Read)?, &source, &variables).await;
+        return preview_run(&context.open(Access::Read)?, &source, &variables).await;
     }
     let (app, review) = match &source {
         PlanSource::Id(id) => {
-            let app = setting.open(existing(setting))?;
-            let (review, _) = plan_source::load(&app, id).await?;
+            let app = context.open_existing()?;
+            let (review, _) = plan_source::load_plan(&app, id).await?;
             (app, review)
         }
-        PlanSource::File(_) | PlanSource::Stdin => import(setting, &source).await?,
+        PlanSource::File(_) | PlanSource::Stdin => import_plan(context, &source).await?,
     };
     refuse_while_executing(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Use)
@@ -47,47 +46,50 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let candidate = app.engine.runnable(&review, &variables).await?;
     let typed = args.flags.variables.as_typed();
     let late = args.flags.late.read()?;
-    let question = Question {
+    let question = ApprovalQuestion {
         review: &review,
         candidate: &candidate,
         yes: args.flags.yes,
         late,
         typed,
     };
-    let approval = consent(&app, &question).await?;
-    let begin = Begin::Start(review.id().clone());
-    let order = Order {
-        begin,
+    let approval = obtain_approval(&app, &question).await?;
+    let kind = ExecutionKind::Start(review.id().clone());
+    let order = ExecutionOrder {
+        kind,
         approval,
         variables,
         steps: candidate.plan.len(),
     };
     // A large plan need not be in memory twice while it runs.
     drop((review, candidate));
-    execute(&app, order, &args.flags).await
+    execute_run(&app, order, &args.flags).await
 }
 
 /// Stores the plan of a file. Errors of structure stop here; the rest is said when it is about to
 /// run.
-async fn import(setting: &Setting, source: &PlanSource) -> Result<(App, Review), Failure> {
-    let file = PlanFile::read(source, None, &setting.config.bounds())?;
-    if existing(setting) == Access::Read {
-        plan_source::check(setting, "the plan", &file.document)?;
+async fn import_plan(
+    context: &CommandContext,
+    source: &PlanSource,
+) -> Result<(App, Review), Failure> {
+    let file = PlanFile::read(source, None, &context.config.bounds())?;
+    if !context.has_store() {
+        plan_source::check_storable(context, "the plan", &file.document)?;
     }
-    let app = setting.open(Access::Write)?;
-    file.tell(app.printer());
+    let app = context.open(Access::Write)?;
+    file.print_notices(app.printer());
     let (review, _) = file.store(&app).await?;
     Ok((app, review))
 }
 
-async fn dry_run(
+async fn preview_run(
     app: &App,
     source: &PlanSource,
     variables: &Map<String, Value>,
 ) -> Result<Exit, Failure> {
     let (candidate, version) = match source {
         PlanSource::Id(id) => {
-            let (review, _) = plan_source::load(app, id).await?;
+            let (review, _) = plan_source::load_plan(app, id).await?;
             app.start_servers(&review.current().document, Need::Use)
                 .await?;
             (
@@ -96,10 +98,10 @@ async fn dry_run(
             )
         }
         PlanSource::File(_) | PlanSource::Stdin => {
-            let mut document = plan_source::read_document(source, &app.setting.config.bounds())?;
+            let mut document = plan_source::read_document(source, &app.context.config.bounds())?;
             document.number_steps();
             document.identify();
-            let version = version_of(app, &document).await?;
+            let version = version_when_stored(app, &document).await?;
             document.variables.extend(variables.clone());
             app.start_servers(&document, Need::Use).await?;
             (app.engine.tolerant_candidate(document).await?, version)
@@ -123,13 +125,16 @@ async fn dry_run(
     if app.printer().json {
         app.printer().document(&result)?;
     } else {
-        show(app.printer(), &candidate.plan, &result)?;
+        print_dry_run(app.printer(), &candidate.plan, &result)?;
     }
     Ok(Exit::Done)
 }
 
 /// The version the document would be stored as.
-async fn version_of(app: &App, document: &planwright_core::plan::Document) -> Result<u32, Failure> {
+async fn version_when_stored(
+    app: &App,
+    document: &planwright_core::plan::Document,
+) -> Result<u32, Failure> {
     let Some(id) = &document.id else { return Ok(1) };
     match app.engine.load_review(id).await {
         Ok((review, _)) if *review.current().document == *document => Ok(review.current().number),
@@ -139,7 +144,11 @@ async fn version_of(app: &App, document: &planwright_core::plan::Document) -> Re
     }
 }
 
-fn show(printer: Printer, plan: &Plan, result: &RunResult<DryRunStep>) -> Result<(), Failure> {
+fn print_dry_run(
+    printer: Printer,
+    plan: &Plan,
+    result: &RunResult<DryRunStep>,
+) -> Result<(), Failure> {
     for ix in plan.graph().order() {
         let DryRunStep {
             step,

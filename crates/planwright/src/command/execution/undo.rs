@@ -1,13 +1,12 @@
 //! `undo`: takes back what a run did, last step first, by calls that are shown before.
 
-use crate::command::execution::execute::execute;
-use crate::command::execution::order::{Begin, Order, RunFlags};
-use crate::command::execution::resume::existing;
+use crate::command::execution::execute::execute_run;
+use crate::command::execution::order::{ExecutionKind, ExecutionOrder, RunFlags};
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::{BOLD, YELLOW, line};
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::run_selector::{Target, run_target};
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::run_selector::{RunTarget, select_run};
 use crate::workspace::servers::Need;
 use planwright_api::{KeptStep, UndoPreview, UndoStep};
 use planwright_core::plan::StepIx;
@@ -32,9 +31,9 @@ pub(crate) struct Args {
     wait: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
-    let Target { run, review } = run_target(&app, &args.run).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open_existing()?;
+    let RunTarget { run, review } = select_run(&app, &args.run).await?;
     let (taken_back, _) = app.engine.load_run(&run, &review).await?;
     app.start_servers(taken_back.plan().document(), Need::Use)
         .await?;
@@ -57,10 +56,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             kept,
         } => {
             if args.dry_run {
-                return preview(&app, &original, candidate, steps, kept);
+                return print_preview(&app, &original, candidate, steps, kept);
             }
             (
-                Some(consent(&app, args, &original, candidate, steps, kept)?),
+                Some(confirm_undo(&app, args, &original, candidate, steps, kept)?),
                 candidate.plan.len(),
             )
         }
@@ -69,29 +68,29 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         wait: args.wait,
         ..RunFlags::default()
     };
-    let begin = Begin::Undo {
+    let kind = ExecutionKind::Undo {
         plan: original.plan().id().clone(),
         run: run.clone(),
     };
-    let order = Order {
-        begin,
+    let order = ExecutionOrder {
+        kind,
         approval,
         variables: serde_json::Map::new(),
         steps,
     };
-    let exit = execute(&app, order, &flags).await?;
-    what_is_left(
+    let exit = execute_run(&app, order, &flags).await?;
+    report_remaining_steps(
         &app,
-        &Target {
+        &RunTarget {
             run,
-            ..run_target(&app, &args.run).await?
+            ..select_run(&app, &args.run).await?
         },
         exit,
     )
     .await
 }
 
-fn consent(
+fn confirm_undo(
     app: &App,
     args: &Args,
     original: &Run,
@@ -114,18 +113,18 @@ fn consent(
             args.run
         )));
     }
-    for text in description(original, candidate, steps, kept) {
+    for text in describe_undo(original, candidate, steps, kept) {
         app.printer().talk(&text);
     }
     app.printer().talk(&format!("digest {}", candidate.digest));
-    match ask(app.printer(), "Take it back?")? {
-        Answer::Yes => Ok(given(Assurance::Terminal)),
-        Answer::No | Answer::Neither => Err(Failure::refused("not taken back")),
+    match ask_yes_no(app.printer(), "Take it back?")? {
+        YesNo::Yes => Ok(given(Assurance::Terminal)),
+        YesNo::No | YesNo::Unclear => Err(Failure::refused("not taken back")),
     }
 }
 
 /// The calls in their order, and what stays.
-fn description(
+fn describe_undo(
     original: &Run,
     candidate: &Candidate,
     steps: &[StepIx],
@@ -151,13 +150,13 @@ fn description(
         lines.push(format!(
             "! {} cannot be taken back: {}",
             plan.step_id(*ix),
-            words(why)
+            describe_kept_step(why)
         ));
     }
     lines
 }
 
-fn words(kept: &Kept) -> String {
+fn describe_kept_step(kept: &Kept) -> String {
     match kept {
         Kept::NoUndo => "it says nothing about how to".to_owned(),
         Kept::Reused { from } => format!("{from} did it: planwright undo {from}"),
@@ -165,7 +164,7 @@ fn words(kept: &Kept) -> String {
     }
 }
 
-fn preview(
+fn print_preview(
     app: &App,
     original: &Run,
     candidate: &Candidate,
@@ -187,13 +186,13 @@ fn preview(
                 .iter()
                 .map(|(ix, why)| KeptStep {
                     step: plan.step_id(*ix).to_string(),
-                    reason: words(why),
+                    reason: describe_kept_step(why),
                 })
                 .collect(),
         })?;
         return Ok(Exit::Done);
     }
-    for text in description(original, candidate, steps, kept) {
+    for text in describe_undo(original, candidate, steps, kept) {
         printer.data(&text)?;
     }
     printer.data(&format!("digest: {}", candidate.digest))?;
@@ -202,7 +201,11 @@ fn preview(
 }
 
 /// Says loudly what was not taken back, and how to go on.
-async fn what_is_left(app: &App, target: &Target, exit: Exit) -> Result<Exit, Failure> {
+async fn report_remaining_steps(
+    app: &App,
+    target: &RunTarget,
+    exit: Exit,
+) -> Result<Exit, Failure> {
     let (original, _) = app.engine.load_run(&target.run, &target.review).await?;
     let left: Vec<String> = original
         .undoable()

@@ -1,10 +1,9 @@
 //! `archive` and `unarchive`: puts plans away that are over, and takes them back.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::project;
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::update_plan_files;
 use planwright_core::id::PlanId;
 use planwright_core::policy::Span;
 use serde_json::json;
@@ -24,20 +23,20 @@ pub(crate) struct UnarchiveArgs {
     plan: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open_existing()?;
     let ids = match (&args.plan, args.older_than) {
         (Some(plan), _) => {
             let id = parse_id(plan)?;
-            load(&app, &id).await?;
+            load_plan(&app, &id).await?;
             vec![id]
         }
-        (None, Some(span)) => old(&app, span).await?,
+        (None, Some(span)) => find_old_plans(&app, span).await?,
         (None, None) => return Err(Failure::usage("name a plan, or say --older-than")),
     };
     for id in &ids {
         let review = app.engine.archive(id, &user()).await?;
-        project(&app, &review).await;
+        update_plan_files(&app, &review).await;
     }
     if app.printer().json {
         app.printer().document(&json!({ "archived": ids }))?;
@@ -53,7 +52,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// The plans that are over and were not touched for so long.
-async fn old(app: &App, span: Span) -> Result<Vec<PlanId>, Failure> {
+async fn find_old_plans(app: &App, span: Span) -> Result<Vec<PlanId>, Failure> {
     let (since, mut ids) = (app.now().minus(span.as_duration()), Vec::new());
     for plan in app.engine.may_be_over_since(since).await? {
         let (review, _) = app.engine.load_review(&plan).await?;
@@ -64,12 +63,15 @@ async fn old(app: &App, span: Span) -> Result<Vec<PlanId>, Failure> {
     Ok(ids)
 }
 
-pub(crate) async fn unarchive(setting: &Setting, args: &UnarchiveArgs) -> Result<Exit, Failure> {
+pub(crate) async fn unarchive(
+    context: &CommandContext,
+    args: &UnarchiveArgs,
+) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    load(&app, &id).await?;
+    let app = context.open_existing()?;
+    load_plan(&app, &id).await?;
     let review = app.engine.unarchive(&id, &user()).await?;
-    project(&app, &review).await;
+    update_plan_files(&app, &review).await;
     let status = app.engine.status(&review).await?;
     if app.printer().json {
         app.printer()

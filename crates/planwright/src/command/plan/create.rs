@@ -2,11 +2,13 @@
 
 use crate::command::plan::show;
 use crate::exit::{Exit, Failure};
-use crate::terminal::plan_status::standing;
-use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, took};
+use crate::terminal::plan_status::load_status_line;
+use crate::terminal::planner_progress::{
+    PlannerFlags, PlanningDisplay, format_planning, run_until_interrupted,
+};
 use crate::terminal::printer::{BOLD, block};
-use crate::workspace::app::{Access, App, Setting, user};
-use crate::workspace::projections::project;
+use crate::workspace::app::{Access, App, CommandContext, user};
+use crate::workspace::projections::update_plan_files;
 use planwright_api::{CreateResult, PlanningLine, PromptResult};
 use planwright_core::model::Message;
 use planwright_core::plan::Finding;
@@ -33,12 +35,12 @@ pub(crate) struct Args {
     fallback: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let goal = args.goal()?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let goal = args.read_goal()?;
     if !args.dry_run && !args.fallback {
-        args.planner.check_model(setting)?;
+        args.planner.check_model(context)?;
     }
-    let app = setting.open(if args.dry_run {
+    let app = context.open(if args.dry_run {
         Access::Read
     } else {
         Access::Write
@@ -54,19 +56,19 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     let created = if args.fallback {
         app.engine.create_fallback(order).await?
     } else {
-        let watching = Watching::begin(app.printer(), &mut order.options);
+        let watching = PlanningDisplay::begin(app.printer(), &mut order.options);
         let created =
-            interruptible(order.options.cancelled.clone(), app.engine.create(order)).await;
+            run_until_interrupted(order.options.cancelled.clone(), app.engine.create(order)).await;
         drop(watching);
         created?
     };
-    project(&app, &created.review).await;
-    tell(&app, &created).await?;
+    update_plan_files(&app, &created.review).await;
+    print_created_plan(&app, &created).await?;
     Ok(Exit::Done)
 }
 
 impl Args {
-    fn goal(&self) -> Result<String, Failure> {
+    fn read_goal(&self) -> Result<String, Failure> {
         if self.goal != "-" {
             return Ok(self.goal.clone());
         }
@@ -80,11 +82,11 @@ impl Args {
 }
 
 /// Shows the plan as `show` does, what it took, and what can be done with it.
-async fn tell(app: &App, created: &Created) -> Result<(), Failure> {
+async fn print_created_plan(app: &App, created: &Created) -> Result<(), Failure> {
     let (printer, review) = (app.printer(), &created.review);
     let (id, current) = (review.id(), review.current());
     let candidate = app.engine.candidate(review, &Map::new()).await?;
-    let status = standing(app, review).await?.word;
+    let status = load_status_line(app, review).await?.status;
     if printer.json {
         return printer.document(&CreateResult {
             id,
@@ -96,7 +98,7 @@ async fn tell(app: &App, created: &Created) -> Result<(), Failure> {
             planning: PlanningLine::from(&created.planning),
         });
     }
-    show::print(app, review).await?;
+    show::print_plan(app, review).await?;
     // Where there are errors, everything was shown with the plan.
     if !created.findings.iter().any(Finding::is_error) {
         printer.findings(&created.findings);
@@ -152,6 +154,6 @@ fn show_prompt(app: &App, prompt: &Prompt) -> Result<Exit, Failure> {
 }
 
 /// What it took to write the current version, if a model or a rule of thumb wrote it.
-pub(crate) fn how(review: &planwright_core::review::Review) -> Option<String> {
-    review.current().planning.as_deref().map(took)
+pub(crate) fn planning_line(review: &planwright_core::review::Review) -> Option<String> {
+    review.current().planning.as_deref().map(format_planning)
 }

@@ -1,12 +1,11 @@
 //! `delete`: takes a plan out of every list. Its journal stays.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::line;
-use crate::workspace::app::{Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::project;
+use crate::workspace::app::{CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::update_plan_files;
 use planwright_core::review::Refusal;
 use serde_json::json;
 
@@ -19,10 +18,10 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &id).await?;
     if app.engine.status(&review).await?.is_executing() {
         return Err(Failure::from(Refusal::Executing).hint(format!("planwright cancel {id}")));
     }
@@ -39,12 +38,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
                 .as_deref()
                 .unwrap_or_default(),
         );
-        if ask(app.printer(), &format!("Delete {id} ({title})?"))? != Answer::Yes {
+        if ask_yes_no(app.printer(), &format!("Delete {id} ({title})?"))? != YesNo::Yes {
             return Err(Failure::refused("not deleted"));
         }
     }
     let review = app.engine.delete(&id, &user()).await?;
-    project(&app, &review).await;
+    update_plan_files(&app, &review).await;
     if app.printer().json {
         app.printer()
             .document(&json!({ "id": id, "status": review.state().status() }))?;

@@ -4,8 +4,8 @@ use crate::exit::{Exit, Failure};
 use crate::terminal::diff;
 use crate::terminal::editor::read_edited;
 use crate::terminal::printer::BOLD;
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_api::DiffResult;
 use planwright_core::plan::PlanDiff;
 use planwright_core::review::{Refusal, Review};
@@ -28,15 +28,15 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let (id, current) = (review.id().clone(), review.current().number);
     let result = match &args.file {
         Some(path) => {
             let from = args.from.unwrap_or(current);
             let earlier = review.version(from).ok_or(Refusal::NoSuchVersion(from))?;
-            let mut document = read_edited(path, &setting.config.bounds())?.document;
+            let mut document = read_edited(path, &context.config.bounds())?.document;
             document.id.get_or_insert_with(|| id.clone());
             DiffResult::new(
                 id,
@@ -47,11 +47,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         }
         None => {
             let to = args.to.unwrap_or(current);
-            let from = args.from.unwrap_or_else(|| compared_with(&review, to));
+            let from = args
+                .from
+                .unwrap_or_else(|| default_base_version(&review, to));
             DiffResult::new(id, from, Some(to), review.diff(from, to)?)
         }
     };
-    let printer = setting.printer;
+    let printer = context.printer;
     if printer.json {
         printer.document(&result)?;
         return Ok(Exit::Done);
@@ -63,7 +65,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         BOLD,
         &format!("{}: version {} → {other}", result.id, result.from),
     ));
-    diff::print(printer, &result.diff)?;
+    diff::print_diff(printer, &result.diff)?;
     if result.diff.is_empty() {
         printer.talk("no difference");
     } else if !result.executable {
@@ -73,7 +75,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// The version that was last agreed to before this one, else the one before it.
-fn compared_with(review: &Review, to: u32) -> u32 {
+fn default_base_version(review: &Review, to: u32) -> u32 {
     let agreed = review
         .approvals()
         .iter()

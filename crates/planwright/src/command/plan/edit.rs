@@ -1,16 +1,15 @@
 //! `edit`: changes a plan: by single changes, by a file, or in an editor. Every change is a new
 //! version.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::diff;
 use crate::terminal::editor::{Sheet, read_edited};
-use crate::terminal::plan_status::standing;
+use crate::terminal::plan_status::load_status_line;
 use crate::terminal::printer::line;
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::{markdown, project};
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::{render_markdown, update_plan_files};
 use crate::workspace::servers::Need;
 use clap::ValueEnum;
 use planwright_api::EditedPlan;
@@ -86,29 +85,29 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     args.check_place()?;
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
-    let base = base(&review, args.base)?;
-    let bounds = setting.config.bounds();
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &id).await?;
+    let base = check_base_version(&review, args.base)?;
+    let bounds = context.config.bounds();
     if let Some(path) = &args.file {
         let file = read_edited(path, &bounds)?;
         // What the file says about its version counts as much as what the command says.
-        self::base(&review, file.version())?;
-        file.tell(app.printer());
-        return finish(&app, &review, file.document, args).await;
+        self::check_base_version(&review, file.version())?;
+        file.print_notices(app.printer());
+        return store_changes(&app, &review, file.document, args).await;
     }
     if args.has_changes() {
-        let document = args.make(&base.document, &bounds)?;
-        return finish(&app, &review, document, args).await;
+        let document = args.apply_changes(&base.document, &bounds)?;
+        return store_changes(&app, &review, document, args).await;
     }
-    in_editor(&app, &review, &bounds, args).await
+    edit_in_editor(&app, &review, &bounds, args).await
 }
 
 /// The version the change is meant for, which has to be the current one.
-pub(crate) fn base(review: &Review, named: Option<u32>) -> Result<&Version, Failure> {
+pub(crate) fn check_base_version(review: &Review, named: Option<u32>) -> Result<&Version, Failure> {
     let current = review.current();
     match named {
         Some(based_on) if based_on != current.number => Err(Refusal::Conflict {
@@ -146,17 +145,17 @@ impl Args {
     }
 
     /// The document with all changes made.
-    fn make(&self, document: &Document, bounds: &Bounds) -> Result<Document, Failure> {
+    fn apply_changes(&self, document: &Document, bounds: &Bounds) -> Result<Document, Failure> {
         let mut document = document.clone();
         for assignment in &self.set {
-            document = set(&document, assignment, bounds)?;
+            document = apply_assignment(&document, assignment, bounds)?;
         }
         document
-            .edited(&self.edits(bounds)?, bounds)
-            .map_err(refused)
+            .edited(&self.collect_edits(bounds)?, bounds)
+            .map_err(edit_failure)
     }
 
-    fn edits(&self, bounds: &Bounds) -> Result<Vec<Edit>, Failure> {
+    fn collect_edits(&self, bounds: &Bounds) -> Result<Vec<Edit>, Failure> {
         let (before, after, to) = (&self.before, &self.after, self.to);
         let place = || (before.clone(), after.clone(), to);
         let mut edits: Vec<Edit> = self
@@ -202,7 +201,11 @@ impl Args {
 }
 
 /// Sets one value. What reads as JSON is JSON, unless only a text fits there.
-fn set(document: &Document, assignment: &str, bounds: &Bounds) -> Result<Document, Failure> {
+fn apply_assignment(
+    document: &Document,
+    assignment: &str,
+    bounds: &Bounds,
+) -> Result<Document, Failure> {
     let Some((path, text)) = assignment
         .split_once('=')
         .filter(|(path, _)| !path.is_empty())
@@ -229,10 +232,10 @@ fn set(document: &Document, assignment: &str, bounds: &Bounds) -> Result<Documen
             done => done,
         },
     }
-    .map_err(refused)
+    .map_err(edit_failure)
 }
 
-fn refused(error: EditError) -> Failure {
+fn edit_failure(error: EditError) -> Failure {
     planwright_engine::ReviewError::from(error).into()
 }
 
@@ -273,7 +276,7 @@ fn read_step(text: &str, bounds: &Bounds) -> Result<Step, Failure> {
     })
 }
 
-async fn in_editor(
+async fn edit_in_editor(
     app: &App,
     review: &Review,
     bounds: &Bounds,
@@ -282,7 +285,7 @@ async fn in_editor(
     let current = review.current();
     let (ending, text) = match args.form {
         Form::Md => {
-            let page = markdown(&app.engine, review, current).await;
+            let page = render_markdown(&app.engine, review, current).await;
             (
                 "md",
                 page.map_err(|problem| Failure::new(Exit::Store, problem))?,
@@ -297,7 +300,7 @@ async fn in_editor(
         }
     };
     let name = format!("{}-v{}", review.id(), current.number);
-    let sheet = Sheet::write(&app.setting.workspace.plans, &name, ending, &text)?;
+    let sheet = Sheet::write(&app.context.workspace.plans, &name, ending, &text)?;
     sheet.edit()?;
     let go_on = |failure: Failure| {
         let path = crate::workspace::variables::quoted(&sheet.path.to_string_lossy());
@@ -306,11 +309,11 @@ async fn in_editor(
             review.id(),
             current.number
         );
-        sheet.kept(failure).hint(how)
+        sheet.with_kept_path(failure).hint(how)
     };
     let file = read_edited(&sheet.path, bounds).map_err(go_on)?;
-    file.tell(app.printer());
-    let done = finish(app, review, file.document, args)
+    file.print_notices(app.printer());
+    let done = store_changes(app, review, file.document, args)
         .await
         .map_err(go_on)?;
     sheet.discard();
@@ -318,7 +321,7 @@ async fn in_editor(
 }
 
 /// Shows what changes, asks if somebody is there to be asked, and stores it.
-async fn finish(
+async fn store_changes(
     app: &App,
     review: &Review,
     mut document: Document,
@@ -328,7 +331,7 @@ async fn finish(
     document.id.get_or_insert_with(|| review.id().clone());
     let diff = PlanDiff::between(&review.current().document, &document);
     if !printer.json {
-        diff::tell(printer, &diff);
+        diff::talk_diff(printer, &diff);
     }
     app.start_servers(&document, Need::Look).await?;
     let checked = app.engine.tolerant_candidate(document.clone()).await?;
@@ -346,7 +349,7 @@ async fn finish(
     let asked =
         !args.has_changes() && !args.yes && !diff.is_empty() && printer.can_ask() && !printer.json;
     let next = review.current().number + 1;
-    if asked && ask(printer, &format!("Store this as version {next}?"))? != Answer::Yes {
+    if asked && ask_yes_no(printer, &format!("Store this as version {next}?"))? != YesNo::Yes {
         return Err(Failure::refused("not stored"));
     }
     let editing = Editing {
@@ -358,12 +361,12 @@ async fn finish(
             .filter(|reason| !reason.trim().is_empty()),
     };
     let (edited, _) = app.engine.edit(review.id(), document, &editing).await?;
-    stored(app, review, &edited, diff).await?;
+    report_stored_version(app, review, &edited, diff).await?;
     Ok(Exit::Done)
 }
 
 /// Says what became of a plan that was edited, and what has to be agreed to again.
-pub(crate) async fn stored(
+pub(crate) async fn report_stored_version(
     app: &App,
     before: &Review,
     after: &Review,
@@ -372,16 +375,16 @@ pub(crate) async fn stored(
     let (printer, id, version) = (app.printer(), after.id(), after.current().number);
     let changed = version != before.current().number;
     if changed {
-        project(app, after).await;
+        update_plan_files(app, after).await;
     }
     let digest = app.engine.candidate(after, &Map::new()).await?.digest;
-    let status = standing(app, after).await?.word;
+    let status = load_status_line(app, after).await?.status;
     if printer.json {
         let id = id.clone();
         return printer.document(&EditedPlan {
             id,
             version,
-            status,
+            status: status.to_string(),
             digest,
             changed,
             diff,

@@ -1,9 +1,9 @@
 //! `export`: a stored plan as a file.
 
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Access, App, Setting};
-use crate::workspace::plan_source::load_for_reading;
-use crate::workspace::projections::markdown;
+use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
+use crate::workspace::projections::render_markdown;
 use clap::ValueEnum;
 use planwright_adapters::files::atomic_write;
 use planwright_core::id::StepId;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ExportFormat {
     /// The whole plan.
     Json,
     /// plan.md, to read and to edit.
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     plan: String,
     #[arg(long, value_enum, default_value = "json")]
-    format: Format,
+    format: ExportFormat,
     /// An earlier version; default: the current one.
     #[arg(long, value_name = "N")]
     version: Option<u32>,
@@ -37,9 +37,9 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let version = match args.version {
         None => review.current(),
         Some(number) => review.version(number).ok_or_else(|| {
@@ -49,29 +49,32 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         })?,
     };
     let text = match args.format {
-        Format::Json => {
+        ExportFormat::Json => {
             // Nobody else has the artifacts, so they are put back.
             let json =
                 serde_json::to_string_pretty(&app.engine.whole_document(&version.document).await?);
             json.map_err(|error| Failure::new(Exit::Store, error.to_string()))? + "\n"
         }
-        Format::Md => {
-            let page = markdown(&app.engine, &review, version).await;
+        ExportFormat::Md => {
+            let page = render_markdown(&app.engine, &review, version).await;
             page.map_err(|problem| Failure::new(Exit::Store, problem))?
         }
-        Format::Cursor => {
-            setting
+        ExportFormat::Cursor => {
+            context
                 .printer
                 .talk("tools, arguments and options are not part of this form");
-            to_cursor(&version.document, &completed(&app, &review, version).await?)
+            to_cursor(
+                &version.document,
+                &completed_steps(&app, &review, version).await?,
+            )
         }
     };
     match &args.output {
-        None => setting.printer.raw(text.as_bytes())?,
+        None => context.printer.raw(text.as_bytes())?,
         Some(path) => {
             atomic_write(path, text.as_bytes())
                 .map_err(|error| Failure::usage(planwright_engine::with_causes(&error)))?;
-            if args.format == Format::Md {
+            if args.format == ExportFormat::Md {
                 write_stored_parts(&app, version, path).await?;
             }
         }
@@ -80,7 +83,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// The steps that the latest run of this version has done.
-async fn completed(
+async fn completed_steps(
     app: &App,
     review: &Review,
     version: &Version,

@@ -1,11 +1,11 @@
 //! `import`: stores plans from files.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::plan_status::standing;
-use crate::workspace::app::{Access, App, Setting};
+use crate::terminal::plan_status::load_status_line;
+use crate::workspace::app::{Access, App, CommandContext};
 use crate::workspace::plan_file::{FileForm, PlanFile};
-use crate::workspace::plan_source::{PlanSource, check};
-use crate::workspace::projections::project;
+use crate::workspace::plan_source::{PlanSource, check_storable};
+use crate::workspace::projections::update_plan_files;
 use crate::workspace::servers::Need;
 use planwright_api::Imported;
 
@@ -23,9 +23,9 @@ pub(crate) struct Args {
     draft: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let bounds = setting.config.bounds();
-    if setting.printer.json && args.files.len() > 1 {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let bounds = context.config.bounds();
+    if context.printer.json && args.files.len() > 1 {
         return Err(Failure::usage(
             "--json prints one document, so import one file at a time with it",
         ));
@@ -40,9 +40,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         plans.push(PlanFile::read(&source, args.format, &bounds)?);
     }
     for plan in &plans {
-        check(setting, &plan.name, &plan.document)?;
+        check_storable(context, &plan.name, &plan.document)?;
     }
-    let app = setting.open(Access::Write)?;
+    let app = context.open(Access::Write)?;
     for plan in plans {
         import(&app, plan, args.draft).await?;
     }
@@ -51,18 +51,18 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 
 async fn import(app: &App, plan: PlanFile, draft: bool) -> Result<(), Failure> {
     app.start_servers(&plan.document, Need::Look).await?;
-    plan.tell(app.printer());
+    plan.print_notices(app.printer());
     let (review, findings) = if draft {
         plan.store_draft(app).await?
     } else {
         plan.store(app).await?
     };
-    project(app, &review).await;
+    update_plan_files(app, &review).await;
     let current = review.current();
     let imported = Imported {
         id: review.id().clone(),
         version: current.number,
-        status: standing(app, &review).await?.word,
+        status: load_status_line(app, &review).await?.status.to_string(),
         digest: app
             .engine
             .candidate(&review, &serde_json::Map::new())

@@ -1,10 +1,10 @@
 //! `list`: the plans, most recently changed first.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::plan_status::standing;
+use crate::terminal::plan_status::load_status_line;
 use crate::terminal::printer::{DIM, line};
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::maintenance::tend;
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::maintenance::run_due_maintenance;
 use planwright_api::PlanLine;
 use planwright_core::status::CachedStatus;
 use planwright_engine::chat::is_listed;
@@ -25,19 +25,19 @@ pub(crate) struct Args {
 
 impl Args {
     /// Whether plans that stand there are listed. The others are not even read.
-    fn shows(&self, status: &CachedStatus) -> bool {
+    fn includes_status(&self, status: &CachedStatus) -> bool {
         let is_archived = *status == CachedStatus::Archived;
         self.all || *status != CachedStatus::Deleted && is_archived == self.archived
     }
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    tend(&app).await;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    run_due_maintenance(&app).await;
     let (printer, mut lines, mut notes, mut damaged) =
-        (setting.printer, Vec::new(), Vec::new(), false);
+        (context.printer, Vec::new(), Vec::new(), false);
     for info in app.engine.store().plans().await? {
-        if !args.shows(&info.status.status) {
+        if !args.includes_status(&info.status.status) {
             continue;
         }
         // One damaged plan does not hide the others.
@@ -52,9 +52,9 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         if !is_listed(&review.current().document, args.label.as_deref(), args.all) {
             continue;
         }
-        let standing = standing(&app, &review).await?;
-        lines.push(PlanLine::new(&review, standing.word.as_str()));
-        notes.push(standing.note);
+        let status_line = load_status_line(&app, &review).await?;
+        lines.push(PlanLine::new(&review, status_line.status.as_str()));
+        notes.push(status_line.note);
     }
     if printer.json {
         printer.document(&lines)?;

@@ -1,7 +1,7 @@
 //! `new`: a plan to start from.
 
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let plan = json!({
         "title": args.title,
         "goal": "Look at the workspace and write down what is there.",
@@ -30,7 +30,7 @@ pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
     });
     let text = format!("{plan:#}\n");
     let Some(path) = &args.output else {
-        setting.printer.raw(text.as_bytes())?;
+        context.printer.raw(text.as_bytes())?;
         return Ok(Exit::Done);
     };
     let at = path.display();
@@ -43,8 +43,8 @@ pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
             }
             _ => Failure::usage(format!("cannot write {at}: {error}")),
         })?;
-    setting.printer.talk(&format!("wrote {at}"));
-    setting.printer.hint(&format!(
+    context.printer.talk(&format!("wrote {at}"));
+    context.printer.hint(&format!(
         "planwright validate {at}, then planwright run {at} --dry-run"
     ));
     Ok(Exit::Done)

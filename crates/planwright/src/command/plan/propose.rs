@@ -1,11 +1,10 @@
 //! `propose`: puts a draft forward, so that people can decide about it.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::terminal::plan_status::standing;
-use crate::workspace::app::{Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::project;
+use crate::terminal::plan_status::load_status_line;
+use crate::workspace::app::{CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::update_plan_files;
 use crate::workspace::servers::Need;
 use planwright_api::Imported;
 use serde_json::Map;
@@ -16,23 +15,23 @@ pub(crate) struct Args {
     plan: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &id).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;
     let review = app.engine.propose_draft(&id, &user()).await?;
-    project(&app, &review).await;
+    update_plan_files(&app, &review).await;
     let candidate = app.engine.candidate(&review, &Map::new()).await?;
     let (version, digest) = (review.current().number, candidate.digest);
-    let status = standing(&app, &review).await?.word;
+    let status = load_status_line(&app, &review).await?.status;
     app.printer().findings(&candidate.findings);
     if app.printer().json {
         app.printer().document(&Imported {
             id,
             version,
-            status,
+            status: status.to_string(),
             digest,
         })?;
         return Ok(Exit::Done);

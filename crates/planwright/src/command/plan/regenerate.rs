@@ -1,13 +1,14 @@
 //! `regenerate`: a plan, or some of its steps, written again by a model. The result is the next
 //! version.
 
-use crate::command::execution::resume::existing;
-use crate::command::plan::edit::stored;
+use crate::command::plan::edit::report_stored_version;
 use crate::exit::{Exit, Failure};
 use crate::terminal::diff;
-use crate::terminal::planner_progress::{PlannerFlags, Watching, interruptible, took};
-use crate::workspace::app::{Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
+use crate::terminal::planner_progress::{
+    PlannerFlags, PlanningDisplay, format_planning, run_until_interrupted,
+};
+use crate::workspace::app::{CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
 use planwright_engine::RegenerateOrder;
 
 #[derive(Debug, clap::Args)]
@@ -31,11 +32,11 @@ pub(crate) struct Args {
     planner: PlannerFlags,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    args.planner.check_model(setting)?;
-    let app = setting.open(existing(setting))?;
-    let (before, _) = load(&app, &id).await?;
+    args.planner.check_model(context)?;
+    let app = context.open_existing()?;
+    let (before, _) = load_plan(&app, &id).await?;
     args.planner.start_servers(&app).await?;
     let mut order = RegenerateOrder {
         by: user(),
@@ -48,8 +49,8 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         any_tool: args.any_tool,
         options: args.planner.options()?,
     };
-    let watching = Watching::begin(app.printer(), &mut order.options);
-    let done = interruptible(
+    let watching = PlanningDisplay::begin(app.printer(), &mut order.options);
+    let done = run_until_interrupted(
         order.options.cancelled.clone(),
         app.engine.regenerate(&id, order),
     )
@@ -57,10 +58,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     drop(watching);
     let done = done?;
     if !app.printer().json {
-        diff::tell(app.printer(), &done.diff);
+        diff::talk_diff(app.printer(), &done.diff);
     }
     app.printer().findings(&done.findings);
-    stored(&app, &before, &done.review, done.diff).await?;
-    app.printer().talk(&took(&done.planning));
+    report_stored_version(&app, &before, &done.review, done.diff).await?;
+    app.printer().talk(&format_planning(&done.planning));
     Ok(Exit::Done)
 }

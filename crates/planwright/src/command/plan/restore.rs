@@ -1,11 +1,10 @@
 //! `restore`: makes the content of an earlier version the next one. Nothing in between is lost.
 
-use crate::command::execution::resume::existing;
-use crate::command::plan::edit::{base, stored};
+use crate::command::plan::edit::{check_base_version, report_stored_version};
 use crate::exit::{Exit, Failure};
 use crate::terminal::diff;
-use crate::workspace::app::{Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::app::{CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
 use crate::workspace::servers::Need;
 use planwright_core::review::Refusal;
 use planwright_engine::Editing;
@@ -26,18 +25,18 @@ pub(crate) struct Args {
     base: Option<u32>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
-    let current = base(&review, args.base)?.number;
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &id).await?;
+    let current = check_base_version(&review, args.base)?.number;
     let earlier = review
         .version(args.version)
         .ok_or(Refusal::NoSuchVersion(args.version))?;
     app.start_servers(&earlier.document, Need::Look).await?;
     let diff = review.diff(current, args.version)?;
     if !app.printer().json {
-        diff::tell(app.printer(), &diff);
+        diff::talk_diff(app.printer(), &diff);
     }
     let reason = args
         .reason
@@ -50,6 +49,6 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     };
     let (restored, findings) = app.engine.restore(&id, args.version, &editing).await?;
     app.printer().findings(&findings);
-    stored(&app, &review, &restored, diff).await?;
+    report_stored_version(&app, &review, &restored, diff).await?;
     Ok(Exit::Done)
 }

@@ -1,19 +1,19 @@
 //! `show`: a plan, where it stands, and its runs.
 
-use crate::command::execution::reflection::{criteria, looked_at};
+use crate::command::execution::reflection::{criterion_lines, reflection_lines};
 use crate::command::plan::create;
 use crate::command::review::comments;
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Agreed, constraints, risks, verdicts};
+use crate::terminal::approval_prompt::{AgreedSteps, constraint_lines, risk_lines, verdict_lines};
 use crate::terminal::dag;
 use crate::terminal::diff;
 use crate::terminal::pending_calls::waiting_calls;
-use crate::terminal::plan_status::{Standing, standing};
-use crate::terminal::planner_progress::spent;
+use crate::terminal::plan_status::{PlanStatusLine, load_status_line};
+use crate::terminal::planner_progress::format_usage;
 use crate::terminal::printer::{BOLD, YELLOW, block, line};
-use crate::workspace::app::{Access, App, Setting};
-use crate::workspace::maintenance::tend;
-use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::app::{Access, App, CommandContext};
+use crate::workspace::maintenance::run_due_maintenance;
+use crate::workspace::plan_source::load_plan_for_reading;
 use crate::workspace::servers::Need;
 use planwright_api::{ApprovalLine, RunLine};
 use planwright_core::plan::Finding;
@@ -30,11 +30,11 @@ pub(crate) struct Args {
     plan: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    tend(&app).await;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
-    let standing = standing(&app, &review).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    run_due_maintenance(&app).await;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
+    let status_line = load_status_line(&app, &review).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;
     let candidate = app
@@ -42,35 +42,41 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .candidate(&review, &serde_json::Map::new())
         .await?;
     let runs = load_run_lines(&app.engine, &review).await?;
-    let since = diff::since_agreed(&app, &review, &candidate).await?;
-    if setting.printer.json {
-        let details = load_plan_details(&app.engine, &review, &candidate, &standing.word).await?;
-        setting.printer.document(&details)?;
+    let since = diff::load_changes_since_approval(&app, &review, &candidate).await?;
+    if context.printer.json {
+        let details = load_plan_details(
+            &app.engine,
+            &review,
+            &candidate,
+            status_line.status.as_str(),
+        )
+        .await?;
+        context.printer.document(&details)?;
     } else {
-        show(&app, &review, &standing, &candidate, &runs).await?;
-        show_changes(&app, since.as_ref())?;
-        if let Some(note) = &standing.note {
-            setting.printer.hint(note);
+        print_details(&app, &review, &status_line, &candidate, &runs).await?;
+        print_changes(&app, since.as_ref())?;
+        if let Some(note) = &status_line.note {
+            context.printer.hint(note);
         }
     }
     Ok(Exit::Done)
 }
 
 /// A plan as `show` shows it.
-pub(crate) async fn print(app: &App, review: &Review) -> Result<(), Failure> {
-    let standing = standing(app, review).await?;
+pub(crate) async fn print_plan(app: &App, review: &Review) -> Result<(), Failure> {
+    let status_line = load_status_line(app, review).await?;
     let candidate = app
         .engine
         .candidate(review, &serde_json::Map::new())
         .await?;
     let runs = load_run_lines(&app.engine, review).await?;
-    show(app, review, &standing, &candidate, &runs).await
+    print_details(app, review, &status_line, &candidate, &runs).await
 }
 
-async fn show(
+async fn print_details(
     app: &App,
     review: &Review,
-    standing: &Standing,
+    status_line: &PlanStatusLine,
     candidate: &Candidate,
     runs: &[RunLine],
 ) -> Result<(), Failure> {
@@ -85,7 +91,7 @@ async fn show(
         "{}  version {}  {}",
         review.id(),
         review.current().number,
-        standing.word
+        status_line.status
     ))?;
     // What was made from a goal alone often has it as its title too.
     if let Some(goal) = document
@@ -110,17 +116,17 @@ async fn show(
     let judged = app.engine.judge(&candidate.plan);
     let policy = app.engine.policy();
     // Whoever looks at a plan sees all of it, also what was agreed to before.
-    let agreed = Agreed::new();
-    let risks = risks(
+    let agreed = AgreedSteps::new();
+    let risks = risk_lines(
         (&candidate.plan, &agreed),
         &app.engine.catalog(),
         &judged,
         policy,
     );
-    for risk in risks.into_iter().chain(verdicts(&judged, &agreed)) {
+    for risk in risks.into_iter().chain(verdict_lines(&judged, &agreed)) {
         printer.data(&format!("{} {risk}", printer.out(YELLOW, "!")))?;
     }
-    for constraint in constraints(&candidate.plan) {
+    for constraint in constraint_lines(&candidate.plan) {
         printer.data(&format!("  {constraint}"))?;
     }
     for rejection in review.rejections() {
@@ -138,7 +144,7 @@ async fn show(
             asked.version
         ))?;
     }
-    if let Some(comments) = comments::summary(review) {
+    if let Some(comments) = comments::summarize_threads(review) {
         printer.data(&comments)?;
     }
     for approval in review.approvals() {
@@ -152,7 +158,10 @@ async fn show(
         ))?;
     }
     if let Some(run) = &run {
-        for text in looked_at(run).into_iter().chain(criteria(run.criteria())) {
+        for text in reflection_lines(run)
+            .into_iter()
+            .chain(criterion_lines(run.criteria()))
+        {
             printer.data(&text)?;
         }
     }
@@ -161,7 +170,7 @@ async fn show(
             printer.data(&text)?;
         }
     }
-    for text in run.iter().flat_map(wanted_calls) {
+    for text in run.iter().flat_map(agent_call_lines) {
         printer.data(&text)?;
     }
     for run in runs {
@@ -179,10 +188,10 @@ async fn show(
             run.id, run.version, run.status, run.started_at
         ))?;
     }
-    if let Some(how) = create::how(review) {
+    if let Some(how) = create::planning_line(review) {
         printer.data(&how)?;
     }
-    show_costs(app, review).await?;
+    print_model_costs(app, review).await?;
     printer.data(&format!("digest {}", candidate.digest))?;
     if candidate.findings.iter().any(Finding::is_error) {
         printer.findings(&candidate.findings);
@@ -191,7 +200,7 @@ async fn show(
 }
 
 /// The calls that executors of a run wanted, the latest of each step.
-fn wanted_calls(run: &Run) -> Vec<String> {
+fn agent_call_lines(run: &Run) -> Vec<String> {
     const SHOWN: usize = 10;
     let mut lines = Vec::new();
     for ix in run.indices() {
@@ -223,7 +232,7 @@ fn wanted_calls(run: &Run) -> Vec<String> {
 }
 
 /// What models took for this plan, if that is more than writing its current version.
-async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
+async fn print_model_costs(app: &App, review: &Review) -> Result<(), Failure> {
     let costs = app.engine.model_costs(review).await?;
     let written = review
         .current()
@@ -233,18 +242,26 @@ async fn show_costs(app: &App, review: &Review) -> Result<(), Failure> {
     let total = costs.total();
     if total.answers > written.unwrap_or_default() {
         let cost = (total.unpriced < total.answers).then_some(total.cost);
-        app.printer()
-            .data(&format!("models in all: {}", spent(total.usage, cost)))?;
+        app.printer().data(&format!(
+            "models in all: {}",
+            format_usage(total.usage, cost)
+        ))?;
     }
     Ok(())
 }
 
-fn show_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
+fn print_changes(app: &App, since: Option<&Reapproval>) -> Result<(), Failure> {
     let Some(since) = since else { return Ok(()) };
     let printer = app.printer();
-    printer.data(&format!("\n{}", printer.out(BOLD, &diff::heading(since))))?;
-    diff::print(printer, &since.diff)?;
-    for text in diff::again(since).into_iter().chain(diff::agreed(since)) {
+    printer.data(&format!(
+        "\n{}",
+        printer.out(BOLD, &diff::changes_heading(since))
+    ))?;
+    diff::print_diff(printer, &since.diff)?;
+    for text in diff::repeated_steps_line(since)
+        .into_iter()
+        .chain(diff::agreed_steps_line(since))
+    {
         printer.data(&text)?;
     }
     Ok(())

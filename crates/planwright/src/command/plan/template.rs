@@ -1,15 +1,14 @@
 //! `template`: plans with inputs, kept to be used again.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
 use crate::terminal::dag;
-use crate::terminal::plan_status::standing;
+use crate::terminal::plan_status::load_status_line;
 use crate::terminal::printer::{BOLD, line};
-use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::plan_source::{
-    PlanSource, check, load, load_for_reading, parse_id, read_document,
+    PlanSource, check_storable, load_plan, load_plan_for_reading, parse_id, read_document,
 };
-use crate::workspace::projections::project;
+use crate::workspace::projections::update_plan_files;
 use crate::workspace::servers::Need;
 use crate::workspace::variables::{read_assignments, read_object};
 use planwright_api::{Imported, TemplateInput, TemplateLine};
@@ -62,34 +61,34 @@ struct UseArgs {
     id: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     match &args.command {
-        TemplateCommand::Save { plan, name } => save(setting, plan, name).await,
-        TemplateCommand::List => list(setting).await,
-        TemplateCommand::Show { name } => show(setting, name).await,
-        TemplateCommand::Use(args) => instantiate(setting, args).await,
+        TemplateCommand::Save { plan, name } => save_template(context, plan, name).await,
+        TemplateCommand::List => list_templates(context).await,
+        TemplateCommand::Show { name } => show_template(context, name).await,
+        TemplateCommand::Use(args) => use_template(context, args).await,
     }
 }
 
-async fn save(setting: &Setting, plan: &str, name: &str) -> Result<Exit, Failure> {
+async fn save_template(context: &CommandContext, plan: &str, name: &str) -> Result<Exit, Failure> {
     let name = parse_id(name)?;
     let source = PlanSource::parse(plan)?;
     let (app, document) = match &source {
         PlanSource::Id(id) => {
-            let app = setting.open(existing(setting))?;
-            let (review, _) = load(&app, id).await?;
+            let app = context.open_existing()?;
+            let (review, _) = load_plan(&app, id).await?;
             (app, (*review.current().document).clone())
         }
         PlanSource::File(_) | PlanSource::Stdin => {
-            let document = read_document(&source, &setting.config.bounds())?;
+            let document = read_document(&source, &context.config.bounds())?;
             require_inputs(&document)?;
-            check(setting, plan, &document)?;
-            (setting.open(Access::Write)?, document)
+            check_storable(context, plan, &document)?;
+            (context.open(Access::Write)?, document)
         }
     };
     require_inputs(&document)?;
     refuse_other_plan(&app, &name).await?;
-    store(
+    store_plan(
         &app,
         Document {
             id: Some(name),
@@ -126,19 +125,19 @@ async fn refuse_other_plan(app: &App, name: &PlanId) -> Result<(), Failure> {
     }
 }
 
-async fn store(app: &App, document: Document) -> Result<Exit, Failure> {
+async fn store_plan(app: &App, document: Document) -> Result<Exit, Failure> {
     app.start_servers(&document, Need::Look).await?;
     let (review, findings) = app.engine.propose(document, &user()).await?;
-    project(app, &review).await;
+    update_plan_files(app, &review).await;
     let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
-    let status = standing(app, &review).await?.word;
+    let status = load_status_line(app, &review).await?.status;
     let (id, version) = (review.id().clone(), review.current().number);
     app.printer().findings(&findings);
     if app.printer().json {
         app.printer().document(&Imported {
             id,
             version,
-            status,
+            status: status.to_string(),
             digest,
         })?;
     } else {
@@ -148,8 +147,8 @@ async fn store(app: &App, document: Document) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn list(setting: &Setting) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+async fn list_templates(context: &CommandContext) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let mut lines = Vec::new();
     for info in app.engine.store().plans().await? {
         // One damaged plan does not hide the others.
@@ -171,7 +170,7 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     for template in &lines {
-        let inputs: Vec<String> = template.inputs.iter().map(input_word).collect();
+        let inputs: Vec<String> = template.inputs.iter().map(format_input).collect();
         let (id, version, title) = (&template.id, template.version, line(&template.title));
         app.printer().data(&format!(
             "{id:24}  v{version:<3} {}  {title}",
@@ -186,7 +185,7 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn input_word(input: &TemplateInput) -> String {
+fn format_input(input: &TemplateInput) -> String {
     let name = line(&input.name);
     if input.required {
         name
@@ -232,9 +231,9 @@ fn template_line(review: &Review) -> TemplateLine {
     }
 }
 
-async fn show(setting: &Setting, name: &str) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, name).await?;
+async fn show_template(context: &CommandContext, name: &str) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, name).await?;
     require_inputs(&review.current().document)?;
     let template = template_line(&review);
     let printer = app.printer();
@@ -274,12 +273,12 @@ async fn show(setting: &Setting, name: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn instantiate(setting: &Setting, args: &UseArgs) -> Result<Exit, Failure> {
+async fn use_template(context: &CommandContext, args: &UseArgs) -> Result<Exit, Failure> {
     let mut given = read_object(args.inputs.as_deref())?;
     read_assignments("--input", &args.input, &mut given)?;
     let id = args.id.as_deref().map(parse_id).transpose()?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &parse_id(&args.name)?).await?;
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &parse_id(&args.name)?).await?;
     let (template, version) = (&review.current().document, review.current().number);
     require_inputs(template)?;
     let variables = template.variables_for(&given).map_err(|findings| {
@@ -299,7 +298,7 @@ async fn instantiate(setting: &Setting, args: &UseArgs) -> Result<Exit, Failure>
         id: review.id().clone(),
         version,
     });
-    store(&app, document).await
+    store_plan(&app, document).await
 }
 
 /// A plan made from a template must not replace one.

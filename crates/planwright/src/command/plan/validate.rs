@@ -1,9 +1,9 @@
 //! `validate`: everything that is wrong with a plan, at once.
 
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Access, Setting};
+use crate::workspace::app::{Access, CommandContext};
 use crate::workspace::plan_file;
-use crate::workspace::plan_source::{self, PlanSource, read_text, unreadable};
+use crate::workspace::plan_source::{self, PlanSource, read_text, unreadable_plan};
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use planwright_api::ValidationResult;
@@ -18,13 +18,13 @@ pub(crate) struct Args {
     variables: VariableFlags,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let source = PlanSource::parse(&args.plan)?;
-    let app = setting.open(Access::Read)?;
-    let bounds = setting.config.bounds();
+    let app = context.open(Access::Read)?;
+    let bounds = context.config.bounds();
     let document = match &source {
         PlanSource::Id(_) => {
-            let (review, _) = plan_source::load_for_reading(&app, &args.plan).await?;
+            let (review, _) = plan_source::load_plan_for_reading(&app, &args.plan).await?;
             (*review.current().document).clone()
         }
         PlanSource::File(_) | PlanSource::Stdin => {
@@ -36,12 +36,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             match plan_file::parse(path, &text, None, &bounds) {
                 Ok(text) => text.into_document(),
                 // What cannot be read as a plan is a finding too, so that programs see one shape.
-                Err(error) if setting.printer.json => {
+                Err(error) if context.printer.json => {
                     let result = ValidationResult::new(None, None, vec![error.into_finding()]);
-                    setting.printer.document(&result)?;
+                    context.printer.document(&result)?;
                     return Ok(Exit::Usage);
                 }
-                Err(error) => return Err(unreadable(&name, &error)),
+                Err(error) => return Err(unreadable_plan(&name, &error)),
             }
         }
     };
@@ -60,14 +60,14 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .map(|plan| plan.digest(&catalog, &app.engine.environment().policy_version));
     let result = ValidationResult::new(plan.as_ref(), digest, findings);
     let exit = if result.ok { Exit::Done } else { Exit::Usage };
-    if setting.printer.json {
-        setting.printer.document(&result)?;
+    if context.printer.json {
+        context.printer.document(&result)?;
         return Ok(exit);
     }
     if !result.ok {
         return Err(Failure::usage("the plan is not valid").findings(result.findings));
     }
-    setting.printer.findings(&result.findings);
+    context.printer.findings(&result.findings);
     let ValidationResult {
         digest,
         levels,
@@ -75,13 +75,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         ..
     } = result;
     let levels: Vec<String> = levels.iter().map(|level| level.join(" ∥ ")).collect();
-    setting
+    context
         .printer
         .data(&format!("valid: {}", levels.join("  →  ")))?;
-    setting
+    context
         .printer
         .data(&format!("critical path: {}", critical_path.join(" → ")))?;
-    setting
+    context
         .printer
         .data(&format!("digest: {}", digest.unwrap_or_default()))?;
     Ok(Exit::Done)

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{DIM, line};
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_api::VersionLine;
 use planwright_core::status::PlanStatus;
 
@@ -14,10 +14,10 @@ pub(crate) struct Args {
     plan: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
-    let (printer, lines) = (setting.printer, VersionLine::all(&review));
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
+    let (printer, lines) = (context.printer, VersionLine::all(&review));
     if printer.json {
         printer.document(&lines)?;
         return Ok(Exit::Done);

@@ -1,14 +1,13 @@
 //! `approve`: agrees to a plan, or to one step of its run, as it was shown.
 
-use crate::command::execution::resume::existing;
 use crate::command::review::revoke::{self, GIVEN, RevocationFlags};
 use crate::exit::{Exit, Failure};
 use crate::terminal::diff;
 use crate::terminal::late_bound::LateFlags;
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::project;
-use crate::workspace::run_selector::{StepTarget, how_to_go_on, step_target};
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::update_plan_files;
+use crate::workspace::run_selector::{StepTarget, resume_command, select_step};
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
 use planwright_core::digest::Digest;
@@ -76,16 +75,16 @@ impl ShownFlags {
     }
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(existing(setting))?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open_existing()?;
     if args.revoke {
-        revoke::approval(&app, &parse_id(&args.plan)?, &args.revocation).await?;
+        revoke::revoke_approval(&app, &parse_id(&args.plan)?, &args.revocation).await?;
         return Ok(Exit::Done);
     }
     match &args.step {
         Some(step) => approve_step(&app, step, args).await?,
         None => {
-            let (review, _) = load(&app, &parse_id(&args.plan)?).await?;
+            let (review, _) = load_plan(&app, &parse_id(&args.plan)?).await?;
             approve_plan(&app, &review, args).await?;
         }
     }
@@ -101,10 +100,10 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
     let shown = args
         .shown
         .read("approve", id, (review.current().number, digest))?;
-    if let Some(since) = diff::since_agreed(app, review, &candidate).await?
+    if let Some(since) = diff::load_changes_since_approval(app, review, &candidate).await?
         && !app.printer().json
     {
-        diff::tell_since(app.printer(), &since);
+        diff::talk_changes(app.printer(), &since);
     }
     let judged = app.engine.judge(&candidate.plan);
     let (printer, late, by) = (app.printer(), args.late.read()?, user());
@@ -115,7 +114,7 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
             &app.engine.policy().late_bound,
         )?
     } else {
-        late.chosen(&judged)
+        late.choices_for(&judged)
     };
     let given = GivenApproval {
         shown,
@@ -124,8 +123,8 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
         late,
     };
     let review = app.engine.approve_on_terms(id, &variables, &given).await?;
-    let (count, required) = counted(app, &review, &digest);
-    project(app, &review).await;
+    let (count, required) = count_approvals(app, &review, &digest);
+    update_plan_files(app, &review).await;
     if app.printer().json {
         let version = review.current().number;
         return app.printer().document(&json!({
@@ -152,10 +151,12 @@ async fn approve_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fai
 }
 
 async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
-    let target = step_target(app, &args.plan, step).await?;
-    let shown = args
-        .shown
-        .read("approve", target.review.id(), shown_of_step(&target))?;
+    let target = select_step(app, &args.plan, step).await?;
+    let shown = args.shown.read(
+        "approve",
+        target.review.id(),
+        step_version_and_digest(&target),
+    )?;
     let command = RunCommand::Approve {
         step: target.step.clone(),
         by: user(),
@@ -163,18 +164,18 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
         shown: shown.into(),
     };
     app.engine.command(target.run.id(), command).await?;
-    decided(app, &target, StepStatus::Approved).await
+    report_decision(app, &target, StepStatus::Approved).await
 }
 
 /// How many people have agreed, and how many have to.
-fn counted(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
+fn count_approvals(app: &App, review: &Review, digest: &Digest) -> (usize, usize) {
     let given = review.given_approvals(digest, app.now()).len();
     (given, app.engine.policy().approval.required() as usize)
 }
 
 /// What is to be named when deciding about a step: the concrete call if one is asked about, else
 /// what runs.
-pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
+pub(crate) fn step_version_and_digest(target: &StepTarget) -> (u32, Digest) {
     let run = &target.run;
     let asked = run.find(&target.step).and_then(|ix| match run.step(ix) {
         StepState::AwaitingApproval { call, .. } => call.as_ref().map(|asked| asked.digest),
@@ -188,7 +189,7 @@ pub(crate) fn shown_of_step(target: &StepTarget) -> (u32, Digest) {
 
 /// Says what was decided about a step, where the run stands, and how it goes on if nobody executes
 /// it.
-pub(crate) async fn decided(
+pub(crate) async fn report_decision(
     app: &App,
     target: &StepTarget,
     decision: StepStatus,
@@ -202,9 +203,10 @@ pub(crate) async fn decided(
             "planId": id, "runId": run.id(), "step": step, "decision": decision, "status": status,
         }));
     }
-    app.printer()
-        .data(&format!("{id}  step {step}  {word}  (the run is {status})"))?;
-    if let Some(how) = how_to_go_on(app, run).await? {
+    app.printer().data(&format!(
+        "{id}  step {step}  {decision}  (the run is {status})"
+    ))?;
+    if let Some(how) = resume_command(app, run).await? {
         app.printer().hint(&how);
     }
     Ok(())

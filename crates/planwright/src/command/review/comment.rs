@@ -1,9 +1,8 @@
 //! `comment`: says something about a plan or a step, answers, and settles threads.
 
-use crate::command::execution::resume::existing;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
 use planwright_api::ThreadLine;
 use planwright_core::id::PlanId;
 use planwright_core::review::Review;
@@ -31,11 +30,11 @@ pub(crate) struct Args {
     reopen: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     let id = parse_id(&args.plan)?;
-    let text = args.text.as_deref().map(said).transpose()?;
-    let app = setting.open(existing(setting))?;
-    load(&app, &id).await?;
+    let text = args.text.as_deref().map(read_comment_text).transpose()?;
+    let app = context.open_existing()?;
+    load_plan(&app, &id).await?;
     let (comment, review) = match (&args.resolve, &args.reopen, text) {
         (Some(comment), _, _) => (
             comment.clone(),
@@ -55,10 +54,10 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             (comment.to_string(), review)
         }
     };
-    report(&app, &id, &comment, &review)
+    print_thread(&app, &id, &comment, &review)
 }
 
-fn report(app: &App, id: &PlanId, comment: &str, review: &Review) -> Result<Exit, Failure> {
+fn print_thread(app: &App, id: &PlanId, comment: &str, review: &Review) -> Result<Exit, Failure> {
     let Some(thread) = review.thread_of(comment) else {
         return Err(Failure::usage(format!("there is no comment `{comment}`")));
     };
@@ -74,7 +73,7 @@ fn report(app: &App, id: &PlanId, comment: &str, review: &Review) -> Result<Exit
 
 /// The text itself, or what is on stdin. One byte more than allowed is enough to know that it is
 /// too much.
-fn said(text: &str) -> Result<String, Failure> {
+fn read_comment_text(text: &str) -> Result<String, Failure> {
     if text != "-" {
         return Ok(text.to_owned());
     }

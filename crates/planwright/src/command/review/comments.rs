@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, Printer, block, line};
-use crate::workspace::app::{Access, Setting};
-use crate::workspace::plan_source::load_for_reading;
+use crate::workspace::app::{Access, CommandContext};
+use crate::workspace::plan_source::load_plan_for_reading;
 use planwright_api::ThreadLine;
 use planwright_core::review::Review;
 
@@ -17,31 +17,31 @@ pub(crate) struct Args {
     open: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    let (review, _) = load_for_reading(&app, &args.plan).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    let (review, _) = load_plan_for_reading(&app, &args.plan).await?;
     let mut threads = ThreadLine::all(&review);
     threads.retain(|thread| !args.open || thread.state == "open");
-    if setting.printer.json {
-        setting.printer.document(&threads)?;
+    if context.printer.json {
+        context.printer.document(&threads)?;
         return Ok(Exit::Done);
     }
-    show(setting.printer, &threads)?;
+    print_threads(context.printer, &threads)?;
     if threads.is_empty() {
-        setting.printer.talk("no comments");
+        context.printer.talk("no comments");
     }
     Ok(Exit::Done)
 }
 
 /// A line for `show`, if there is something to say.
-pub(crate) fn summary(review: &Review) -> Option<String> {
+pub(crate) fn summarize_threads(review: &Review) -> Option<String> {
     let (open, all) = (review.open_threads().count(), review.threads().len());
     let id = review.id();
     let threads = if all == 1 { "thread" } else { "threads" };
     (all > 0).then(|| format!("{all} {threads} of comments, {open} open: planwright comments {id}"))
 }
 
-fn show(printer: Printer, threads: &[ThreadLine]) -> Result<(), Failure> {
+fn print_threads(printer: Printer, threads: &[ThreadLine]) -> Result<(), Failure> {
     for thread in threads {
         let on = thread
             .step

@@ -1,12 +1,11 @@
 //! `reject`: says no to a plan, or to one step of its run, and why.
 
-use crate::command::execution::resume::existing;
-use crate::command::review::approve::{ShownFlags, decided, shown_of_step};
+use crate::command::review::approve::{ShownFlags, report_decision, step_version_and_digest};
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{App, Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::project;
-use crate::workspace::run_selector::step_target;
+use crate::workspace::app::{App, CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::update_plan_files;
+use crate::workspace::run_selector::select_step;
 use crate::workspace::servers::Need;
 use planwright_core::review::{Review, ReviewState};
 use planwright_core::status::StepStatus;
@@ -27,17 +26,17 @@ pub(crate) struct Args {
     reason: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     if args.reason.trim().is_empty() {
         return Err(Failure::usage(
             "--reason must not be empty: the author needs to know what to change",
         ));
     }
-    let app = setting.open(existing(setting))?;
+    let app = context.open_existing()?;
     match &args.step {
         Some(step) => reject_step(&app, step, args).await?,
         None => {
-            let (review, _) = load(&app, &parse_id(&args.plan)?).await?;
+            let (review, _) = load_plan(&app, &parse_id(&args.plan)?).await?;
             reject_plan(&app, &review, args).await?;
         }
     }
@@ -53,7 +52,7 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
         .shown
         .read("reject", id, (review.current().number, digest))?;
     let review = app.engine.reject(id, shown, &user(), &args.reason).await?;
-    project(app, &review).await;
+    update_plan_files(app, &review).await;
     let (version, status) = (review.current().number, review.state().status());
     if app.printer().json {
         return app.printer().document(
@@ -70,10 +69,12 @@ async fn reject_plan(app: &App, review: &Review, args: &Args) -> Result<(), Fail
 }
 
 async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> {
-    let target = step_target(app, &args.plan, step).await?;
-    let shown = args
-        .shown
-        .read("reject", target.review.id(), shown_of_step(&target))?;
+    let target = select_step(app, &args.plan, step).await?;
+    let shown = args.shown.read(
+        "reject",
+        target.review.id(),
+        step_version_and_digest(&target),
+    )?;
     let command = RunCommand::Deny {
         step: target.step.clone(),
         by: user(),
@@ -81,5 +82,5 @@ async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> 
         reason: args.reason.clone(),
     };
     app.engine.command(target.run.id(), command).await?;
-    decided(app, &target, StepStatus::Denied).await
+    report_decision(app, &target, StepStatus::Denied).await
 }

@@ -1,11 +1,10 @@
 //! `request-changes`: asks the author to change something, without rejecting the plan.
 
-use crate::command::execution::resume::existing;
 use crate::command::review::approve::ShownFlags;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Setting, user};
-use crate::workspace::plan_source::{load, parse_id};
-use crate::workspace::projections::project;
+use crate::workspace::app::{CommandContext, user};
+use crate::workspace::plan_source::{load_plan, parse_id};
+use crate::workspace::projections::update_plan_files;
 use crate::workspace::servers::Need;
 use serde_json::{Map, json};
 
@@ -20,15 +19,15 @@ pub(crate) struct Args {
     reason: String,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     if args.reason.trim().is_empty() {
         return Err(Failure::usage(
             "--reason must not be empty: the author needs to know what to change",
         ));
     }
     let id = parse_id(&args.plan)?;
-    let app = setting.open(existing(setting))?;
-    let (review, _) = load(&app, &id).await?;
+    let app = context.open_existing()?;
+    let (review, _) = load_plan(&app, &id).await?;
     app.start_servers(&review.current().document, Need::Look)
         .await?;
     let digest = app.engine.candidate(&review, &Map::new()).await?.digest;
@@ -39,7 +38,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
         .engine
         .request_changes(&id, shown, &user(), &args.reason)
         .await?;
-    project(&app, &review).await;
+    update_plan_files(&app, &review).await;
     let (version, status) = (review.current().number, review.state().status());
     if app.printer().json {
         let said = json!({ "id": id, "version": version, "status": status, "digest": digest });

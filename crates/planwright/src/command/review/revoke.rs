@@ -3,8 +3,8 @@
 use crate::exit::Failure;
 use crate::terminal::printer::line;
 use crate::workspace::app::{App, user};
-use crate::workspace::plan_source::load;
-use crate::workspace::projections::project;
+use crate::workspace::plan_source::load_plan;
+use crate::workspace::projections::update_plan_files;
 use planwright_core::id::PlanId;
 use planwright_core::principal::Principal;
 use planwright_engine::{Sweep, Swept};
@@ -26,12 +26,12 @@ pub(crate) struct RevocationFlags {
 }
 
 /// Takes an approval of a plan back.
-pub(crate) async fn approval(
+pub(crate) async fn revoke_approval(
     app: &App,
     id: &PlanId,
     flags: &RevocationFlags,
 ) -> Result<(), Failure> {
-    load(app, id).await?;
+    load_plan(app, id).await?;
     let (by, printer) = (user(), app.printer());
     let of = flags
         .of
@@ -42,7 +42,7 @@ pub(crate) async fn approval(
         .clone()
         .filter(|reason| !reason.trim().is_empty());
     let review = app.engine.revoke_approval(id, &of, &by, reason).await?;
-    project(app, &review).await;
+    update_plan_files(app, &review).await;
     let (version, status) = (review.current().number, review.state().status());
     if printer.json {
         return printer
@@ -59,10 +59,10 @@ pub(crate) async fn approval(
 }
 
 /// Revokes what was lost with a token, and brings the files of those plans up to date.
-pub(crate) async fn sweep(app: &App, sweep: &Sweep) -> Result<Swept, Failure> {
+pub(crate) async fn sweep_approvals(app: &App, sweep: &Sweep) -> Result<Swept, Failure> {
     let swept = app.engine.sweep_approvals(sweep).await?;
     for review in &swept.plans {
-        project(app, review).await;
+        update_plan_files(app, review).await;
     }
     for (plan, error) in &swept.failed {
         app.printer().warn(&format!(
@@ -74,7 +74,7 @@ pub(crate) async fn sweep(app: &App, sweep: &Sweep) -> Result<Swept, Failure> {
 }
 
 /// The plans and runs for other programs.
-pub(crate) fn documents(swept: &Swept) -> (Value, Value) {
+pub(crate) fn sweep_documents(swept: &Swept) -> (Value, Value) {
     let plans = swept
         .plans
         .iter()
@@ -89,7 +89,7 @@ pub(crate) fn documents(swept: &Swept) -> (Value, Value) {
 }
 
 /// The plans and runs for people.
-pub(crate) fn tell(app: &App, swept: &Swept) {
+pub(crate) fn print_sweep(app: &App, swept: &Swept) {
     let printer = app.printer();
     for review in &swept.plans {
         printer.talk(&format!("{}: the approval counts no more", review.id()));

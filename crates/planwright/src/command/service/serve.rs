@@ -2,7 +2,7 @@
 
 use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use crate::workspace::projections::WorkspaceFiles;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::policy::Role;
@@ -29,7 +29,7 @@ const DEFAULT_PORT: u16 = 7526;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where to listen: ADDRESS:PORT, or :PORT on this machine only. Port 0 takes a free one.
-    #[arg(long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:7526")]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address, default_value = "127.0.0.1:7526")]
     listen: SocketAddr,
     /// The certificate chain, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     allow_origin: Vec<String>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Some(port) = text.strip_prefix(':') {
         let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
         return Ok((Ipv4Addr::LOCALHOST, port).into());
@@ -66,13 +66,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is no address: ADDRESS:PORT or :PORT is expected"))
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    refuse_the_open(args)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    refuse_unencrypted_address(args)?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::read(certificate, key).await?),
         _ => None,
     };
-    let app = setting.open(Access::Write)?;
+    let app = context.open(Access::Write)?;
     let wanted: BTreeSet<String> = app.roster.ready().map(|spec| spec.name.clone()).collect();
     app.connect(&wanted).await?;
     let listener = listen(args.listen)?;
@@ -82,12 +82,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
             format!("cannot tell where the service listens: {error}"),
         )
     })?;
-    let service = service(&app);
-    let http = Http::new(service, settings(setting, args, address)?);
+    let service = build_service(&app);
+    let http = Http::new(service, read_settings(context, args, address)?);
     let watch: Arc<dyn CourierWatch> = Arc::new(NoticeFigures);
     let couriers = app.start_couriers(&watch, &http.stop)?;
-    announce(&app, &http, args, address)?;
-    let signals = tokio::spawn(obey_signals(http.clone()));
+    announce_address(&app, &http, args, address)?;
+    let signals = tokio::spawn(stop_on_signals(http.clone()));
     let served = serve(&http, listener, tls).await;
     signals.abort();
     // A notice that is on its way is sent again after the next start, with the same id.
@@ -98,7 +98,7 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// The parts of the service; without a store everything ends with it.
-fn service(app: &App) -> Service {
+fn build_service(app: &App) -> Service {
     let files = Arc::<WorkspaceFiles>::clone(&app.files);
     let (tokens, answers): (Arc<dyn Tokens>, Arc<dyn Answers>) = match &app.sqlite {
         Some(store) => (
@@ -119,7 +119,7 @@ fn service(app: &App) -> Service {
 }
 
 /// Tokens and plans do not travel in the clear, unless somebody else sees to that.
-fn refuse_the_open(args: &Args) -> Result<(), Failure> {
+fn refuse_unencrypted_address(args: &Args) -> Result<(), Failure> {
     if args.listen.ip().is_loopback() || args.tls_cert.is_some() || args.behind_proxy {
         return Ok(());
     }
@@ -128,8 +128,12 @@ fn refuse_the_open(args: &Args) -> Result<(), Failure> {
 }
 
 /// What the command line and `[serve]` say together.
-fn settings(setting: &Setting, args: &Args, address: SocketAddr) -> Result<Settings, Failure> {
-    let (table, default) = (setting.config.serve(), Settings::default());
+fn read_settings(
+    context: &CommandContext,
+    args: &Args,
+    address: SocketAddr,
+) -> Result<Settings, Failure> {
+    let (table, default) = (context.config.serve(), Settings::default());
     let mut hosts = AllowedHost::of_address(address);
     hosts.extend(args.allow_host.iter().cloned());
     for host in &table.allow_hosts {
@@ -166,7 +170,12 @@ fn settings(setting: &Setting, args: &Args, address: SocketAddr) -> Result<Setti
 }
 
 /// Says where the service is and, to whoever sits at the terminal, how to sign in.
-fn announce(app: &App, http: &Http, args: &Args, address: SocketAddr) -> Result<(), Failure> {
+fn announce_address(
+    app: &App,
+    http: &Http,
+    args: &Args,
+    address: SocketAddr,
+) -> Result<(), Failure> {
     let printer = app.printer();
     let scheme = if args.tls_cert.is_some() {
         "https"
@@ -191,7 +200,7 @@ fn announce(app: &App, http: &Http, args: &Args, address: SocketAddr) -> Result<
 }
 
 /// The first signal stops the service in good order, the second one at once.
-async fn obey_signals(http: Http) {
+async fn stop_on_signals(http: Http) {
     let (Ok(mut keyboard), Ok(mut terminate)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -214,11 +223,11 @@ async fn obey_signals(http: Http) {
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         match error {
-            ServeError::Listen { .. } => Self::caused(Exit::RunFailed, &error)
+            ServeError::Listen { .. } => Self::from_error(Exit::RunFailed, &error)
                 .hint("another program may listen there: --listen :0 takes a free port"),
-            ServeError::Certificate { .. } => Self::caused(Exit::Usage, &error)
+            ServeError::Certificate { .. } => Self::from_error(Exit::Usage, &error)
                 .hint("both are files in PEM, and the key is the certificate's own"),
-            ServeError::Stopped(_) => Self::caused(Exit::RunFailed, &error),
+            ServeError::Stopped(_) => Self::from_error(Exit::RunFailed, &error),
         }
     }
 }

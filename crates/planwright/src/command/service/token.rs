@@ -3,7 +3,7 @@
 use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, line};
-use crate::workspace::app::{Access, App, Setting, user};
+use crate::workspace::app::{Access, App, CommandContext, user};
 use clap::ValueEnum;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_api::TokenLine;
@@ -17,7 +17,7 @@ use planwright_server::documents::{new_token, token_line};
 use serde_json::json;
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum TokenCommand {
     /// Make a token. It is printed once, on stdout, and kept only as a hash.
     Create(CreateArgs),
     /// List the tokens, never what they are.
@@ -42,7 +42,7 @@ pub(crate) struct CreateArgs {
     role: Role,
     /// Who its bearer is. Only a person can be an approver, and an agent cannot be an admin.
     #[arg(long, value_enum)]
-    kind: Kind,
+    kind: TokenKind,
     /// The name under which the bearer appears in the journal.
     #[arg(long)]
     name: String,
@@ -52,13 +52,13 @@ pub(crate) struct CreateArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Person,
     Agent,
     Service,
 }
 
-impl Kind {
+impl TokenKind {
     fn principal(self, name: &str) -> Principal {
         let kind = match self {
             Self::Person => PrincipalKind::Person,
@@ -75,47 +75,47 @@ impl Kind {
 impl From<GrantError> for Failure {
     fn from(error: GrantError) -> Self {
         match error {
-            GrantError::Refused(_) => Self::caused(Exit::Refused, &error),
-            GrantError::NoSuchToken(_) => Self::caused(Exit::Usage, &error)
+            GrantError::Refused(_) => Self::from_error(Exit::Refused, &error),
+            GrantError::NoSuchToken(_) => Self::from_error(Exit::Usage, &error)
                 .hint("planwright token list shows the tokens there are"),
-            GrantError::Invalid(_) => Self::caused(Exit::Refused, &error)
+            GrantError::Invalid(_) => Self::from_error(Exit::Refused, &error)
                 .hint("planwright token create makes a new one for the same name"),
-            GrantError::TooMany | GrantError::Random(_) => Self::caused(Exit::Store, &error),
+            GrantError::TooMany | GrantError::Random(_) => Self::from_error(Exit::Store, &error),
             GrantError::Store(error) => error.into(),
         }
     }
 }
 
-pub(crate) async fn run(setting: &Setting, command: &Command) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, command: &TokenCommand) -> Result<Exit, Failure> {
     match command {
-        Command::Create(args) => create(setting, args).await,
-        Command::List => list(setting).await,
-        Command::Revoke { id } => revoke(setting, &TokenId(id.clone())).await,
-        Command::Rotate { id } => rotate(setting, &TokenId(id.clone())).await,
+        TokenCommand::Create(args) => create_token(context, args).await,
+        TokenCommand::List => list_tokens(context).await,
+        TokenCommand::Revoke { id } => revoke_token(context, &TokenId(id.clone())).await,
+        TokenCommand::Rotate { id } => rotate_token(context, &TokenId(id.clone())).await,
     }
 }
 
-async fn create(setting: &Setting, args: &CreateArgs) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Write)?;
+async fn create_token(context: &CommandContext, args: &CreateArgs) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
     let grant = Grant {
         to: args.kind.principal(&args.name),
         role: args.role,
         lifetime: args.expires.map(Span::as_duration),
     };
     let roles = &app.engine.policy().roles;
-    let minted = access::create(store(&app)?, roles, &user(), &grant, app.now()).await?;
-    tell(&app, &minted)
+    let minted = access::create(token_store(&app)?, roles, &user(), &grant, app.now()).await?;
+    print_token(&app, &minted)
 }
 
-async fn rotate(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Write)?;
+async fn rotate_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
     let roles = &app.engine.policy().roles;
-    let minted = access::rotate(store(&app)?, roles, &user(), id, app.now()).await?;
-    tell(&app, &minted)
+    let minted = access::rotate(token_store(&app)?, roles, &user(), id, app.now()).await?;
+    print_token(&app, &minted)
 }
 
 /// The only moment at which the token can be seen.
-fn tell(app: &App, minted: &Minted) -> Result<Exit, Failure> {
+fn print_token(app: &App, minted: &Minted) -> Result<Exit, Failure> {
     let printer = app.printer();
     let Token {
         id,
@@ -142,8 +142,8 @@ fn tell(app: &App, minted: &Minted) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn list(setting: &Setting) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+async fn list_tokens(context: &CommandContext) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let tokens = match &app.sqlite {
         Some(store) => store.list().await?,
         None => Vec::new(),
@@ -175,14 +175,14 @@ async fn list(setting: &Setting) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn revoke(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Write)?;
-    let (roles, tokens) = (&app.engine.policy().roles, store(&app)?);
+async fn revoke_token(context: &CommandContext, id: &TokenId) -> Result<Exit, Failure> {
+    let app = context.open(Access::Write)?;
+    let (roles, tokens) = (&app.engine.policy().roles, token_store(&app)?);
     let of = access::find(tokens, id).await?.principal;
     let revoked = access::revoke(tokens, roles, &user(), id, app.now()).await?;
     crash::point("token: revoked");
     // Also for a token that was revoked before: whoever died in between is not left half done.
-    let swept = revoke::sweep(&app, &Sweep::of(of, user()))
+    let swept = revoke::sweep_approvals(&app, &Sweep::of(of, user()))
         .await
         .map_err(|failure| Failure {
             message: format!(
@@ -197,7 +197,7 @@ async fn revoke(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
         })?;
     let printer = app.printer();
     if printer.json {
-        let (plans, runs) = revoke::documents(&swept);
+        let (plans, runs) = revoke::sweep_documents(&swept);
         printer.document(&json!({
             "id": id.0, "revoked": revoked, "approvalsRevoked": plans, "runsExecuting": runs,
         }))?;
@@ -209,11 +209,11 @@ async fn revoke(setting: &Setting, id: &TokenId) -> Result<Exit, Failure> {
         "was not valid any more"
     };
     printer.data(&format!("{}  {word}", line(&id.0)))?;
-    revoke::tell(&app, &swept);
+    revoke::print_sweep(&app, &swept);
     Ok(Exit::Done)
 }
 
-fn store(app: &App) -> Result<&SqliteStore, Failure> {
+fn token_store(app: &App) -> Result<&SqliteStore, Failure> {
     let store = app.sqlite.as_deref();
     store.ok_or_else(|| Failure::new(Exit::Store, "there is no store in this workspace"))
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, RED, YELLOW, line};
-use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::webhook::{Format, HttpWebhook};
 use planwright_core::text::nearest_names;
 use planwright_engine::port::{DeliveryState, Outbox, Webhook};
@@ -36,7 +36,7 @@ enum WebhooksCommand {
 /// One endpoint, for people and programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
+struct WebhookLine {
     name: String,
     /// Without its query, which may hold a key.
     url: String,
@@ -50,18 +50,18 @@ struct Listed {
     last_error: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     match &args.command {
-        WebhooksCommand::List => list(&setting.open(Access::Read)?).await,
-        WebhooksCommand::Test { name } => test(&setting.open(Access::Read)?, name).await,
-        WebhooksCommand::Retry { name } => retry(&setting.open(Access::Write)?, name).await,
+        WebhooksCommand::List => list_webhooks(&context.open(Access::Read)?).await,
+        WebhooksCommand::Test { name } => test_webhook(&context.open(Access::Read)?, name).await,
+        WebhooksCommand::Retry { name } => retry_webhook(&context.open(Access::Write)?, name).await,
     }
 }
 
-async fn list(app: &App) -> Result<Exit, Failure> {
+async fn list_webhooks(app: &App) -> Result<Exit, Failure> {
     let mut listed = Vec::new();
     for webhook in app.webhooks()? {
-        listed.push(look(app, &webhook).await?);
+        listed.push(describe_webhook(app, &webhook).await?);
     }
     let printer = app.printer();
     if printer.json {
@@ -97,7 +97,7 @@ async fn list(app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn look(app: &App, webhook: &HttpWebhook) -> Result<Listed, Failure> {
+async fn describe_webhook(app: &App, webhook: &HttpWebhook) -> Result<WebhookLine, Failure> {
     let options = webhook.options();
     let name = options.name.as_str();
     let (mut waiting, mut dead, mut disabled, mut last_error) = (0, 0, None, None);
@@ -110,7 +110,7 @@ async fn look(app: &App, webhook: &HttpWebhook) -> Result<Listed, Failure> {
             .and_then(|standing| standing.disabled);
         last_error = last_error_of(&*outbox, name).await?;
     }
-    Ok(Listed {
+    Ok(WebhookLine {
         name: name.to_owned(),
         url: webhook.shown_url(),
         events: options.events.clone(),
@@ -135,8 +135,8 @@ async fn last_error_of(outbox: &dyn Outbox, name: &str) -> Result<Option<String>
     Ok(None)
 }
 
-async fn test(app: &App, name: &str) -> Result<Exit, Failure> {
-    let webhook = find(app, name)?;
+async fn test_webhook(app: &App, name: &str) -> Result<Exit, Failure> {
+    let webhook = find_webhook(app, name)?;
     let entropy = app.engine.environment().ids.entropy();
     let notice = Notice {
         id: format!("msg_test_{entropy:016x}"),
@@ -147,7 +147,7 @@ async fn test(app: &App, name: &str) -> Result<Exit, Failure> {
     let sent = webhook.send(&notice).await;
     match sent {
         Ok(()) => {
-            said(
+            print_result(
                 app,
                 &serde_json::json!({ "delivered": true, "id": notice.id }),
                 "delivered",
@@ -161,8 +161,8 @@ async fn test(app: &App, name: &str) -> Result<Exit, Failure> {
     }
 }
 
-async fn retry(app: &App, name: &str) -> Result<Exit, Failure> {
-    let webhook = find(app, name)?;
+async fn retry_webhook(app: &App, name: &str) -> Result<Exit, Failure> {
+    let webhook = find_webhook(app, name)?;
     let Some(outbox) = app.outbox() else {
         return Ok(Exit::Done);
     };
@@ -172,7 +172,7 @@ async fn retry(app: &App, name: &str) -> Result<Exit, Failure> {
     courier.carry(&CancellationToken::new()).await?;
     let waiting = outbox.count(name, DeliveryState::Waiting).await?;
     let text = format!("{due} were due, {waiting} wait");
-    said(
+    print_result(
         app,
         &serde_json::json!({ "due": due, "waiting": waiting }),
         &text,
@@ -187,7 +187,7 @@ async fn retry(app: &App, name: &str) -> Result<Exit, Failure> {
     })
 }
 
-fn said(app: &App, document: &serde_json::Value, text: &str) -> Result<(), Failure> {
+fn print_result(app: &App, document: &serde_json::Value, text: &str) -> Result<(), Failure> {
     if app.printer().json {
         app.printer().document(document)
     } else {
@@ -195,7 +195,7 @@ fn said(app: &App, document: &serde_json::Value, text: &str) -> Result<(), Failu
     }
 }
 
-fn find(app: &App, name: &str) -> Result<Arc<HttpWebhook>, Failure> {
+fn find_webhook(app: &App, name: &str) -> Result<Arc<HttpWebhook>, Failure> {
     let webhooks = app.webhooks()?;
     let names = webhooks.iter().map(|webhook| webhook.name().to_owned());
     let hint = match nearest_names(name, names).first() {

@@ -4,7 +4,7 @@ use crate::config::file::{self, Config};
 use crate::config::passphrase::Unlock;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
-use crate::workspace::app::{Access, App, Setting, Workspace};
+use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::servers::Servers;
 use planwright_adapters::sqlite::SqliteStore;
 use planwright_core::id::PlanId;
@@ -23,16 +23,16 @@ const LITTLE_SPACE: u64 = 200 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum CheckVerdict {
     Ok,
     Warn,
     Fail,
 }
 
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
-    verdict: Verdict,
+    verdict: CheckVerdict,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
@@ -41,19 +41,19 @@ struct Check {
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     ok: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
 impl Diagnosis {
     fn note(
         &mut self,
         name: &'static str,
-        verdict: Verdict,
+        verdict: CheckVerdict,
         message: impl Into<String>,
         hint: Option<String>,
     ) {
-        self.ok &= verdict != Verdict::Fail;
-        self.checks.push(Check {
+        self.ok &= verdict != CheckVerdict::Fail;
+        self.checks.push(DoctorCheck {
             name,
             verdict,
             message: message.into(),
@@ -76,14 +76,14 @@ pub(crate) async fn run(
         Ok(workspace) => {
             diagnosis.note(
                 "workspace",
-                Verdict::Ok,
+                CheckVerdict::Ok,
                 workspace.root.display().to_string(),
                 None,
             );
-            permissions(&mut diagnosis, &workspace);
-            free_space(&mut diagnosis, &workspace);
-            if let Some(config) = configuration(&mut diagnosis, &workspace) {
-                let setting = Setting {
+            check_permissions(&mut diagnosis, &workspace);
+            check_free_space(&mut diagnosis, &workspace);
+            if let Some(config) = check_config(&mut diagnosis, &workspace) {
+                let context = CommandContext {
                     workspace,
                     config,
                     printer,
@@ -91,19 +91,24 @@ pub(crate) async fn run(
                     unlock,
                     shared: None,
                 };
-                secrets(&mut diagnosis, &setting).await;
-                servers(&mut diagnosis, &setting);
-                models(&mut diagnosis, &setting);
-                executors(&mut diagnosis, &setting);
-                exit = store(&mut diagnosis, &setting).await;
+                check_secrets(&mut diagnosis, &context).await;
+                check_servers(&mut diagnosis, &context);
+                check_models(&mut diagnosis, &context);
+                check_executors(&mut diagnosis, &context);
+                exit = check_store(&mut diagnosis, &context).await;
             }
         }
-        Err(failure) => diagnosis.note("workspace", Verdict::Fail, failure.message, failure.hint),
+        Err(failure) => diagnosis.note(
+            "workspace",
+            CheckVerdict::Fail,
+            failure.message,
+            failure.hint,
+        ),
     }
     if printer.json {
         printer.document(&diagnosis)?;
     } else {
-        for Check {
+        for DoctorCheck {
             name,
             verdict,
             message,
@@ -111,9 +116,9 @@ pub(crate) async fn run(
         } in &diagnosis.checks
         {
             let sign = match verdict {
-                Verdict::Ok => printer.out(GREEN, "ok  "),
-                Verdict::Warn => printer.out(YELLOW, "warn"),
-                Verdict::Fail => printer.out(RED, "fail"),
+                CheckVerdict::Ok => printer.out(GREEN, "ok  "),
+                CheckVerdict::Warn => printer.out(YELLOW, "warn"),
+                CheckVerdict::Fail => printer.out(RED, "fail"),
             };
             printer.data(&format!("{sign}  {name:12}  {}", line(message)))?;
             if let Some(hint) = hint {
@@ -124,7 +129,7 @@ pub(crate) async fn run(
     Ok(if diagnosis.ok { Exit::Done } else { exit })
 }
 
-fn permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
+fn check_permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
     for path in [&workspace.plans, &workspace.database] {
         let Ok(found) = std::fs::metadata(path) else {
             continue;
@@ -133,15 +138,15 @@ fn permissions(diagnosis: &mut Diagnosis, workspace: &Workspace) {
         if mode & 0o077 != 0 {
             let hint = format!("chmod go-rwx {}", path.display());
             let message = format!("{} can be read by others (mode {mode:o})", path.display());
-            diagnosis.note("permissions", Verdict::Warn, message, Some(hint));
+            diagnosis.note("permissions", CheckVerdict::Warn, message, Some(hint));
         } else {
             let message = format!("{} is for its owner only", path.display());
-            diagnosis.note("permissions", Verdict::Ok, message, None);
+            diagnosis.note("permissions", CheckVerdict::Ok, message, None);
         }
     }
 }
 
-fn free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
+fn check_free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
     let place = workspace
         .database
         .ancestors()
@@ -151,17 +156,17 @@ fn free_space(diagnosis: &mut Diagnosis, workspace: &Workspace) {
         Ok(found) => {
             let free = found.f_bavail.saturating_mul(found.f_frsize);
             let verdict = if free < LITTLE_SPACE {
-                Verdict::Warn
+                CheckVerdict::Warn
             } else {
-                Verdict::Ok
+                CheckVerdict::Ok
             };
             diagnosis.note("free space", verdict, format!("{} MiB", free >> 20), None);
         }
-        Err(error) => diagnosis.note("free space", Verdict::Warn, error.to_string(), None),
+        Err(error) => diagnosis.note("free space", CheckVerdict::Warn, error.to_string(), None),
     }
 }
 
-fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Config> {
+fn check_config(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Config> {
     match Config::read(&workspace.root) {
         Ok(config) => {
             let there = workspace.root.join(file::FILE).exists();
@@ -170,22 +175,22 @@ fn configuration(diagnosis: &mut Diagnosis, workspace: &Workspace) -> Option<Con
             } else {
                 format!("no {}: the defaults", file::FILE)
             };
-            diagnosis.note("config", Verdict::Ok, message, None);
+            diagnosis.note("config", CheckVerdict::Ok, message, None);
             Some(config)
         }
         Err(failure) => {
-            diagnosis.note("config", Verdict::Fail, failure.message, failure.hint);
+            diagnosis.note("config", CheckVerdict::Fail, failure.message, failure.hint);
             None
         }
     }
 }
 
 /// Whether the configured secrets are there. A plan that needs none runs all the same.
-async fn secrets(diagnosis: &mut Diagnosis, setting: &Setting) {
-    let Ok(secrets) = setting.config.secrets(&setting.workspace.root) else {
+async fn check_secrets(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let Ok(secrets) = context.config.secrets(&context.workspace.root) else {
         return;
     };
-    let listed = super::secrets::look(&secrets, secrets.names()).await;
+    let listed = super::secrets::probe_secrets(&secrets, secrets.names()).await;
     if listed.is_empty() {
         return;
     }
@@ -199,12 +204,12 @@ async fn secrets(diagnosis: &mut Diagnosis, setting: &Setting) {
         listed.len()
     );
     if problems.is_empty() {
-        diagnosis.note("secrets", Verdict::Ok, message, None);
+        diagnosis.note("secrets", CheckVerdict::Ok, message, None);
     } else {
         let hint = Some("planwright secrets list says where each is looked for".to_owned());
         diagnosis.note(
             "secrets",
-            Verdict::Warn,
+            CheckVerdict::Warn,
             format!("{message}: {}", problems.join("; ")),
             hint,
         );
@@ -212,16 +217,16 @@ async fn secrets(diagnosis: &mut Diagnosis, setting: &Setting) {
 }
 
 /// Which servers may be started. None is: that is what `servers check` is for.
-fn servers(diagnosis: &mut Diagnosis, setting: &Setting) {
-    let roster = setting.roster();
+fn check_servers(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let roster = context.roster();
     for problem in &roster.problems {
-        diagnosis.note("servers", Verdict::Warn, problem.clone(), None);
+        diagnosis.note("servers", CheckVerdict::Warn, problem.clone(), None);
     }
     let mut ready = 0;
     for server in roster.effective() {
         match server.obstacle() {
             None => ready += 1,
-            Some((reason, hint)) => diagnosis.note("servers", Verdict::Warn, reason, hint),
+            Some((reason, hint)) => diagnosis.note("servers", CheckVerdict::Warn, reason, hint),
         }
     }
     let message = match ready {
@@ -229,15 +234,15 @@ fn servers(diagnosis: &mut Diagnosis, setting: &Setting) {
         1 => "1 is ready; planwright servers check starts it".to_owned(),
         ready => format!("{ready} are ready; planwright servers check starts them"),
     };
-    diagnosis.note("servers", Verdict::Ok, message, None);
+    diagnosis.note("servers", CheckVerdict::Ok, message, None);
 }
 
 /// Which models would be asked. None is: that is what `models check` is for.
-fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
-    let models = match setting.models(&Redaction::default()) {
+fn check_models(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    let models = match context.models(&Redaction::default()) {
         Ok(models) => models,
         Err(failure) => {
-            return diagnosis.note("models", Verdict::Warn, failure.message, failure.hint);
+            return diagnosis.note("models", CheckVerdict::Warn, failure.message, failure.hint);
         }
     };
     let listed = models.models();
@@ -247,7 +252,7 @@ fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
         if let Some(problem) = models.obstacle(&model.name).or(missing) {
             diagnosis.note(
                 "models",
-                Verdict::Warn,
+                CheckVerdict::Warn,
                 format!("{}: {problem}", model.name),
                 None,
             );
@@ -258,26 +263,31 @@ fn models(diagnosis: &mut Diagnosis, setting: &Setting) {
         [] => "none is configured: docs/models.md says how to add one".to_owned(),
         names => format!("{}; planwright models check asks them", names.join(", ")),
     };
-    diagnosis.note("models", Verdict::Ok, message, None);
+    diagnosis.note("models", CheckVerdict::Ok, message, None);
 }
 
 /// Which programs may work on agent steps. Most workspaces have none.
-fn executors(diagnosis: &mut Diagnosis, setting: &Setting) {
-    for executor in setting.executors() {
+fn check_executors(diagnosis: &mut Diagnosis, context: &CommandContext) {
+    for executor in context.executors() {
         match executor.obstacle() {
-            None => diagnosis.note("executors", Verdict::Ok, executor.name, None),
+            None => diagnosis.note("executors", CheckVerdict::Ok, executor.name, None),
             Some(obstacle) => {
                 let hint = format!("planwright executors trust {}", executor.name);
-                diagnosis.note("executors", Verdict::Warn, obstacle, Some(hint));
+                diagnosis.note("executors", CheckVerdict::Warn, obstacle, Some(hint));
             }
         }
     }
 }
 
 /// Looks at the store and says with which exit code its failure ends.
-async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
-    diagnosis.note("SQLite", Verdict::Ok, SqliteStore::sqlite_version(), None);
-    let app = match setting.open(Access::Read) {
+async fn check_store(diagnosis: &mut Diagnosis, context: &CommandContext) -> Exit {
+    diagnosis.note(
+        "SQLite",
+        CheckVerdict::Ok,
+        SqliteStore::sqlite_version(),
+        None,
+    );
+    let app = match context.open(Access::Read) {
         Ok(app) => app,
         Err(failure) => {
             let exit = failure.exit;
@@ -286,14 +296,14 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
             } else {
                 "tools"
             };
-            diagnosis.note(name, Verdict::Fail, failure.message, None);
+            diagnosis.note(name, CheckVerdict::Fail, failure.message, None);
             return exit;
         }
     };
     let Some(sqlite) = &app.sqlite else {
         diagnosis.note(
             "store",
-            Verdict::Ok,
+            CheckVerdict::Ok,
             "none yet: it is made with the first plan",
             None,
         );
@@ -310,27 +320,27 @@ async fn store(diagnosis: &mut Diagnosis, setting: &Setting) -> Exit {
                 "{} ({kept}) opens, and no entry is missing",
                 sqlite.path().display()
             );
-            diagnosis.note("store", Verdict::Ok, message, None);
+            diagnosis.note("store", CheckVerdict::Ok, message, None);
         }
         Ok(losses) => {
             let message = format!("{} stream(s) lost entries", losses.len());
             diagnosis.note(
                 "store",
-                Verdict::Fail,
+                CheckVerdict::Fail,
                 message,
                 Some("planwright verify lists them".to_owned()),
             );
         }
-        Err(error) => diagnosis.note("store", Verdict::Fail, with_causes(&error), None),
+        Err(error) => diagnosis.note("store", CheckVerdict::Fail, with_causes(&error), None),
     }
-    if let Err(failure) = abandoned(diagnosis, &app).await {
-        diagnosis.note("runs", Verdict::Fail, failure.message, failure.hint);
+    if let Err(failure) = check_abandoned_runs(diagnosis, &app).await {
+        diagnosis.note("runs", CheckVerdict::Fail, failure.message, failure.hint);
     }
     Exit::Store
 }
 
 /// Runs that go on in the journal, but in no process.
-async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
+async fn check_abandoned_runs(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> {
     let runs = app
         .engine
         .store()
@@ -343,7 +353,7 @@ async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> 
         if review.state() == ReviewState::Deleted {
             continue;
         }
-        if crate::terminal::plan_status::standing(app, &review)
+        if crate::terminal::plan_status::load_status_line(app, &review)
             .await?
             .note
             .is_some()
@@ -354,7 +364,7 @@ async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> 
     if left.is_empty() {
         diagnosis.note(
             "runs",
-            Verdict::Ok,
+            CheckVerdict::Ok,
             "none is left behind by a dead process",
             None,
         );
@@ -362,7 +372,7 @@ async fn abandoned(diagnosis: &mut Diagnosis, app: &App) -> Result<(), Failure> 
         let hint = format!("planwright resume {}", left[0]);
         diagnosis.note(
             "runs",
-            Verdict::Warn,
+            CheckVerdict::Warn,
             format!("left behind: {}", left.join(", ")),
             Some(hint),
         );

@@ -1,12 +1,12 @@
 //! `executors`: the programs that work on agent steps, and the user's word about those that a
 //! project brings.
 
-use crate::config::executors::{Described, trust_name};
+use crate::config::executors::{DescribedExecutor, trust_name};
 use crate::config::file::FILE;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, YELLOW, line};
 use crate::terminal::trust_prompt;
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use crate::workspace::servers::Trust;
 use planwright_core::text::nearest_names;
 use serde_json::{Value, json};
@@ -43,18 +43,23 @@ struct UntrustArgs {
     name: String,
 }
 
-pub(crate) fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     match &args.command {
-        None | Some(ExecutorsCommand::List) => list(setting),
-        Some(ExecutorsCommand::Trust(args)) => trust(setting, args),
-        Some(ExecutorsCommand::Untrust(args)) => untrust(setting, args),
+        None | Some(ExecutorsCommand::List) => list_executors(context),
+        Some(ExecutorsCommand::Trust(args)) => trust_executor(context, args),
+        Some(ExecutorsCommand::Untrust(args)) => untrust_executor(context, args),
     }
 }
 
-fn list(setting: &Setting) -> Result<Exit, Failure> {
-    let (executors, printer) = (setting.executors(), setting.printer);
+fn list_executors(context: &CommandContext) -> Result<Exit, Failure> {
+    let (executors, printer) = (context.executors(), context.printer);
     if printer.json {
-        printer.document(&executors.iter().map(describe).collect::<Vec<Value>>())?;
+        printer.document(
+            &executors
+                .iter()
+                .map(executor_document)
+                .collect::<Vec<Value>>(),
+        )?;
         return Ok(Exit::Done);
     }
     for executor in &executors {
@@ -94,7 +99,7 @@ fn list(setting: &Setting) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn describe(executor: &Described) -> Value {
+fn executor_document(executor: &DescribedExecutor) -> Value {
     json!({
         "name": executor.name,
         "source": executor.source(),
@@ -108,43 +113,46 @@ fn describe(executor: &Described) -> Value {
     })
 }
 
-fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
-    let (executors, printer) = (setting.executors(), setting.printer);
-    let executor = find(&executors, &args.name)?;
+fn trust_executor(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
+    let (executors, printer) = (context.executors(), context.printer);
+    let executor = find_executor(&executors, &args.name)?;
     if executor.own {
         printer.talk(&format!(
             "it is in your own {FILE}, so it is trusted already"
         ));
-        return trust_prompt::trusted(printer, &executor.name, executor.digest);
+        return trust_prompt::print_trusted(printer, &executor.name, executor.digest);
     }
-    show(printer, executor, &setting.workspace.root);
-    trust_prompt::agree(
+    show_launch(printer, executor, &context.workspace.root);
+    trust_prompt::confirm_trust(
         printer,
         args.yes,
         &format!("executors trust {}", executor.name),
     )?;
-    let trust = Trust::read(&setting.workspace.root);
+    let trust = Trust::read(&context.workspace.root);
     trust.grant(
         &trust_name(&executor.name),
         executor.digest,
         &executor.line(),
     )?;
-    trust_prompt::trusted(printer, &executor.name, executor.digest)
+    trust_prompt::print_trusted(printer, &executor.name, executor.digest)
 }
 
-fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
+fn untrust_executor(context: &CommandContext, args: &UntrustArgs) -> Result<Exit, Failure> {
     // What is trusted and no longer described by any file can be taken back too.
-    let found = Trust::read(&setting.workspace.root).revoke(&trust_name(&args.name))?;
-    if !found && find(&setting.executors(), &args.name)?.own {
+    let found = Trust::read(&context.workspace.root).revoke(&trust_name(&args.name))?;
+    if !found && find_executor(&context.executors(), &args.name)?.own {
         return Err(
             Failure::usage(format!("it is in your own {FILE}, so it is trusted"))
                 .hint("remove it there"),
         );
     }
-    trust_prompt::untrusted(setting.printer, &args.name, found)
+    trust_prompt::print_untrusted(context.printer, &args.name, found)
 }
 
-fn find<'a>(executors: &'a [Described], name: &str) -> Result<&'a Described, Failure> {
+fn find_executor<'a>(
+    executors: &'a [DescribedExecutor],
+    name: &str,
+) -> Result<&'a DescribedExecutor, Failure> {
     if let Some(found) = executors.iter().find(|executor| executor.name == name) {
         return Ok(found);
     }
@@ -157,7 +165,7 @@ fn find<'a>(executors: &'a [Described], name: &str) -> Result<&'a Described, Fai
 }
 
 /// Exactly what would be started, on stderr: it is what the person agrees to.
-fn show(printer: Printer, executor: &Described, workspace: &Path) {
+fn show_launch(printer: Printer, executor: &DescribedExecutor, workspace: &Path) {
     let table = &executor.table;
     let label = |name: &str| printer.err(BOLD, &format!("  {name:12}"));
     printer.talk(&format!(

@@ -4,7 +4,7 @@ use crate::config::file::Config;
 use crate::exit::{Exit, Failure};
 use crate::terminal::late_bound::LateFlags;
 use crate::terminal::printer::{GREEN, Printer, RED, YELLOW, line};
-use crate::workspace::app::{Access, App, Setting, Workspace};
+use crate::workspace::app::{Access, App, CommandContext, Workspace};
 use crate::workspace::plan_source::{self, PlanSource};
 use crate::workspace::servers::Need;
 use crate::workspace::variables::VariableFlags;
@@ -44,7 +44,7 @@ pub(crate) struct ExplainArgs {
 }
 
 /// Needs no workspace in order: it is what says that it is not.
-pub(crate) fn check(
+pub(crate) fn check_policy(
     printer: Printer,
     dir: Option<&Path>,
     file: Option<&Path>,
@@ -70,18 +70,21 @@ pub(crate) fn check(
     Ok(Exit::Done)
 }
 
-pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+pub(crate) async fn explain_policy(
+    context: &CommandContext,
+    args: &ExplainArgs,
+) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let variables = args.variables.read()?;
     let candidate = match PlanSource::parse(&args.plan)? {
         PlanSource::Id(id) => {
-            let (review, _) = plan_source::load(&app, &id).await?;
+            let (review, _) = plan_source::load_plan(&app, &id).await?;
             app.start_servers(&review.current().document, Need::Look)
                 .await?;
             app.engine.candidate(&review, &variables).await?
         }
         source @ (PlanSource::File(_) | PlanSource::Stdin) => {
-            let mut document = plan_source::read_document(&source, &setting.config.bounds())?;
+            let mut document = plan_source::read_document(&source, &context.config.bounds())?;
             document.number_steps();
             document.identify();
             document.variables.extend(variables);
@@ -90,22 +93,22 @@ pub(crate) async fn explain(setting: &Setting, args: &ExplainArgs) -> Result<Exi
         }
     };
     let judged = app.engine.judge(&candidate.plan);
-    let explanation = explanation(&app, &candidate, &judged, &args.late)?;
-    if setting.printer.json {
-        setting.printer.document(&explanation)?;
+    let explanation = build_explanation(&app, &candidate, &judged, &args.late)?;
+    if context.printer.json {
+        context.printer.document(&explanation)?;
     } else {
-        print(setting.printer, &explanation)?;
+        print_explanation(context.printer, &explanation)?;
     }
     Ok(Exit::Done)
 }
 
-fn explanation(
+fn build_explanation(
     app: &App,
     candidate: &Candidate,
     judged: &JudgedPlan,
     late: &LateFlags,
 ) -> Result<PolicyExplanation, Failure> {
-    let chosen = late.read()?.chosen(judged);
+    let chosen = late.read()?.choices_for(judged);
     judged
         .check_choices(&candidate.plan, &chosen)
         .map_err(Failure::usage)?;
@@ -126,7 +129,7 @@ fn explanation(
     })
 }
 
-fn print(printer: Printer, explanation: &PolicyExplanation) -> Result<(), Failure> {
+fn print_explanation(printer: Printer, explanation: &PolicyExplanation) -> Result<(), Failure> {
     for step in &explanation.steps {
         for text in verdict_lines(printer, step) {
             printer.data(&text)?;

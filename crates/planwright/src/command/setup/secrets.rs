@@ -3,7 +3,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, RED, line};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use planwright_adapters::secrets::ConfiguredSecrets;
 use planwright_core::secret::SecretName;
 use planwright_engine::port::Secrets as _;
@@ -29,7 +29,7 @@ enum SecretsCommand {
 
 /// One secret, for people and programs.
 #[derive(Debug, Serialize)]
-pub(crate) struct Listed {
+pub(crate) struct SecretLine {
     name: String,
     source: String,
     pub(crate) available: bool,
@@ -40,21 +40,21 @@ pub(crate) struct Listed {
     pub(crate) problem: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let secrets = setting.config.secrets(&setting.workspace.root)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let secrets = context.config.secrets(&context.workspace.root)?;
     let (names, check) = match &args.command {
         SecretsCommand::List => (secrets.names(), false),
         SecretsCommand::Check { names } if names.is_empty() => (secrets.names(), true),
         SecretsCommand::Check { names } => (
             names
                 .iter()
-                .map(|name| named(name))
+                .map(|name| parse_name(name))
                 .collect::<Result<_, _>>()?,
             true,
         ),
     };
-    let listed = look(&secrets, names).await;
-    show(setting, &listed)?;
+    let listed = probe_secrets(&secrets, names).await;
+    print_secrets(context, &listed)?;
     let unusable = listed.iter().filter(|secret| !secret.available).count();
     Ok(if check && unusable > 0 {
         Exit::Usage
@@ -63,12 +63,15 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     })
 }
 
-fn named(name: &str) -> Result<SecretName, Failure> {
+fn parse_name(name: &str) -> Result<SecretName, Failure> {
     SecretName::new(name).ok_or_else(|| Failure::usage(format!("{name:?} is no name of a secret")))
 }
 
 /// Reads each secret to see whether it can be used, and lets it go at once.
-pub(crate) async fn look(secrets: &ConfiguredSecrets, names: BTreeSet<SecretName>) -> Vec<Listed> {
+pub(crate) async fn probe_secrets(
+    secrets: &ConfiguredSecrets,
+    names: BTreeSet<SecretName>,
+) -> Vec<SecretLine> {
     let mut listed = Vec::new();
     for name in names {
         let spec = secrets.spec(&name);
@@ -77,7 +80,7 @@ pub(crate) async fn look(secrets: &ConfiguredSecrets, names: BTreeSet<SecretName
             .await
             .err()
             .map(|error| error.to_string());
-        listed.push(Listed {
+        listed.push(SecretLine {
             name: name.to_string(),
             source: spec.source.to_string(),
             available: problem.is_none(),
@@ -88,8 +91,8 @@ pub(crate) async fn look(secrets: &ConfiguredSecrets, names: BTreeSet<SecretName
     listed
 }
 
-fn show(setting: &Setting, listed: &[Listed]) -> Result<(), Failure> {
-    let printer = setting.printer;
+fn print_secrets(context: &CommandContext, listed: &[SecretLine]) -> Result<(), Failure> {
+    let printer = context.printer;
     if printer.json {
         return printer.document(&listed);
     }
@@ -97,7 +100,7 @@ fn show(setting: &Setting, listed: &[Listed]) -> Result<(), Failure> {
         printer
             .talk("no secrets: configure them in planwright.toml, or set PLANWRIGHT_SECRET_<NAME>");
     }
-    for Listed {
+    for SecretLine {
         name,
         source,
         available,

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, Printer, YELLOW, block, line};
-use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::mcp::{ServerState, ServerStatus};
 use planwright_core::tool::{Catalog, KnownTool, ResolveToolError};
 use planwright_engine::port::Tools as _;
@@ -16,19 +16,19 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
-    start(&app, args.name.as_deref()).await?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
+    start_servers_for(&app, args.name.as_deref()).await?;
     let catalog = app.tools.catalog();
     match &args.name {
-        Some(name) => one(&app, &catalog, name),
-        None => all(&app, &catalog),
+        Some(name) => print_tool(&app, &catalog, name),
+        None => print_tools(&app, &catalog),
     }?;
     Ok(Exit::Done)
 }
 
 /// Starts the server of the tool that was named, or every server that is ready.
-async fn start(app: &App, name: Option<&str>) -> Result<(), Failure> {
+async fn start_servers_for(app: &App, name: Option<&str>) -> Result<(), Failure> {
     let server = name.and_then(|name| match name.strip_prefix("mcp__") {
         Some(rest) => rest.split_once("__"),
         None => name.split_once('.'),
@@ -63,7 +63,7 @@ async fn start(app: &App, name: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn one(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
+fn print_tool(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
     let disabled = app.tools.local().disabled();
     let is_off = disabled
         .iter()
@@ -80,20 +80,21 @@ fn one(app: &App, catalog: &Catalog, name: &str) -> Result<(), Failure> {
         }
     })?;
     if app.printer().json {
-        app.printer().document(&describe(tool))
+        app.printer().document(&tool_document(tool))
     } else {
-        app.printer().data(&block(&format!("{:#}", describe(tool))))
+        app.printer()
+            .data(&block(&format!("{:#}", tool_document(tool))))
     }
 }
 
-fn all(app: &App, catalog: &Catalog) -> Result<(), Failure> {
+fn print_tools(app: &App, catalog: &Catalog) -> Result<(), Failure> {
     let (disabled, refused) = (
         app.tools.local().disabled(),
         app.tools.remote().refused_tools(),
     );
     let printer = app.printer();
     if printer.json {
-        let known = catalog.iter().map(describe);
+        let known = catalog.iter().map(tool_document);
         let off = disabled.iter().map(|(tool, how)| {
             let (server, name) = tool.split_once('.').unwrap_or_default();
             json!({ "server": server, "name": name, "enabled": false, "enable": how })
@@ -104,7 +105,7 @@ fn all(app: &App, catalog: &Catalog) -> Result<(), Failure> {
         return printer.document(&known.chain(off).chain(refused).collect::<Vec<Value>>());
     }
     for tool in catalog.iter() {
-        list(printer, tool)?;
+        print_tool_line(printer, tool)?;
     }
     for (tool, how) in &disabled {
         printer.data(&format!(
@@ -125,15 +126,15 @@ fn all(app: &App, catalog: &Catalog) -> Result<(), Failure> {
 }
 
 /// The tools of a catalog whose names contain a word; one that is named exactly is shown in full.
-pub(crate) fn matching(
+pub(crate) fn print_matching_tools(
     printer: Printer,
     catalog: &Catalog,
     filter: Option<&str>,
 ) -> Result<(), Failure> {
     if let Some(tool) = filter.and_then(|name| catalog.resolve(name).ok()) {
         return match printer.json {
-            true => printer.document(&describe(tool)),
-            false => printer.data(&block(&format!("{:#}", describe(tool)))),
+            true => printer.document(&tool_document(tool)),
+            false => printer.data(&block(&format!("{:#}", tool_document(tool)))),
         };
     }
     let word = filter.unwrap_or_default().to_lowercase();
@@ -142,16 +143,18 @@ pub(crate) fn matching(
         .filter(|tool| tool.name.to_string().to_lowercase().contains(&word))
         .collect();
     if printer.json {
-        return printer.document(&named.into_iter().map(describe).collect::<Vec<Value>>());
+        return printer.document(&named.into_iter().map(tool_document).collect::<Vec<Value>>());
     }
     if named.is_empty() {
         printer.talk("no tool has such a name");
     }
-    named.into_iter().try_for_each(|tool| list(printer, tool))
+    named
+        .into_iter()
+        .try_for_each(|tool| print_tool_line(printer, tool))
 }
 
 /// What a tool says about itself is its server's word, and may be long.
-fn list(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
+fn print_tool_line(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
     const SHOWN: usize = 160;
     let reads = if tool.is_read_only() {
         "read-only"
@@ -172,7 +175,7 @@ fn list(printer: Printer, tool: &KnownTool) -> Result<(), Failure> {
     ))
 }
 
-fn describe(tool: &Arc<KnownTool>) -> Value {
+fn tool_document(tool: &Arc<KnownTool>) -> Value {
     let definition = &tool.definition;
     json!({
         "server": tool.name.server,

@@ -1,9 +1,9 @@
 //! `store backup`.
 
-use super::at_length;
+use super::run_with_progress;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
-use crate::workspace::app::{Access, Setting};
+use crate::workspace::app::{Access, CommandContext};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ pub(crate) struct Args {
     to: PathBuf,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let Some(store) = app.sqlite.as_ref().map(Arc::clone) else {
         return Err(Failure::usage("there is no store in this workspace"));
     };
     let (artifacts, to, now) = (
-        setting.workspace.artifacts.clone(),
+        context.workspace.artifacts.clone(),
         args.to.clone(),
         app.now(),
     );
-    let manifest = at_length(setting.printer, move |tell| {
+    let manifest = run_with_progress(context.printer, move |tell| {
         store.backup(&artifacts, &to, now, tell)
     })
     .await?;
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
-    if setting.printer.json {
-        setting.printer.document(&json!({
+    if context.printer.json {
+        context.printer.document(&json!({
             "path": args.to, "createdAt": manifest.created_at, "encrypted": manifest.encrypted,
             "streams": manifest.streams, "entries": manifest.entries, "files": manifest.files.len(),
             "bytes": bytes,
         }))?;
     } else {
-        setting.printer.data(&format!(
+        context.printer.data(&format!(
             "{}: {} streams, {} entries, {} files, {} KiB",
             line(&args.to.display().to_string()),
             manifest.streams,

@@ -1,11 +1,11 @@
 //! `store check`: that the store is whole, and that nothing lies around that should not.
 
-use super::at_length;
 use super::plain_files::PlainFiles;
+use super::run_with_progress;
 use crate::command::audit::verify::{Damage, Verification};
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{GREEN, RED, line};
-use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::app::{Access, App, CommandContext};
 use planwright_adapters::files::FileArtifacts;
 use planwright_adapters::sqlite::{RewriteStoreError, SqliteStore};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What `store check --json` prints.
 #[derive(Debug, Serialize)]
-struct Checked {
+struct CheckedStore {
     ok: bool,
     encrypted: bool,
     streams: usize,
@@ -22,8 +22,8 @@ struct Checked {
     findings: Vec<Damage>,
 }
 
-pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
-    let app = setting.open(Access::Read)?;
+pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
+    let app = context.open(Access::Read)?;
     let Some(store) = &app.sqlite else {
         return Err(Failure::usage("there is no store in this workspace"));
     };
@@ -32,9 +32,9 @@ pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
     for problem in store.odd_rows().await? {
         found.note("database", problem);
     }
-    let artifacts = values(&app, store, &mut found).await?;
+    let artifacts = check_values(&app, store, &mut found).await?;
     if store.cipher().is_sealed() {
-        left_behind(&app, store, &mut found).await?;
+        check_leftovers(&app, store, &mut found).await?;
     }
     let Verification {
         streams,
@@ -44,7 +44,7 @@ pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
     } = found;
     let ok = findings.is_empty();
     let encrypted = store.cipher().is_sealed();
-    let checked = Checked {
+    let checked = CheckedStore {
         ok,
         encrypted,
         streams,
@@ -52,7 +52,7 @@ pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
         artifacts,
         findings,
     };
-    tell(&app, &checked)?;
+    print_result(&app, &checked)?;
     if checked.ok {
         return Ok(Exit::Done);
     }
@@ -63,14 +63,14 @@ pub(crate) async fn run(setting: &Setting) -> Result<Exit, Failure> {
 }
 
 /// Every large value holds what its name says.
-async fn values(
+async fn check_values(
     app: &App,
     store: &Arc<SqliteStore>,
     found: &mut Verification,
 ) -> Result<u64, Failure> {
     let values =
-        FileArtifacts::with_cipher(&app.setting.workspace.artifacts, Arc::clone(store.cipher()));
-    let checked = at_length(app.printer(), move |tell| {
+        FileArtifacts::with_cipher(&app.context.workspace.artifacts, Arc::clone(store.cipher()));
+    let checked = run_with_progress(app.printer(), move |tell| {
         values.check(tell).map_err(RewriteStoreError::from)
     })
     .await?;
@@ -81,7 +81,7 @@ async fn values(
 }
 
 /// An encrypted store has nothing in plain text beside it.
-async fn left_behind(
+async fn check_leftovers(
     app: &App,
     store: &SqliteStore,
     found: &mut Verification,
@@ -92,11 +92,11 @@ async fn left_behind(
             "encrypting it was broken off: planwright store encrypt finishes it",
         );
     }
-    for path in store.leftovers(&app.setting.workspace.artifacts)? {
+    for path in store.leftovers(&app.context.workspace.artifacts)? {
         let message = "it was left behind: planwright store encrypt removes it";
         found.note(path.display().to_string(), message);
     }
-    match PlainFiles::find(&app.setting.workspace) {
+    match PlainFiles::find(&app.context.workspace) {
         Ok(plain) => {
             for path in plain.ours {
                 let message = "it holds plain text: planwright store encrypt removes it";
@@ -108,12 +108,12 @@ async fn left_behind(
     Ok(())
 }
 
-fn tell(app: &App, checked: &Checked) -> Result<(), Failure> {
+fn print_result(app: &App, checked: &CheckedStore) -> Result<(), Failure> {
     let printer = app.printer();
     if printer.json {
         return printer.document(checked);
     }
-    let Checked {
+    let CheckedStore {
         ok,
         encrypted,
         streams,

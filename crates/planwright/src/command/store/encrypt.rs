@@ -1,11 +1,11 @@
 //! `store encrypt` and `store decrypt`.
 
 use super::plain_files::PlainFiles;
-use super::{at_length, options};
+use super::{open_options, run_with_progress};
 use crate::exit::{Exit, Failure};
-use crate::terminal::approval_prompt::{Answer, ask};
+use crate::terminal::approval_prompt::{YesNo, ask_yes_no};
 use crate::terminal::printer::line;
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use planwright_adapters::sqlite::{IdleStore, Protection, Rewritten, is_encrypted};
 use planwright_adapters::vault::Cost;
 use serde_json::json;
@@ -22,47 +22,54 @@ pub(crate) struct Args {
 /// Files named before they are removed; of more only the number is said.
 const NAMED: usize = 20;
 
-pub(crate) async fn encrypt(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let plain = PlainFiles::find(&setting.workspace).map_err(unreadable)?;
-    if exists(setting)? {
-        return finish(setting, &plain).await;
+pub(crate) async fn encrypt(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let plain = PlainFiles::find(&context.workspace).map_err(plain_files_failure)?;
+    if is_store_encrypted(context)? {
+        return finish_encryption(context, &plain).await;
     }
-    list(setting, &plain);
-    agree(setting, args, "Encrypt the store and remove these files?")?;
-    let passphrase = setting.unlock.new_one(setting)?;
+    list_plain_files(context, &plain);
+    confirm_change(context, args, "Encrypt the store and remove these files?")?;
+    let passphrase = context.unlock.new_one(context)?;
     let protection = Protection::Sealed {
         passphrase,
         cost: Cost::DEFAULT,
     };
-    let (from, artifacts) = (options(setting, None), setting.workspace.artifacts.clone());
-    let written = at_length(setting.printer, move |tell| {
+    let (from, artifacts) = (
+        open_options(context, None),
+        context.workspace.artifacts.clone(),
+    );
+    let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) = IdleStore::open(from)?.rewrite(&protection, &artifacts, tell)?;
         Ok((idle, written, artifacts))
     });
     let (idle, written, artifacts) = written.await?;
     // Only now are they of no use to anybody: the new store is in place.
-    plain.remove(&setting.workspace).map_err(unreadable)?;
+    plain
+        .remove(&context.workspace)
+        .map_err(plain_files_failure)?;
     idle.finish(&artifacts)?;
-    tell(setting, "encrypted", &written, plain.ours.len())?;
-    setting
+    print_result(context, "encrypted", &written, plain.ours.len())?;
+    context
         .printer
         .hint("without the passphrase nobody can read the store, you neither: keep it safe");
     Ok(Exit::Done)
 }
 
 /// Goes on with what was broken off after the new store was in place.
-async fn finish(setting: &Setting, plain: &PlainFiles) -> Result<Exit, Failure> {
-    let passphrase = setting.unlock.existing(setting)?;
-    let idle = IdleStore::open(options(setting, Some(passphrase)))?;
-    let artifacts = &setting.workspace.artifacts;
+async fn finish_encryption(context: &CommandContext, plain: &PlainFiles) -> Result<Exit, Failure> {
+    let passphrase = context.unlock.existing(context)?;
+    let idle = IdleStore::open(open_options(context, Some(passphrase)))?;
+    let artifacts = &context.workspace.artifacts;
     if !idle.is_unfinished(artifacts)? && plain.ours.is_empty() {
         return Err(Failure::refused("the store is encrypted already")
             .hint("planwright store rekey sets another passphrase or key"));
     }
-    plain.remove(&setting.workspace).map_err(unreadable)?;
+    plain
+        .remove(&context.workspace)
+        .map_err(plain_files_failure)?;
     idle.finish(artifacts)?;
-    tell(
-        setting,
+    print_result(
+        context,
         "encrypted",
         &Rewritten::default(),
         plain.ours.len(),
@@ -70,29 +77,29 @@ async fn finish(setting: &Setting, plain: &PlainFiles) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-pub(crate) async fn decrypt(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    if !exists(setting)? {
+pub(crate) async fn decrypt(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    if !is_store_encrypted(context)? {
         return Err(Failure::refused("the store is not encrypted"));
     }
-    agree(
-        setting,
+    confirm_change(
+        context,
         args,
         "Decrypt the store, so that everybody who can read its files can read it?",
     )?;
-    let passphrase = setting.unlock.existing(setting)?;
+    let passphrase = context.unlock.existing(context)?;
     let (from, artifacts) = (
-        options(setting, Some(passphrase)),
-        setting.workspace.artifacts.clone(),
+        open_options(context, Some(passphrase)),
+        context.workspace.artifacts.clone(),
     );
-    let written = at_length(setting.printer, move |tell| {
+    let written = run_with_progress(context.printer, move |tell| {
         let (idle, written) =
             IdleStore::open(from)?.rewrite(&Protection::Plain, &artifacts, tell)?;
         idle.finish(&artifacts)?;
         Ok(written)
     });
-    tell(setting, "decrypted", &written.await?, 0)?;
-    if setting.config.passphrase_file(Path::new("")).is_some() {
-        setting
+    print_result(context, "decrypted", &written.await?, 0)?;
+    if context.config.passphrase_file(Path::new("")).is_some() {
+        context
             .printer
             .hint("take passphrase_file out of planwright.toml: a plain store is refused with it");
     }
@@ -100,8 +107,8 @@ pub(crate) async fn decrypt(setting: &Setting, args: &Args) -> Result<Exit, Fail
 }
 
 /// Whether there is an encrypted store; a failure if there is none at all.
-fn exists(setting: &Setting) -> Result<bool, Failure> {
-    let path = &setting.workspace.database;
+fn is_store_encrypted(context: &CommandContext) -> Result<bool, Failure> {
+    let path = &context.workspace.database;
     is_encrypted(path)?.ok_or_else(|| {
         Failure::usage(format!("there is no store at {}", path.display())).hint(
             "a new store is made encrypted if [store] passphrase_file is set before its first plan",
@@ -109,12 +116,12 @@ fn exists(setting: &Setting) -> Result<bool, Failure> {
     })
 }
 
-fn list(setting: &Setting, plain: &PlainFiles) {
-    let printer = setting.printer;
+fn list_plain_files(context: &CommandContext, plain: &PlainFiles) {
+    let printer = context.printer;
     let shown = |path: &Path| {
         line(
             &path
-                .strip_prefix(&setting.workspace.root)
+                .strip_prefix(&context.workspace.root)
                 .unwrap_or(path)
                 .display()
                 .to_string(),
@@ -134,39 +141,44 @@ fn list(setting: &Setting, plain: &PlainFiles) {
     }
 }
 
-fn agree(setting: &Setting, args: &Args, question: &str) -> Result<(), Failure> {
+fn confirm_change(context: &CommandContext, args: &Args, question: &str) -> Result<(), Failure> {
     if args.yes {
         return Ok(());
     }
-    if !setting.printer.can_ask() {
+    if !context.printer.can_ask() {
         return Err(
             Failure::refused("nobody is there to be asked").hint("repeat the command with --yes")
         );
     }
-    match ask(setting.printer, question)? {
-        Answer::Yes => Ok(()),
-        Answer::No | Answer::Neither => Err(Failure::refused("nothing was changed")),
+    match ask_yes_no(context.printer, question)? {
+        YesNo::Yes => Ok(()),
+        YesNo::No | YesNo::Unclear => Err(Failure::refused("nothing was changed")),
     }
 }
 
-fn tell(setting: &Setting, word: &str, written: &Rewritten, removed: usize) -> Result<(), Failure> {
+fn print_result(
+    context: &CommandContext,
+    word: &str,
+    written: &Rewritten,
+    removed: usize,
+) -> Result<(), Failure> {
     let Rewritten {
         streams,
         entries,
         artifacts,
     } = written;
-    if setting.printer.json {
-        return setting.printer.document(&json!({
-            "store": setting.workspace.database, "status": word, "streams": streams, "entries": entries,
+    if context.printer.json {
+        return context.printer.document(&json!({
+            "store": context.workspace.database, "status": word, "streams": streams, "entries": entries,
             "artifacts": artifacts, "filesRemoved": removed,
         }));
     }
-    setting.printer.data(&format!(
+    context.printer.data(&format!(
         "{word}: {streams} streams, {entries} entries, {artifacts} large values; {removed} plain files removed"
     ))
 }
 
-fn unreadable(error: io::Error) -> Failure {
+fn plain_files_failure(error: io::Error) -> Failure {
     Failure::new(
         Exit::Store,
         format!("the plain files in .plans cannot be removed: {error}"),

@@ -9,14 +9,14 @@ mod restore;
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::Printer;
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use indicatif::{ProgressBar, ProgressStyle};
 use planwright_adapters::sqlite::{Options, Progress, RewriteStoreError};
 use planwright_adapters::vault::Passphrase;
 use planwright_engine::with_causes;
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum StoreCommand {
     /// Encrypt the store under a passphrase, and remove the plain files beside it.
     Encrypt(encrypt::Args),
     /// Take the encryption back.
@@ -31,14 +31,14 @@ pub(crate) enum Command {
     Check,
 }
 
-pub(crate) async fn run(setting: &Setting, command: &Command) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, command: &StoreCommand) -> Result<Exit, Failure> {
     match command {
-        Command::Encrypt(args) => encrypt::encrypt(setting, args).await,
-        Command::Decrypt(args) => encrypt::decrypt(setting, args).await,
-        Command::Rekey(args) => rekey::run(setting, args).await,
-        Command::Backup(args) => backup::run(setting, args).await,
-        Command::Restore(args) => restore::run(setting, args).await,
-        Command::Check => check::run(setting).await,
+        StoreCommand::Encrypt(args) => encrypt::encrypt(context, args).await,
+        StoreCommand::Decrypt(args) => encrypt::decrypt(context, args).await,
+        StoreCommand::Rekey(args) => rekey::run(context, args).await,
+        StoreCommand::Backup(args) => backup::run(context, args).await,
+        StoreCommand::Restore(args) => restore::run(context, args).await,
+        StoreCommand::Check => check::run(context).await,
     }
 }
 
@@ -48,33 +48,33 @@ impl From<RewriteStoreError> for Failure {
             RewriteStoreError::Open(error) => error.into(),
             RewriteStoreError::Store(error) => error.into(),
             RewriteStoreError::NoStore(_) | RewriteStoreError::NoBackup(_) => {
-                Self::caused(Exit::Usage, &error)
+                Self::from_error(Exit::Usage, &error)
             }
-            RewriteStoreError::Exists(_) => Self::caused(Exit::Refused, &error)
+            RewriteStoreError::Exists(_) => Self::from_error(Exit::Refused, &error)
                 .hint("name another place, or say --replace to restore over it"),
-            RewriteStoreError::InUse => Self::caused(Exit::Refused, &error)
+            RewriteStoreError::InUse => Self::from_error(Exit::Refused, &error)
                 .hint("stop planwright serve and wait for runs to end, then repeat the command"),
             RewriteStoreError::Damaged(_)
             | RewriteStoreError::Differs(_)
-            | RewriteStoreError::Artifact(_) => Self::caused(Exit::Store, &error)
+            | RewriteStoreError::Artifact(_) => Self::from_error(Exit::Store, &error)
                 .hint("planwright store check lists everything that is damaged"),
             RewriteStoreError::BadBackup(_) | RewriteStoreError::File { .. } => {
-                Self::caused(Exit::Store, &error)
+                Self::from_error(Exit::Store, &error)
             }
         }
     }
 }
 
 /// How the store of this workspace is opened with this passphrase.
-fn options(setting: &Setting, passphrase: Option<Passphrase>) -> Options {
+fn open_options(context: &CommandContext, passphrase: Option<Passphrase>) -> Options {
     Options {
         passphrase,
-        ..Options::new(&setting.workspace.database)
+        ..Options::new(&context.workspace.database)
     }
 }
 
 /// Does work that takes long on a thread of its own, and shows how far it has come.
-async fn at_length<T: Send + 'static>(
+async fn run_with_progress<T: Send + 'static>(
     printer: Printer,
     work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, RewriteStoreError> + Send + 'static,
 ) -> Result<T, Failure> {

@@ -1,9 +1,9 @@
 //! `store rekey`: another passphrase, or another key under it.
 
-use super::{at_length, options};
+use super::{open_options, run_with_progress};
 use crate::config::passphrase::ask_new;
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use planwright_adapters::sqlite::{IdleStore, Protection};
 use planwright_adapters::vault::{Cost, Passphrase};
 use serde_json::json;
@@ -23,29 +23,29 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn new_passphrase(&self, setting: &Setting) -> Result<Passphrase, Failure> {
+    fn new_passphrase(&self, context: &CommandContext) -> Result<Passphrase, Failure> {
         let new = match (self.new_passphrase_fd, &self.new_passphrase_file) {
             (Some(number), _) => Passphrase::from_descriptor(number)?,
             (None, Some(path)) => Passphrase::from_file(path)?,
-            (None, None) => ask_new(setting.printer)?,
+            (None, None) => ask_new(context.printer)?,
         };
         new.check_strength()?;
         Ok(new)
     }
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let old = setting.unlock.existing(setting)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let old = context.unlock.existing(context)?;
     // Opened before anybody is asked for a new passphrase: the old one may be wrong.
-    let idle = IdleStore::open(options(setting, Some(old.clone())))?;
-    let new = args.new_passphrase(setting)?;
+    let idle = IdleStore::open(open_options(context, Some(old.clone())))?;
+    let new = args.new_passphrase(context)?;
     if args.data_key {
-        let artifacts = setting.workspace.artifacts.clone();
+        let artifacts = context.workspace.artifacts.clone();
         let protection = Protection::Sealed {
             passphrase: new,
             cost: Cost::DEFAULT,
         };
-        at_length(setting.printer, move |tell| {
+        run_with_progress(context.printer, move |tell| {
             let (idle, _) = idle.rewrite(&protection, &artifacts, tell)?;
             idle.finish(&artifacts)
         })
@@ -58,13 +58,13 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
     } else {
         "passphrase"
     };
-    if setting.printer.json {
-        setting
+    if context.printer.json {
+        context
             .printer
-            .document(&json!({ "store": setting.workspace.database, "changed": what }))?;
+            .document(&json!({ "store": context.workspace.database, "changed": what }))?;
     } else {
-        setting.printer.data(&format!("{what} changed"))?;
-        setting
+        context.printer.data(&format!("{what} changed"))?;
+        context
             .printer
             .hint("backups made before still open with the old passphrase");
     }

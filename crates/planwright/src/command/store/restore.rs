@@ -1,10 +1,10 @@
 //! `store restore`.
 
-use super::{at_length, options};
+use super::{open_options, run_with_progress};
 use crate::command::review::revoke;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::line;
-use crate::workspace::app::{Access, App, Setting, Workspace, user};
+use crate::workspace::app::{Access, App, CommandContext, Workspace, user};
 use planwright_adapters::sqlite::{Options, Restore, Restored, read_manifest, restore};
 use planwright_core::status::RunStatus;
 use planwright_engine::memory::SystemClock;
@@ -29,50 +29,50 @@ pub(crate) struct Args {
     keep_tokens: bool,
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let setting = target(setting, args)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let context = target_context(context, args)?;
     let manifest = read_manifest(&args.from)?;
-    let passphrase = match setting.unlock.given(&setting)? {
+    let passphrase = match context.unlock.given(&context)? {
         Some(passphrase) => Some(passphrase),
-        None if manifest.encrypted => Some(setting.unlock.existing(&setting)?),
+        None if manifest.encrypted => Some(context.unlock.existing(&context)?),
         None => None,
     };
     let what = Restore {
         from: args.from.clone(),
         to: Options {
-            ..options(&setting, passphrase)
+            ..open_options(&context, passphrase)
         },
-        artifacts: setting.workspace.artifacts.clone(),
+        artifacts: context.workspace.artifacts.clone(),
         replace: args.replace,
         keep_tokens: args.keep_tokens,
         now: SystemClock::default().now(),
     };
-    let restored = at_length(setting.printer, move |tell| restore(&what, tell)).await?;
-    let app = setting.open(Access::Write)?;
-    let paused = pause_all(&app).await?;
+    let restored = run_with_progress(context.printer, move |tell| restore(&what, tell)).await?;
+    let app = context.open(Access::Write)?;
+    let paused = pause_runs(&app).await?;
     let swept = match args.keep_tokens {
         true => Swept::default(),
-        false => revoke::sweep(&app, &Sweep::after_restore()).await?,
+        false => revoke::sweep_approvals(&app, &Sweep::after_restore()).await?,
     };
-    tell(&app, &restored, &paused, &swept)?;
+    print_restored(&app, &restored, &paused, &swept)?;
     Ok(Exit::Done)
 }
 
 /// The workspace it is restored into.
-fn target(setting: &Setting, args: &Args) -> Result<Setting, Failure> {
+fn target_context(context: &CommandContext, args: &Args) -> Result<CommandContext, Failure> {
     let Some(into) = &args.into else {
-        return Ok(setting.clone());
+        return Ok(context.clone());
     };
     let workspace = Workspace::inside(into)?;
-    Ok(Setting {
+    Ok(CommandContext {
         workspace,
-        ..setting.clone()
+        ..context.clone()
     })
 }
 
 /// What went on when the backup was made has gone on without it. Nobody goes on with it before a
 /// person looked.
-async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
+async fn pause_runs(app: &App) -> Result<Vec<String>, Failure> {
     let mut paused = Vec::new();
     for plan in app.engine.store().plans().await? {
         for run in app.engine.store().runs(&plan.status.plan).await? {
@@ -103,7 +103,12 @@ async fn pause_all(app: &App) -> Result<Vec<String>, Failure> {
     Ok(paused)
 }
 
-fn tell(app: &App, restored: &Restored, paused: &[String], swept: &Swept) -> Result<(), Failure> {
+fn print_restored(
+    app: &App,
+    restored: &Restored,
+    paused: &[String],
+    swept: &Swept,
+) -> Result<(), Failure> {
     let printer = app.printer();
     let Restored {
         manifest,
@@ -112,10 +117,10 @@ fn tell(app: &App, restored: &Restored, paused: &[String], swept: &Swept) -> Res
     } = restored;
     if printer.json {
         return printer.document(&json!({
-            "store": app.setting.workspace.database, "createdAt": manifest.created_at,
+            "store": app.context.workspace.database, "createdAt": manifest.created_at,
             "encrypted": manifest.encrypted, "streams": manifest.streams, "entries": manifest.entries,
             "runsPaused": paused, "tokensRevoked": tokens_revoked, "commandsRefused": commands_refused,
-            "approvalsRevoked": revoke::documents(swept).0,
+            "approvalsRevoked": revoke::sweep_documents(swept).0,
         }));
     }
     printer.data(&format!(

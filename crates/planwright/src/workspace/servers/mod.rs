@@ -12,6 +12,6 @@ mod trust;
 
 pub(crate) use launch::Launch;
 pub(crate) use need::{Need, Servers};
-pub(crate) use roster::{Listed, Roster, Source, Standing};
+pub(crate) use roster::{ListedServer, Roster, ServerReadiness, Source};
 pub(crate) use table::ServerTable;
-pub(crate) use trust::{Trust, Verdict, home};
+pub(crate) use trust::{Trust, TrustState, home};

@@ -55,7 +55,7 @@ impl Servers {
 
 /// The servers a plan names, and whether it can do without them.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Named {
+struct NamedServers {
     /// Servers by name; true if a step needs the server.
     servers: BTreeMap<String, bool>,
     /// Names that any server could have; true if a step needs the tool.
@@ -64,7 +64,7 @@ struct Named {
     open: bool,
 }
 
-impl Named {
+impl NamedServers {
     fn by(document: &Document, roster: &Roster) -> Self {
         let mut named = Self::default();
         for step in &document.steps {
@@ -115,16 +115,21 @@ impl App {
         document: &Document,
         need: Need,
     ) -> Result<(), Failure> {
-        let mut named = Named::by(document, &self.roster);
+        let mut named = NamedServers::by(document, &self.roster);
         for plan in self.engine.known_plans(document).await?.iter() {
-            named.add(Named::by(&plan.document, &self.roster));
+            named.add(NamedServers::by(&plan.document, &self.roster));
         }
         let mut wanted: BTreeSet<String> = BTreeSet::new();
         for (name, &needed) in &named.servers {
-            let obstacle = self.roster.find(name).and_then(super::Listed::obstacle);
+            let obstacle = self
+                .roster
+                .find(name)
+                .and_then(super::ListedServer::obstacle);
             match obstacle {
                 None => drop(wanted.insert(name.clone())),
-                Some((reason, hint)) => self.missing(reason, hint, need, needed, Exit::Refused)?,
+                Some((reason, hint)) => {
+                    self.report_missing(reason, hint, need, needed, Exit::Refused)?;
+                }
             }
         }
         if named.open || !named.bare.is_empty() {
@@ -138,7 +143,7 @@ impl App {
             let said = last_line(&stderr);
             let reason = format!("the server `{name}` could not be started: {reason}{said}");
             let hint = Some(format!("planwright servers check {name}"));
-            self.missing(reason, hint, need, needed, Exit::RunFailed)?;
+            self.report_missing(reason, hint, need, needed, Exit::RunFailed)?;
         }
         self.explain_bare_names(&named, need)
     }
@@ -155,8 +160,8 @@ impl App {
             return Ok(Vec::new());
         }
         let remote = self.tools.remote();
-        self.setting.servers.remember(remote);
-        let waiting = Waiting::show(self.printer(), wanted);
+        self.context.servers.remember(remote);
+        let waiting = StartingServers::show(self.printer(), wanted);
         let statuses = join_all(wanted.iter().map(|name| remote.connect_one(name))).await;
         drop(waiting);
         remote
@@ -166,7 +171,7 @@ impl App {
     }
 
     /// What a plan can do without is said; what it needs stops it.
-    fn missing(
+    fn report_missing(
         &self,
         reason: String,
         hint: Option<String>,
@@ -188,7 +193,7 @@ impl App {
     }
 
     /// A tool that is nowhere may be on a server that was not started.
-    fn explain_bare_names(&self, named: &Named, need: Need) -> Result<(), Failure> {
+    fn explain_bare_names(&self, named: &NamedServers, need: Need) -> Result<(), Failure> {
         let mut untrusted = self.roster.untrusted().peekable();
         let Some(first) = untrusted.peek().map(|server| server.name.clone()) else {
             return Ok(());
@@ -202,7 +207,7 @@ impl App {
                     "no server has a tool `{name}`; not trusted, and so not asked: `{names}`"
                 );
                 let hint = Some(format!("planwright servers trust {first}"));
-                self.missing(reason, hint, need, needed, Exit::Refused)?;
+                self.report_missing(reason, hint, need, needed, Exit::Refused)?;
             }
         }
         Ok(())
@@ -218,9 +223,9 @@ fn last_line(stderr: &str) -> String {
 }
 
 /// A line on a terminal for as long as servers start.
-struct Waiting(Option<ProgressBar>);
+struct StartingServers(Option<ProgressBar>);
 
-impl Waiting {
+impl StartingServers {
     fn show(printer: Printer, wanted: &BTreeSet<String>) -> Self {
         if !printer.is_live() {
             return Self(None);
@@ -235,7 +240,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for StartingServers {
     fn drop(&mut self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();

@@ -3,7 +3,7 @@
 use super::expand::Scope;
 use super::files::{self, Foreign};
 use super::launch::{Launch, check_name, is_reserved};
-use super::trust::{Trust, Verdict, home, is_inside};
+use super::trust::{Trust, TrustState, home, is_inside};
 use crate::config::file::{self, Config};
 use planwright_adapters::mcp::ServerSpec;
 use planwright_core::digest::Digest;
@@ -37,12 +37,12 @@ impl fmt::Display for Source {
 
 /// A server as one file names it.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedServer {
     pub(crate) name: String,
     pub(crate) source: Source,
     pub(crate) launch: Launch,
     pub(crate) digest: Digest,
-    pub(crate) trusted: Verdict,
+    pub(crate) trusted: TrustState,
     pub(crate) enabled: bool,
     shadowed_by: Option<Source>,
     spec: Result<ServerSpec, String>,
@@ -50,7 +50,7 @@ pub(crate) struct Listed {
 
 /// What stands between a server and its use.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Standing<'a> {
+pub(crate) enum ServerReadiness<'a> {
     Ready(&'a ServerSpec),
     Untrusted,
     /// It was trusted with another launch line.
@@ -60,7 +60,7 @@ pub(crate) enum Standing<'a> {
     Unusable(&'a str),
 }
 
-impl Standing<'_> {
+impl ServerReadiness<'_> {
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Ready(_) => "ready",
@@ -73,15 +73,15 @@ impl Standing<'_> {
     }
 }
 
-impl Listed {
-    pub(crate) fn standing(&self) -> Standing<'_> {
+impl ListedServer {
+    pub(crate) fn readiness(&self) -> ServerReadiness<'_> {
         match (&self.spec, self.shadowed_by, self.trusted) {
-            (_, Some(source), _) => Standing::Shadowed(source),
-            _ if !self.enabled => Standing::Disabled,
-            (Err(problem), None, _) => Standing::Unusable(problem),
-            (Ok(_), None, Verdict::Unknown) => Standing::Untrusted,
-            (Ok(_), None, Verdict::Changed) => Standing::Changed,
-            (Ok(spec), None, Verdict::Trusted) => Standing::Ready(spec),
+            (_, Some(source), _) => ServerReadiness::Shadowed(source),
+            _ if !self.enabled => ServerReadiness::Disabled,
+            (Err(problem), None, _) => ServerReadiness::Unusable(problem),
+            (Ok(_), None, TrustState::Unknown) => ServerReadiness::Untrusted,
+            (Ok(_), None, TrustState::Changed) => ServerReadiness::Changed,
+            (Ok(spec), None, TrustState::Trusted) => ServerReadiness::Ready(spec),
         }
     }
 
@@ -89,30 +89,30 @@ impl Listed {
     pub(crate) fn obstacle(&self) -> Option<(String, Option<String>)> {
         let Self { name, source, .. } = self;
         let trust = Some(format!("planwright servers trust {name}"));
-        Some(match self.standing() {
-            Standing::Ready(_) => return None,
-            Standing::Untrusted => (
+        Some(match self.readiness() {
+            ServerReadiness::Ready(_) => return None,
+            ServerReadiness::Untrusted => (
                 format!("the server `{name}` of {source} is not trusted"),
                 trust,
             ),
-            Standing::Changed => (
+            ServerReadiness::Changed => (
                 format!(
                     "the server `{name}` of {source} is not what you trusted: its launch line changed"
                 ),
                 trust,
             ),
-            Standing::Disabled => (
+            ServerReadiness::Disabled => (
                 format!("the server `{name}` is turned off"),
                 Some(format!(
                     "set `enabled = true` in [servers.{name}] of {}",
                     file::FILE
                 )),
             ),
-            Standing::Shadowed(by) => (
+            ServerReadiness::Shadowed(by) => (
                 format!("the server `{name}` of {source} is hidden by that of {by}"),
                 None,
             ),
-            Standing::Unusable(problem) => (
+            ServerReadiness::Unusable(problem) => (
                 format!("the server `{name}` of {source} cannot be used: {problem}"),
                 None,
             ),
@@ -124,7 +124,7 @@ impl Listed {
 #[derive(Debug)]
 pub(crate) struct Roster {
     /// By name; of one name, the one that counts is first.
-    pub(crate) servers: Vec<Listed>,
+    pub(crate) servers: Vec<ListedServer>,
     /// What is wrong with the files themselves.
     pub(crate) problems: Vec<String>,
     pub(crate) trust: Trust,
@@ -141,7 +141,7 @@ impl Roster {
             workspace,
         };
         let user_is_outside = !home().is_some_and(|home| is_inside(&home, workspace));
-        let mut servers: Vec<Listed> = Vec::new();
+        let mut servers: Vec<ListedServer> = Vec::new();
         for (
             source,
             Foreign {
@@ -159,9 +159,9 @@ impl Roster {
             let digest = launch.digest();
             let believed_by_place = source == Source::User && user_is_outside;
             let trusted = if believed_by_place || trust_project {
-                Verdict::Trusted
+                TrustState::Trusted
             } else {
-                trust.verdict(&name, &digest)
+                trust.trust_state(&name, &digest)
             };
             let spec = match problem {
                 Some(problem) => Err(problem),
@@ -171,7 +171,7 @@ impl Roster {
                 && config
                     .server(&name)
                     .all(|table| table.enabled != Some(false));
-            servers.push(Listed {
+            servers.push(ListedServer {
                 name,
                 source,
                 launch,
@@ -185,7 +185,7 @@ impl Roster {
         servers.sort_by(|one, other| one.name.cmp(&other.name));
         if servers
             .iter()
-            .any(|server| server.trusted != Verdict::Trusted)
+            .any(|server| server.trusted != TrustState::Trusted)
         {
             problems.extend(trust.problem().map(str::to_owned));
         }
@@ -197,12 +197,12 @@ impl Roster {
     }
 
     /// The server that counts under this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Listed> {
+    pub(crate) fn find(&self, name: &str) -> Option<&ListedServer> {
         self.servers.iter().find(|server| server.name == name)
     }
 
     /// The servers that count, each once.
-    pub(crate) fn effective(&self) -> impl Iterator<Item = &Listed> {
+    pub(crate) fn effective(&self) -> impl Iterator<Item = &ListedServer> {
         self.servers
             .iter()
             .filter(|server| server.shadowed_by.is_none())
@@ -212,20 +212,24 @@ impl Roster {
     pub(crate) fn ready(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers
             .iter()
-            .filter_map(|server| match server.standing() {
-                Standing::Ready(spec) => Some(spec),
-                Standing::Untrusted
-                | Standing::Changed
-                | Standing::Disabled
-                | Standing::Shadowed(_)
-                | Standing::Unusable(_) => None,
+            .filter_map(|server| match server.readiness() {
+                ServerReadiness::Ready(spec) => Some(spec),
+                ServerReadiness::Untrusted
+                | ServerReadiness::Changed
+                | ServerReadiness::Disabled
+                | ServerReadiness::Shadowed(_)
+                | ServerReadiness::Unusable(_) => None,
             })
     }
 
     /// Servers that only wait for the user's word.
-    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Listed> {
-        let waits =
-            |server: &&Listed| matches!(server.standing(), Standing::Untrusted | Standing::Changed);
+    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &ListedServer> {
+        let waits = |server: &&ListedServer| {
+            matches!(
+                server.readiness(),
+                ServerReadiness::Untrusted | ServerReadiness::Changed
+            )
+        };
         self.servers.iter().filter(waits)
     }
 }

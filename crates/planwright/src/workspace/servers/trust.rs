@@ -30,7 +30,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct TrustEntry {
     workspace: String,
     server: String,
     digest: Digest,
@@ -40,14 +40,14 @@ struct Entry {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Content {
+struct TrustFile {
     version: u32,
-    trusted: Vec<Entry>,
+    trusted: Vec<TrustEntry>,
 }
 
 /// What the user said about a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TrustState {
     Trusted,
     /// Another launch line was trusted under this name.
     Changed,
@@ -60,7 +60,7 @@ pub(crate) struct Trust {
     /// Where it is kept, or why nowhere.
     path: Result<PathBuf, String>,
     workspace: Option<String>,
-    entries: Vec<Entry>,
+    entries: Vec<TrustEntry>,
     /// Why nothing in the file counts.
     problem: Option<String>,
 }
@@ -93,14 +93,14 @@ impl Trust {
         self.problem.as_deref()
     }
 
-    pub(crate) fn verdict(&self, server: &str, digest: &Digest) -> Verdict {
+    pub(crate) fn trust_state(&self, server: &str, digest: &Digest) -> TrustState {
         let mut named = self.entries.iter().filter(|entry| {
             entry.server == server && Some(&entry.workspace) == self.workspace.as_ref()
         });
         match named.next() {
-            Some(entry) if entry.digest == *digest => Verdict::Trusted,
-            Some(_) => Verdict::Changed,
-            None => Verdict::Unknown,
+            Some(entry) if entry.digest == *digest => TrustState::Trusted,
+            Some(_) => TrustState::Changed,
+            None => TrustState::Unknown,
         }
     }
 
@@ -108,7 +108,7 @@ impl Trust {
     pub(crate) fn grant(&self, server: &str, digest: Digest, launch: &str) -> Result<(), Failure> {
         self.change(|workspace, entries| {
             entries.retain(|entry| !(entry.server == server && entry.workspace == workspace));
-            entries.push(Entry {
+            entries.push(TrustEntry {
                 workspace: workspace.to_owned(),
                 server: server.to_owned(),
                 digest,
@@ -129,7 +129,7 @@ impl Trust {
     }
 
     /// Reads, changes and writes under a lock: two programs at once lose nothing of each other.
-    fn change(&self, change: impl FnOnce(&str, &mut Vec<Entry>)) -> Result<(), Failure> {
+    fn change(&self, change: impl FnOnce(&str, &mut Vec<TrustEntry>)) -> Result<(), Failure> {
         let path = self
             .path
             .as_ref()
@@ -149,7 +149,7 @@ impl Trust {
         let _lock = lock(path).map_err(|error| failed(&error))?;
         let mut entries = load(path).map_err(unusable)?;
         change(workspace, &mut entries);
-        let content = Content {
+        let content = TrustFile {
             version: VERSION,
             trusted: entries,
         };
@@ -209,7 +209,7 @@ fn lock(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn load(path: &Path) -> Result<Vec<Entry>, String> {
+fn load(path: &Path) -> Result<Vec<TrustEntry>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = match File::open(path) {
         Ok(file) => file,
@@ -233,7 +233,7 @@ fn load(path: &Path) -> Result<Vec<Entry>, String> {
     if text.len() as u64 > MAX_BYTES {
         return Err(failed(&"it is too large to be a trust file"));
     }
-    let content: Content = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    let content: TrustFile = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     if content.version != VERSION {
         return Err(failed(&format!(
             "version {} is not known here",

@@ -1,9 +1,9 @@
 //! `models check`: asks, and says how that went.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::no_model::NAME_ONE;
+use crate::terminal::no_model::CONFIGURE_MODEL;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, YELLOW, duration, line};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use futures::future::join_all;
 use planwright_adapters::model::{Dialect, Models};
 use planwright_core::model::{AnswerSchema, Cost, Message, ModelRole, OfferedTool, TokenUsage};
@@ -24,7 +24,7 @@ const MAX_TOKENS: u32 = 2000;
 const SCHEMA: &str = "sum";
 
 /// How one model did.
-struct Checked {
+struct CheckedModel {
     name: String,
     /// The way JSON was asked for, if an answer came.
     dialect: Option<Dialect>,
@@ -37,34 +37,34 @@ struct Checked {
     silent: bool,
 }
 
-impl Checked {
+impl CheckedModel {
     fn works(&self) -> bool {
         self.structured.is_ok()
     }
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let (models, printer) = (setting.models(&Redaction::default())?, setting.printer);
-    let names = wanted(&models, args)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let (models, printer) = (context.models(&Redaction::default())?, context.printer);
+    let names = models_to_check(&models, args)?;
     if names.is_empty() {
-        return Err(Failure::new(Exit::Model, "no model is configured").hint(NAME_ONE));
+        return Err(Failure::new(Exit::Model, "no model is configured").hint(CONFIGURE_MODEL));
     }
-    let checked = join_all(names.iter().map(|name| check(&models, name))).await;
+    let checked = join_all(names.iter().map(|name| check_model(&models, name))).await;
     if printer.json {
-        printer.document(&checked.iter().map(describe).collect::<Vec<Value>>())?;
+        printer.document(&checked.iter().map(model_document).collect::<Vec<Value>>())?;
     } else {
         for model in &checked {
-            show(printer, model)?;
+            print_model(printer, model)?;
         }
     }
-    Ok(if checked.iter().all(Checked::works) {
+    Ok(if checked.iter().all(CheckedModel::works) {
         Exit::Done
     } else {
         Exit::RunFailed
     })
 }
 
-fn wanted(models: &Models, args: &Args) -> Result<Vec<String>, Failure> {
+fn models_to_check(models: &Models, args: &Args) -> Result<Vec<String>, Failure> {
     if args.names.is_empty() {
         return Ok(models
             .models()
@@ -86,15 +86,18 @@ fn wanted(models: &Models, args: &Args) -> Result<Vec<String>, Failure> {
     Ok(args.names.clone())
 }
 
-async fn check(models: &Models, name: &str) -> Checked {
+async fn check_model(models: &Models, name: &str) -> CheckedModel {
     let since = Instant::now();
-    let asked = models.ask(sum(name)).await;
+    let asked = models.ask(sum_request(name)).await;
     let took = since.elapsed();
-    let mut checked = Checked {
+    let mut checked = CheckedModel {
         name: name.to_owned(),
         dialect: models.dialect(name, SCHEMA).filter(|_| asked.is_ok()),
         silent: asked.is_err(),
-        structured: asked.as_ref().map_err(ToString::to_string).and_then(is_sum),
+        structured: asked
+            .as_ref()
+            .map_err(ToString::to_string)
+            .and_then(check_sum),
         calls: Err("not asked for".to_owned()),
         took,
         usage: TokenUsage::default(),
@@ -102,17 +105,17 @@ async fn check(models: &Models, name: &str) -> Checked {
     };
     checked.count(asked.as_ref().ok());
     if !checked.silent {
-        let asked = models.ask(note(name)).await;
+        let asked = models.ask(note_request(name)).await;
         checked.count(asked.as_ref().ok());
         checked.calls = asked
             .as_ref()
             .map_err(ToString::to_string)
-            .and_then(is_note);
+            .and_then(check_note);
     }
     checked
 }
 
-impl Checked {
+impl CheckedModel {
     fn count(&mut self, answer: Option<&ModelAnswer>) {
         if let Some(ModelAnswer { used, .. }) = answer {
             self.usage += used.usage;
@@ -123,7 +126,7 @@ impl Checked {
     }
 }
 
-fn sum(model: &str) -> ModelRequest {
+fn sum_request(model: &str) -> ModelRequest {
     let schema = json!({
         "type": "object", "additionalProperties": false, "required": ["answer"],
         "properties": { "answer": { "type": "integer" } },
@@ -143,7 +146,7 @@ fn sum(model: &str) -> ModelRequest {
 }
 
 /// Whether it is of the schema. That it is right is not asked: the smallest models cannot add.
-fn is_sum(answer: &ModelAnswer) -> Result<(), String> {
+fn check_sum(answer: &ModelAnswer) -> Result<(), String> {
     let value: Option<Value> = serde_json::from_str(&answer.text).ok();
     match value.and_then(|value| value.get("answer")?.as_i64()) {
         Some(_) => Ok(()),
@@ -152,7 +155,7 @@ fn is_sum(answer: &ModelAnswer) -> Result<(), String> {
     }
 }
 
-fn note(model: &str) -> ModelRequest {
+fn note_request(model: &str) -> ModelRequest {
     let schema = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string" } } });
     let description = "Writes a note down.".to_owned();
     ModelRequest {
@@ -172,7 +175,7 @@ fn note(model: &str) -> ModelRequest {
     }
 }
 
-fn is_note(answer: &ModelAnswer) -> Result<(), String> {
+fn check_note(answer: &ModelAnswer) -> Result<(), String> {
     let called = answer
         .calls
         .iter()
@@ -184,7 +187,7 @@ fn is_note(answer: &ModelAnswer) -> Result<(), String> {
     }
 }
 
-fn show(printer: Printer, model: &Checked) -> Result<(), Failure> {
+fn print_model(printer: Printer, model: &CheckedModel) -> Result<(), Failure> {
     let name = printer.out(BOLD, &format!("{:36}", line(&model.name)));
     let took = printer.out(DIM, &duration(model.took));
     match &model.structured {
@@ -223,7 +226,7 @@ fn show(printer: Printer, model: &Checked) -> Result<(), Failure> {
     Ok(())
 }
 
-fn describe(model: &Checked) -> Value {
+fn model_document(model: &CheckedModel) -> Value {
     json!({
         "name": model.name,
         "ok": model.works(),

@@ -1,37 +1,37 @@
 //! `models list`: which models there are. None is asked.
 
 use crate::exit::{Exit, Failure};
-use crate::terminal::no_model::NAME_ONE;
+use crate::terminal::no_model::CONFIGURE_MODEL;
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, line};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use planwright_adapters::model::Models;
 use planwright_engine::Redaction;
 use planwright_engine::port::{KeyState, Model as _, ModelInfo};
 use serde_json::{Value, json};
 
-pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
-    let (models, printer) = (setting.models(&Redaction::default())?, setting.printer);
+pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
+    let (models, printer) = (context.models(&Redaction::default())?, context.printer);
     let listed = models.models();
     if printer.json {
         printer.document(
             &listed
                 .iter()
-                .map(|model| describe(&models, model))
+                .map(|model| model_document(&models, model))
                 .collect::<Vec<Value>>(),
         )?;
         return Ok(Exit::Done);
     }
     if listed.is_empty() {
         printer.talk("no model is configured");
-        printer.hint(NAME_ONE);
+        printer.hint(CONFIGURE_MODEL);
     }
     for model in &listed {
-        show(printer, &models, model)?;
+        print_model(printer, &models, model)?;
     }
     Ok(Exit::Done)
 }
 
-fn show(printer: Printer, models: &Models, model: &ModelInfo) -> Result<(), Failure> {
+fn print_model(printer: Printer, models: &Models, model: &ModelInfo) -> Result<(), Failure> {
     let roles: Vec<&str> = model.roles.iter().map(|role| role.as_str()).collect();
     let name = printer.out(BOLD, &format!("{:36}", line(&model.name)));
     printer.data(&format!("{name}  {}", roles.join(", ")))?;
@@ -72,7 +72,7 @@ fn show(printer: Printer, models: &Models, model: &ModelInfo) -> Result<(), Fail
     Ok(())
 }
 
-fn describe(models: &Models, model: &ModelInfo) -> Value {
+fn model_document(models: &Models, model: &ModelInfo) -> Value {
     let price = models.price(&model.name);
     json!({
         "name": model.name,

@@ -5,7 +5,7 @@ mod list;
 mod trust;
 
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,11 +27,11 @@ enum ModelsCommand {
     Untrust(trust::UntrustArgs),
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
     match &args.command {
-        None | Some(ModelsCommand::List) => list::run(setting),
-        Some(ModelsCommand::Check(args)) => check::run(setting, args).await,
-        Some(ModelsCommand::Trust(args)) => trust::trust(setting, args),
-        Some(ModelsCommand::Untrust(args)) => trust::untrust(setting, args),
+        None | Some(ModelsCommand::List) => list::run(context),
+        Some(ModelsCommand::Check(args)) => check::run(context, args).await,
+        Some(ModelsCommand::Trust(args)) => trust::trust_provider(context, args),
+        Some(ModelsCommand::Untrust(args)) => trust::untrust_provider(context, args),
     }
 }

@@ -6,7 +6,7 @@ use crate::config::models::trust_name;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, line};
 use crate::terminal::trust_prompt;
-use crate::workspace::app::Setting;
+use crate::workspace::app::CommandContext;
 use crate::workspace::servers::Trust;
 
 #[derive(Debug, clap::Args)]
@@ -24,9 +24,9 @@ pub(crate) struct UntrustArgs {
     name: String,
 }
 
-pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
-    let (printer, workspace) = (setting.printer, &setting.workspace.root);
-    let described = setting.config.models(workspace, &|_| None)?;
+pub(crate) fn trust_provider(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
+    let (printer, workspace) = (context.printer, &context.workspace.root);
+    let described = context.config.models(workspace, &|_| None)?;
     let name = &args.name;
     let (Some(digest), Some(provider)) = (
         described.foreign.get(name),
@@ -47,13 +47,16 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
         .map_or_else(|| "none is sent".to_owned(), ToString::to_string);
     printer.talk(&format!("{}{}", label("key"), line(&key)));
     printer.talk("  it would see that key, and everything that models are asked in this workspace");
-    trust_prompt::agree(printer, args.yes, &format!("models trust {name}"))?;
+    trust_prompt::confirm_trust(printer, args.yes, &format!("models trust {name}"))?;
     Trust::read(workspace).grant(&trust_name(name), *digest, &provider.base_url)?;
-    trust_prompt::trusted(printer, name, *digest)
+    trust_prompt::print_trusted(printer, name, *digest)
 }
 
-pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
-    let (printer, name) = (setting.printer, &args.name);
-    let found = Trust::read(&setting.workspace.root).revoke(&trust_name(name))?;
-    trust_prompt::untrusted(printer, name, found)
+pub(crate) fn untrust_provider(
+    context: &CommandContext,
+    args: &UntrustArgs,
+) -> Result<Exit, Failure> {
+    let (printer, name) = (context.printer, &args.name);
+    let found = Trust::read(&context.workspace.root).revoke(&trust_name(name))?;
+    trust_prompt::print_untrusted(printer, name, found)
 }

@@ -1,9 +1,9 @@
 //! `servers check`: starts servers and says what they are.
 
-use super::find;
+use super::find_server;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, Printer, RED, duration, line};
-use crate::workspace::app::{Access, App, Setting};
+use crate::workspace::app::{Access, App, CommandContext};
 use futures::future::join_all;
 use planwright_adapters::mcp::{RefusedTool, ServerState, ServerStatus};
 use serde_json::{Value, json};
@@ -19,34 +19,34 @@ pub(crate) struct Args {
 /// Lines of a server's standard error that are shown when it failed.
 const SHOWN_LINES: usize = 8;
 
-struct Checked {
+struct CheckedServer {
     status: ServerStatus,
     took: Duration,
 }
 
-impl Checked {
+impl CheckedServer {
     fn works(&self) -> bool {
         matches!(self.status.state, ServerState::Connected(_))
     }
 }
 
-pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure> {
-    let (app, printer) = (setting.open(Access::Read)?, setting.printer);
-    let wanted = wanted(&app, args)?;
+pub(crate) async fn run(context: &CommandContext, args: &Args) -> Result<Exit, Failure> {
+    let (app, printer) = (context.open(Access::Read)?, context.printer);
+    let wanted = servers_to_check(&app, args)?;
     if wanted.is_empty() {
         printer.hint("no server is ready: planwright servers list says why");
     }
-    let checked = start(&app, &wanted).await?;
-    let exit = if checked.iter().all(Checked::works) {
+    let checked = start_servers(&app, &wanted).await?;
+    let exit = if checked.iter().all(CheckedServer::works) {
         Exit::Done
     } else {
         Exit::RunFailed
     };
     if printer.json {
-        printer.document(&checked.iter().map(describe).collect::<Vec<Value>>())?;
+        printer.document(&checked.iter().map(server_document).collect::<Vec<Value>>())?;
     } else {
         for server in &checked {
-            show(printer, server)?;
+            print_server(printer, server)?;
         }
     }
     // Settings about tools that are not there protect nobody.
@@ -56,12 +56,12 @@ pub(crate) async fn run(setting: &Setting, args: &Args) -> Result<Exit, Failure>
 }
 
 /// A server that was named must be ready; of the others, those that are.
-fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
+fn servers_to_check(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
     if args.names.is_empty() {
         for (reason, hint) in app
             .roster
             .effective()
-            .filter_map(crate::workspace::servers::Listed::obstacle)
+            .filter_map(crate::workspace::servers::ListedServer::obstacle)
         {
             let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
             app.printer().warn(&format!("{reason}{hint}"));
@@ -69,7 +69,7 @@ fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
         return Ok(app.roster.ready().map(|spec| spec.name.clone()).collect());
     }
     for name in &args.names {
-        if let Some((reason, hint)) = find(&app.roster, name)?.obstacle() {
+        if let Some((reason, hint)) = find_server(&app.roster, name)?.obstacle() {
             return Err(Failure {
                 hint,
                 ..Failure::refused(reason)
@@ -80,13 +80,16 @@ fn wanted(app: &App, args: &Args) -> Result<BTreeSet<String>, Failure> {
 }
 
 /// All at once, each with its own time.
-async fn start(app: &App, wanted: &BTreeSet<String>) -> Result<Vec<Checked>, Failure> {
+async fn start_servers(
+    app: &App,
+    wanted: &BTreeSet<String>,
+) -> Result<Vec<CheckedServer>, Failure> {
     let remote = app.tools.remote();
-    app.setting.servers.remember(remote);
+    app.context.servers.remember(remote);
     let all = wanted.iter().map(|name| async move {
         let since = Instant::now();
         let status = remote.connect_one(name).await?;
-        Some(Checked {
+        Some(CheckedServer {
             status,
             took: since.elapsed(),
         })
@@ -94,7 +97,7 @@ async fn start(app: &App, wanted: &BTreeSet<String>) -> Result<Vec<Checked>, Fai
     Ok(join_all(all).await.into_iter().flatten().collect())
 }
 
-fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
+fn print_server(printer: Printer, server: &CheckedServer) -> Result<(), Failure> {
     let name = printer.out(BOLD, &format!("{:16}", server.status.name));
     let took = printer.out(DIM, &duration(server.took));
     match &server.status.state {
@@ -151,7 +154,7 @@ fn show(printer: Printer, server: &Checked) -> Result<(), Failure> {
     Ok(())
 }
 
-fn describe(server: &Checked) -> Value {
+fn server_document(server: &CheckedServer) -> Value {
     let millis = u64::try_from(server.took.as_millis()).unwrap_or(u64::MAX);
     let name = &server.status.name;
     match &server.status.state {

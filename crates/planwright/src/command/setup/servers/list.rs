@@ -2,28 +2,34 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, DIM, GREEN, YELLOW, line};
-use crate::workspace::app::Setting;
-use crate::workspace::servers::{Listed, Standing, Verdict};
+use crate::workspace::app::CommandContext;
+use crate::workspace::servers::{ListedServer, ServerReadiness, TrustState};
 use serde_json::{Value, json};
 
-pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
-    let (roster, printer) = (setting.roster(), setting.printer);
+pub(crate) fn run(context: &CommandContext) -> Result<Exit, Failure> {
+    let (roster, printer) = (context.roster(), context.printer);
     for problem in &roster.problems {
         printer.warn(problem);
     }
     if printer.json {
-        printer.document(&roster.servers.iter().map(describe).collect::<Vec<Value>>())?;
+        printer.document(
+            &roster
+                .servers
+                .iter()
+                .map(server_document)
+                .collect::<Vec<Value>>(),
+        )?;
         return Ok(Exit::Done);
     }
     for server in &roster.servers {
-        let standing = server.standing();
-        let style = if matches!(standing, Standing::Ready(_)) {
+        let readiness = server.readiness();
+        let style = if matches!(readiness, ServerReadiness::Ready(_)) {
             GREEN
         } else {
             YELLOW
         };
         let name = printer.out(BOLD, &format!("{:16}", line(&server.name)));
-        let word = printer.out(style, &format!("{:9}", standing.word()));
+        let word = printer.out(style, &format!("{:9}", readiness.word()));
         printer.data(&format!(
             "{name}  {word}  {:18}  {}",
             server.source,
@@ -45,7 +51,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn describe(server: &Listed) -> Value {
+fn server_document(server: &ListedServer) -> Value {
     let launch = &server.launch;
     json!({
         "name": server.name,
@@ -55,9 +61,9 @@ fn describe(server: &Listed) -> Value {
         "environment": launch.env.keys().collect::<Vec<_>>(),
         "headers": launch.headers.keys().collect::<Vec<_>>(),
         "digest": server.digest,
-        "trusted": server.trusted == Verdict::Trusted,
+        "trusted": server.trusted == TrustState::Trusted,
         "enabled": server.enabled,
-        "status": server.standing().word(),
+        "status": server.readiness().word(),
         "reason": server.obstacle().map(|(reason, _)| reason),
     })
 }

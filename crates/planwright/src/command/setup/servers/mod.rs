@@ -5,12 +5,12 @@ mod list;
 mod trust;
 
 use crate::exit::{Exit, Failure};
-use crate::workspace::app::Setting;
-use crate::workspace::servers::{Listed, Roster};
+use crate::workspace::app::CommandContext;
+use crate::workspace::servers::{ListedServer, Roster};
 use planwright_core::text::nearest_names;
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ServersCommand {
     /// List the servers that files name, and how each of them stands.
     List,
     /// Trust a server that a file of the workspace names, with exactly the launch line or address
@@ -23,17 +23,20 @@ pub(crate) enum Command {
     Check(check::Args),
 }
 
-pub(crate) async fn run(setting: &Setting, command: &Command) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    context: &CommandContext,
+    command: &ServersCommand,
+) -> Result<Exit, Failure> {
     match command {
-        Command::List => list::run(setting),
-        Command::Trust(args) => trust::trust(setting, args),
-        Command::Untrust(args) => trust::untrust(setting, args),
-        Command::Check(args) => check::run(setting, args).await,
+        ServersCommand::List => list::run(context),
+        ServersCommand::Trust(args) => trust::trust_server(context, args),
+        ServersCommand::Untrust(args) => trust::untrust_server(context, args),
+        ServersCommand::Check(args) => check::run(context, args).await,
     }
 }
 
 /// The server that was named.
-fn find<'a>(roster: &'a Roster, name: &str) -> Result<&'a Listed, Failure> {
+fn find_server<'a>(roster: &'a Roster, name: &str) -> Result<&'a ListedServer, Failure> {
     roster.find(name).ok_or_else(|| {
         let failure = Failure::usage(format!(
             "no file names a server `{}`",

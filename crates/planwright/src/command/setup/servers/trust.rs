@@ -1,11 +1,11 @@
 //! `servers trust` and `servers untrust`: the user's word about a server that a project brings.
 
-use super::find;
+use super::find_server;
 use crate::exit::{Exit, Failure};
 use crate::terminal::printer::{BOLD, Printer, line};
 use crate::terminal::trust_prompt;
-use crate::workspace::app::Setting;
-use crate::workspace::servers::{Launch, Listed, Source, Verdict};
+use crate::workspace::app::CommandContext;
+use crate::workspace::servers::{Launch, ListedServer, Source, TrustState};
 use serde_json::json;
 use std::path::Path;
 
@@ -24,12 +24,12 @@ pub(crate) struct UntrustArgs {
     name: String,
 }
 
-pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure> {
-    let (roster, printer) = (setting.roster(), setting.printer);
-    let server = find(&roster, &args.name)?;
+pub(crate) fn trust_server(context: &CommandContext, args: &TrustArgs) -> Result<Exit, Failure> {
+    let (roster, printer) = (context.roster(), context.printer);
+    let server = find_server(&roster, &args.name)?;
     if is_own(server) {
         printer.talk("it is in your own planwright.toml, so it is trusted already");
-        return trust_prompt::trusted(printer, &server.name, server.digest);
+        return trust_prompt::print_trusted(printer, &server.name, server.digest);
     }
     server.launch.check().map_err(|problem| {
         Failure::usage(format!(
@@ -37,34 +37,37 @@ pub(crate) fn trust(setting: &Setting, args: &TrustArgs) -> Result<Exit, Failure
             line(&server.name)
         ))
     })?;
-    show(printer, server, &setting.workspace.root);
-    trust_prompt::agree(printer, args.yes, &format!("servers trust {}", server.name))?;
+    show_launch(printer, server, &context.workspace.root);
+    trust_prompt::confirm_trust(printer, args.yes, &format!("servers trust {}", server.name))?;
     roster
         .trust
         .grant(&server.name, server.digest, &server.launch.line())?;
-    trust_prompt::trusted(printer, &server.name, server.digest)
+    trust_prompt::print_trusted(printer, &server.name, server.digest)
 }
 
-pub(crate) fn untrust(setting: &Setting, args: &UntrustArgs) -> Result<Exit, Failure> {
-    let (roster, printer) = (setting.roster(), setting.printer);
+pub(crate) fn untrust_server(
+    context: &CommandContext,
+    args: &UntrustArgs,
+) -> Result<Exit, Failure> {
+    let (roster, printer) = (context.roster(), context.printer);
     // What is trusted and no longer named by any file can be taken back too.
     let found = roster.trust.revoke(&args.name)?;
-    if !found && is_own(find(&roster, &args.name)?) {
+    if !found && is_own(find_server(&roster, &args.name)?) {
         return Err(
             Failure::usage("it is in your own planwright.toml, so it is trusted")
                 .hint("remove it there, or set `enabled = false`"),
         );
     }
-    trust_prompt::untrusted(printer, &args.name, found)
+    trust_prompt::print_untrusted(printer, &args.name, found)
 }
 
 /// Whether it is trusted because the user wrote it down.
-fn is_own(server: &Listed) -> bool {
-    server.source == Source::User && server.trusted == Verdict::Trusted
+fn is_own(server: &ListedServer) -> bool {
+    server.source == Source::User && server.trusted == TrustState::Trusted
 }
 
 /// Exactly what would be started, on stderr: it is what the person agrees to.
-fn show(printer: Printer, server: &Listed, workspace: &Path) {
+fn show_launch(printer: Printer, server: &ListedServer, workspace: &Path) {
     let Launch {
         kind: _,
         command,
