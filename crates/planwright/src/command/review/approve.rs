@@ -164,7 +164,7 @@ async fn approve_step(app: &App, step: &str, args: &Args) -> Result<(), Failure>
         shown: shown.into(),
     };
     app.engine.command(target.run.id(), command).await?;
-    report_decision(app, &target, StepStatus::Approved).await
+    report_decision(app, &target, StepStatus::Approved.as_str()).await
 }
 
 /// How many people have agreed, and how many have to.
@@ -192,7 +192,7 @@ pub(crate) fn step_version_and_digest(target: &StepTarget) -> (u32, Digest) {
 pub(crate) async fn report_decision(
     app: &App,
     target: &StepTarget,
-    decision: StepStatus,
+    decision: &str,
 ) -> Result<(), Failure> {
     let StepTarget { review, run, step } = target;
     let id = review.id();

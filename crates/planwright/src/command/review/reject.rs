@@ -82,5 +82,5 @@ async fn reject_step(app: &App, step: &str, args: &Args) -> Result<(), Failure> 
         reason: args.reason.clone(),
     };
     app.engine.command(target.run.id(), command).await?;
-    report_decision(app, &target, StepStatus::Denied).await
+    report_decision(app, &target, StepStatus::Denied.as_str()).await
 }
